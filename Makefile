@@ -1,0 +1,63 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`.
+
+PORT ?= 8000
+PYTHON = .venv/bin/python
+SHELL = /bin/sh
+.DEFAULT_GOAL = help
+.NOTPARALLEL:
+.PHONY: help setup demo run worker test check lint fix types migrations unit browser chromium benchmarks screenshots clean
+
+help: ## what there is
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
+
+setup: .venv/installed ## the virtual environment with the pinned requirements
+
+.venv/installed: requirements.txt requirements-dev.txt
+	@sh .ci/setup
+
+demo: setup ## the whole platform with a demo study on http://localhost:8000 (PORT=8001 for another port)
+	@$(PYTHON) -m fieldstudy.demo_server --port $(PORT)
+
+run: setup ## only the web server, restarted when code changes
+	@$(PYTHON) manage.py runserver $(PORT)
+
+worker: setup ## only the worker, with the schedule
+	@mkdir -p $${FIELDSTUDY_VAR:-var}
+	@.venv/bin/celery -A fieldstudy worker --beat --schedule $${FIELDSTUDY_VAR:-var}/beat.db --loglevel INFO
+
+test: setup chromium check unit browser ## everything that CI runs
+
+check: lint types migrations
+
+lint: setup ## style, as ruff sees it
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+
+fix: setup ## repair what ruff can repair
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+types: setup ## annotations, strict on the pure modules
+	@.venv/bin/mypy
+
+migrations: setup # does a model differ from its migrations?
+	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
+
+unit: setup ## the tests that need no browser
+	@$(PYTHON) -m pytest -q -m "not browser"
+
+browser: setup chromium ## the tests that drive Chromium
+	@$(PYTHON) -m pytest -q -m browser
+
+chromium:
+	@sh .ci/chromium
+
+benchmarks: setup ## how fast it is on this computer (benchmarks/README.md)
+	@$(PYTHON) -m benchmarks
+
+screenshots: setup chromium ## the pictures of the README
+	@$(PYTHON) -m docs.screenshots
+
+clean: ## remove what can be made again; the data in var/ stays
+	@rm -rf .venv staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis var/test
+	@find . -name __pycache__ -not -path './var/*' -prune -exec rm -rf {} +

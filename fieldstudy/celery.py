@@ -1,0 +1,16 @@
+"""The Celery application: `celery -A fieldstudy worker`."""
+
+import os
+
+from celery import Celery
+from django.conf import settings
+
+from fieldstudy import embedded
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
+if not settings.configured:  # imported by the celery command itself; any other process has attached already
+    embedded.attach()
+
+app = Celery("fieldstudy")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

@@ -1,0 +1,213 @@
+"""Runs the whole platform with the demo study on this computer, and stops all of it again: `make demo`."""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple, NoReturn
+
+import psutil
+
+from fieldstudy import embedded
+from fieldstudy.children import Process, describe_process, find_process, last_lines, start_child, stop_process
+
+START_PATIENCE = 60  # seconds until the server must have answered
+STOP_PATIENCE = 8  # seconds a server may take to finish what it is doing
+
+WELCOME = """
+Field Study runs. Open
+
+  as a participant   {site}/s/demo/?PROLIFIC_PID={pid}&STUDY_ID={study}&SESSION_ID={session}
+  as a researcher    {site}/console/     user demo, password field-study-demo
+
+Any 24 characters a-f and 0-9 make another PROLIFIC_PID, that is, another person.
+Logs are in {logs}. Ctrl-C stops everything.
+"""
+IDENTIFIERS = {
+    "pid": "5f0000000000000000000001",
+    "study": "5f000000000000000000de30",
+    "session": "5f00000000000000000005e5",
+}
+
+
+class Child(NamedTuple):
+    name: str
+    process: Process
+    log: Path
+
+
+class Stopped(Exception):
+    """A signal asked us to stop."""
+
+
+def main() -> None:
+    port = read_port()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    children: list[Child] = []
+    try:
+        embedded.run_folder()
+        clear_previous_run(port)
+        check_port(port)
+        remember_run(port, children)
+        embedded.hold_services()
+        prepare_database(port)
+        start_servers(port, children)
+        wait_until_healthy(port, children)
+        print(WELCOME.format(site=f"http://localhost:{port}", logs=log_folder(), **IDENTIFIERS), flush=True)
+        watch(children)
+    except Stopped:
+        print("\nStopping.", file=sys.stderr)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not leave a server behind
+        stop_servers(children)
+
+
+def read_port() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=8000)
+    port = parser.parse_args().port
+    if not 0 < port < 65536:
+        parser.error(f"{port} is not a port. Choose one from 1024 to 65535: make demo PORT=8001")
+    return port
+
+
+def stop(number: int, frame: FrameType | None) -> NoReturn:
+    raise Stopped
+
+
+def log_folder() -> Path:
+    return embedded.var_folder() / "log"
+
+
+def record_path() -> Path:
+    return embedded.var_folder() / "run" / "demo.json"
+
+
+def remember_run(port: int, children: list[Child]) -> None:
+    """What the next run needs to recognise this one, or what a killed one left behind."""
+    record = {
+        "port": port,
+        "runner": describe_process(os.getpid()),
+        "children": [describe_process(child.process.pid) for child in children],
+    }
+    record_path().write_text(json.dumps(record))
+
+
+def clear_previous_run(port: int) -> None:
+    try:
+        record = json.loads(record_path().read_text())
+    except (FileNotFoundError, ValueError):
+        return
+    runner = find_process(record["runner"])
+    if runner is not None:
+        raise SystemExit(
+            f"The demo already runs on http://localhost:{record['port']} (process {runner.pid}). Open "
+            f"that, stop it with `kill {runner.pid}`, or start a second one beside it: "
+            f"FIELDSTUDY_VAR=var/second make demo PORT={max(port, record['port']) + 1}"
+        )
+    orphans = [process for child in record["children"] if (process := find_process(child))]
+    for process in orphans:
+        stop_process(process, signal.SIGTERM, STOP_PATIENCE)
+    if orphans:
+        print(f"Stopped {len(orphans)} server(s) that a killed run had left behind.", file=sys.stderr)
+    record_path().unlink()
+
+
+def check_port(port: int) -> None:
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.settimeout(1)
+                taken = probe.connect_ex((host, port)) == 0
+        except OSError:  # no IPv6 here
+            continue
+        if taken:
+            raise SystemExit(
+                f"Port {port} is in use by another program. Choose another: make demo PORT={port + 1}"
+            )
+
+
+def environment(port: int) -> dict[str, str]:
+    return {**os.environ, "SITE_URL": f"http://localhost:{port}", "PYTHONUNBUFFERED": "1"}
+
+
+def prepare_database(port: int) -> None:
+    """The command migrates the embedded database and loads the demo study where it is not there yet."""
+    print("Preparing the database and the demo study", file=sys.stderr)
+    done = subprocess.run([sys.executable, "manage.py", "demo"], cwd=embedded.ROOT, env=environment(port))
+    if done.returncode:
+        raise SystemExit("The demo study could not be loaded; the message above says why.")
+
+
+def start_servers(port: int, children: list[Child]) -> None:
+    web = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)]
+    web += ["--workers", "1", "--blocking-threads", "8", "fieldstudy.wsgi:application"]
+    worker = [sys.executable, "-m", "celery", "-A", "fieldstudy", "worker", "--beat", "--concurrency", "2"]
+    worker += ["--schedule", str(embedded.var_folder() / "run" / "beat.db"), "--loglevel", "INFO"]
+    for name, command in (("web", web), ("worker", worker)):
+        log = log_folder() / f"{name}.log"
+        log.write_text("")
+        process = start_child(command, log, stop=signal.SIGTERM, cwd=embedded.ROOT, env=environment(port))
+        children.append(Child(name, process, log))
+        remember_run(port, children)
+
+
+def wait_until_healthy(port: int, children: list[Child]) -> None:
+    deadline = time.monotonic() + START_PATIENCE
+    while not answers(port):
+        check_children(children)
+        if time.monotonic() > deadline:
+            raise SystemExit(
+                f"The server did not answer within {START_PATIENCE} seconds:\n{tail(children[0])}"
+            )
+        time.sleep(0.1)
+
+
+def answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as response:
+            return json.load(response)["worker"] == "ok"
+    except (urllib.error.URLError, OSError, ValueError):
+        return False
+
+
+def watch(children: list[Child]) -> None:
+    while True:
+        check_children(children)
+        time.sleep(0.5)
+
+
+def check_children(children: list[Child]) -> None:
+    for child in children:
+        if child.process.poll() is not None:
+            raise SystemExit(
+                f"The {child.name} process ended by itself (status {child.process.returncode}), so the rest "
+                f"is stopped too. The end of {child.log}:\n{tail(child)}"
+            )
+
+
+def tail(child: Child) -> str:
+    return last_lines(child.log)
+
+
+def stop_servers(children: list[Child]) -> None:
+    for child in children:
+        child.process.send_signal(signal.SIGTERM)  # all at once: each then has the whole time to finish
+    for child in children:
+        stop_process(psutil.Process(child.process.pid), signal.SIGTERM, STOP_PATIENCE)
+    if children:
+        record_path().unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""A real PostgreSQL and Valkey from wheels, shared by this copy's processes, when no URL names others."""
+
+import atexit
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from django.core.management import find_commands
+
+ROOT = Path(__file__).resolve().parent.parent
+URL_NAMES = ("DATABASE_URL", "REDIS_URL")
+
+# Django's and the installed apps' commands that talk to the database; ours all may.
+DATA_COMMANDS = (
+    *("changepassword", "clearsessions", "createsuperuser", "drf_create_token", "dumpdata", "loaddata"),
+    *("remove_stale_contenttypes", "runserver", "shell"),
+)
+# Whoever runs these wants to see or to change the tables as they are.
+SCHEMA_COMMANDS = (
+    *("dbshell", "flush", "inspectdb", "makemigrations", "migrate", "optimizemigration", "showmigrations"),
+    *("sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations"),
+)
+
+_lease: IO[str] | None = None
+
+
+class ServiceFailure(SystemExit):
+    """Why the services cannot start and what to do: printed as it is, exit status 1, no traceback."""
+
+
+def var_folder() -> Path:
+    return Path(os.environ.get("FIELDSTUDY_VAR") or ROOT / "var").resolve()
+
+
+def needs_services(argv: list[str]) -> bool:
+    """Whether this command line talks to the database: help does not, nor does a command that is none."""
+    if len(argv) < 2 or {"-h", "--help", "--version"} & set(argv):
+        return False
+    if argv[1] == "check":
+        return any(argument.startswith("--database") for argument in argv)
+    own = (name for app in ("surveys", "analysis") for name in find_commands(str(ROOT / app / "management")))
+    return argv[1] in (*DATA_COMMANDS, *SCHEMA_COMMANDS, *own)
+
+
+def keeps_tables(argv: list[str]) -> bool:
+    """Whether pending migrations are to be left alone by this command line."""
+    return argv[1] in SCHEMA_COMMANDS
+
+
+def attach() -> set[str]:
+    """Point the URLs that nobody has set to the embedded services, started if needed; return their names."""
+    missing = {name for name in URL_NAMES if not os.environ.get(name) and not os.environ.get(f"{name}_FILE")}
+    if not missing or os.environ.get("DEBUG", "true").lower() in ("false", "0", "no"):
+        return set()
+    urls = hold_services()
+    os.environ.update({name: urls[name] for name in missing})
+    return missing
+
+
+def hold_services() -> dict[str, str]:
+    """Keep the services up until this process ends (however it ends) and return their URLs.
+
+    Every holder has a shared lock on one file, which the kernel takes back from a killed process too.
+    The keeper (fieldstudy/keeper.py) waits for that lock alone and then stops the services.
+    """
+    global _lease
+    run = run_folder()
+    with open(run / "start.lock", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if _lease is None:
+            lease = open(run / "holders.lock", "w")  # noqa: SIM115 - held open as long as the process lives
+            fcntl.flock(lease, fcntl.LOCK_SH)
+            _lease = lease
+            atexit.register(release_services, os.getpid())
+        if is_locked(run / "keeper.lock"):
+            return json.loads((run / "services.json").read_text())
+        return start_keeper()
+
+
+def run_folder() -> Path:
+    folder = var_folder() / "run"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (var_folder() / "log").mkdir(exist_ok=True)
+        (folder / "start.lock").touch()
+    except OSError as error:
+        raise ServiceFailure(
+            f"The folder {var_folder()} cannot be written: {error.strerror}. Make room or make it writable, "
+            "or name another folder with FIELDSTUDY_VAR=/path/to/folder."
+        ) from None
+    return folder
+
+
+def is_locked(path: Path) -> bool:
+    """Whether one process has the lock alone. Asked by a shared lock, so that two who ask do not collide."""
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def start_keeper() -> dict[str, str]:
+    with open(var_folder() / "log" / "keeper.log", "w") as log:
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", "fieldstudy.keeper", str(var_folder())],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C in the terminal is for the holder, not for the database
+            text=True,
+        )
+    assert keeper.stdout is not None
+    with keeper.stdout:
+        answer = keeper.stdout.read()
+    if not answer:
+        keeper.wait()
+        raise ServiceFailure(
+            f"The embedded services did not start; {log.name} says why. Start again, or name a database and "
+            "a broker of your own with DATABASE_URL and REDIS_URL."
+        )
+    urls = json.loads(answer)
+    if "failure" in urls:
+        keeper.wait()
+        raise ServiceFailure(urls["failure"])
+    return urls
+
+
+def release_services(holder: int) -> None:
+    """Let go; the last holder waits until the services have stopped, so that nothing is left behind."""
+    global _lease
+    if _lease is None or holder != os.getpid():  # a forked child shares the lock and must not give it back
+        return
+    _lease.close()
+    _lease = None
+    run, free = var_folder() / "run", 0
+    with suppress(OSError):
+        while is_locked(run / "keeper.lock") and free < 5:
+            time.sleep(0.02)
+            # Five times not locked: others hold it too, so the keeper has not got it.
+            free = 0 if is_locked(run / "holders.lock") else free + 1

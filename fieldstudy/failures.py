@@ -1,0 +1,36 @@
+"""Why the embedded services cannot start, said in a sentence with a way on."""
+
+import errno
+from pathlib import Path
+
+ANOTHER_FOLDER = "name another folder with FIELDSTUDY_VAR=/path/to/folder"
+
+
+class Failure(Exception):
+    """A sentence on what happened and one on what to do."""
+
+
+def explain_output(what: str, output: str, place: Path) -> Failure:
+    """From what a program said before it gave up; PostgreSQL marks the reason with FATAL or error."""
+    if "No space left on device" in output:
+        return disk_full(place)
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["it said nothing"]
+    reasons = [line for line in lines if any(mark in line for mark in ("FATAL", "PANIC", "error:"))]
+    return Failure(
+        f"{what}: {(reasons or lines)[-1]}. Start again; if it says the same, move {place} away to start "
+        f"empty, or {ANOTHER_FOLDER}."
+    )
+
+
+def explain_file_error(error: OSError, var: Path) -> Failure:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return disk_full(var)
+    place = error.filename or var
+    return Failure(f"{place} cannot be used: {error.strerror}. Make it writable, or {ANOTHER_FOLDER}.")
+
+
+def disk_full(place: Path) -> Failure:
+    return Failure(
+        f"The disk that holds {place} is full. Make room and start again, or, for a folder on another disk, "
+        f"{ANOTHER_FOLDER}."
+    )

@@ -1,0 +1,66 @@
+"""What /healthz answers: whether database, broker and worker are there and the tables up to date."""
+
+import time
+
+import redis
+from django.conf import settings
+from django.db import Error
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from kombu.exceptions import OperationalError
+
+from fieldstudy.celery import app
+from fieldstudy.schema import pending_migrations
+
+REMEMBERED = 5.0  # seconds: anybody may ask, and asking the worker is not free
+_worker_seen: tuple[float, str] = (0.0, "")
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> JsonResponse:
+    """200 while pages can be served and answers stored; a missing worker is reported, but stops neither."""
+    database, pending = check_database()
+    broker = check_broker()
+    report = {
+        "database": database,
+        "broker": broker,
+        "worker": check_worker() if broker == "ok" else "unknown",
+        "pending_migrations": pending,
+    }
+    healthy = database == broker == "ok" and pending == 0
+    return JsonResponse({"ok": healthy, **report}, status=200 if healthy else 503)
+
+
+def check_database() -> tuple[str, int | None]:
+    try:
+        return "ok", len(pending_migrations())
+    except Error:
+        return "does not answer", None
+
+
+def check_broker() -> str:
+    try:
+        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2) as client:
+            client.ping()
+    except (redis.RedisError, ValueError):
+        return "does not answer"
+    return "ok"
+
+
+def check_worker() -> str:
+    global _worker_seen
+    at, answer = _worker_seen
+    if not answer or time.monotonic() - at > REMEMBERED:
+        answer = ask_worker()
+        _worker_seen = (time.monotonic(), answer)
+    return answer
+
+
+def ask_worker() -> str:
+    try:
+        replies = app.control.broadcast("ping", reply=True, limit=1, timeout=1)
+    except (OperationalError, OSError):
+        return "unknown"
+    return "ok" if replies else "does not answer"

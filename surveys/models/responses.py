@@ -1,0 +1,82 @@
+"""Pasted answers as they came, drafts on the way to them, and what the paste checks noticed."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from surveys.models.participants import Participant
+from surveys.models.studies import Prompt, StudyVersion
+
+
+class Response(models.Model):
+    """One submitted revision of one answer. Rows are never changed; the newest accepted one counts."""
+
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="responses")
+    prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="responses")
+    version = models.ForeignKey(StudyVersion, on_delete=models.PROTECT, related_name="responses")
+    pilot = models.BooleanField()
+    revision = models.PositiveIntegerField()
+    accepted = models.BooleanField(help_text="False: the paste checks asked about it and the person went to fix it.")
+    key = models.UUIDField(help_text="Idempotency key of the form; the same form sent twice is one revision.")
+    text = models.TextField(help_text="To the letter, line ends as \\n.")
+    html = models.TextField(blank=True, help_text="The clipboard's HTML flavour. Data, never rendered.")
+    text_sha256 = models.CharField(max_length=64)
+    evidence = models.JSONField(default=dict, help_text="How it was pasted; see capture.read_evidence.")
+    personal = models.JSONField(default=dict, help_text="Counts of personal details: found, removed, kept.")
+    shown_at = models.DateTimeField(null=True, help_text="When the server sent the page.")
+    submitted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["participant", "prompt", "revision"], name="revision_once"),
+            models.UniqueConstraint(fields=["participant", "prompt", "key", "text_sha256"], name="form_sent_once"),
+        ]
+        indexes = [models.Index(fields=["prompt", "text_sha256"])]
+
+    def __str__(self) -> str:
+        return f"{self.participant_id} {self.prompt_id} revision {self.revision}"
+
+
+class Draft(models.Model):
+    """What stands in a page's fields and is not submitted yet."""
+
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="drafts")
+    step = models.CharField(max_length=80, help_text="`prompt:<slug>`, or the step's own name.")
+    number = models.PositiveIntegerField(default=1, help_text="Goes up with each save; an older page is told so.")
+    data = models.JSONField()
+    saved_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["participant", "step"], name="draft_once")]
+
+    def __str__(self) -> str:
+        return f"{self.participant_id} {self.step}"
+
+
+class Flag(models.Model):
+    """What a paste check noticed and what the person did about it."""
+
+    class Outcome(models.TextChoices):
+        SHOWN = "shown", "Shown, not decided yet"
+        FIXED = "fixed", "Fixed"
+        KEPT = "kept", "This is what I got"
+
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="flags")
+    prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="flags")
+    check_name = models.CharField(max_length=30)
+    check_version = models.PositiveSmallIntegerField()
+    outcome = models.CharField(max_length=6, choices=Outcome, default=Outcome.SHOWN)
+    message = models.TextField(help_text="The sentence that was shown, in English.")
+    shown_at = models.DateTimeField(default=timezone.now)
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["participant", "prompt", "check_name"], name="flag_once"),
+            models.CheckConstraint(name="flag_outcome_known", condition=Q(outcome__in=["shown", "fixed", "kept"])),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.check_name} {self.outcome}"

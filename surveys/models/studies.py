@@ -1,0 +1,144 @@
+"""Studies, their frozen versions and prompts, who works on them, and imported benchmark items."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+
+class Study(models.Model):
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        PILOT = "pilot", "Pilot"
+        LIVE = "live", "Live"
+        PAUSED = "paused", "Paused"
+        CLOSED = "closed", "Closed"
+
+    slug = models.SlugField(max_length=50, unique=True)
+    title = models.CharField(max_length=200)
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    current = models.OneToOneField(
+        "StudyVersion", null=True, on_delete=models.PROTECT, related_name="+", help_text="What people see now."
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    launched_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["slug"]
+        verbose_name_plural = "studies"
+        constraints = [
+            models.CheckConstraint(
+                name="study_state_known", condition=Q(state__in=["draft", "pilot", "live", "paused", "closed"])
+            ),
+            models.CheckConstraint(
+                name="study_launched_once_open",
+                condition=Q(state__in=["draft", "pilot"]) | Q(launched_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="study_closed_when_closed", condition=~Q(state="closed") | Q(closed_at__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    @property
+    def is_launched(self) -> bool:
+        return self.launched_at is not None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in (self.State.PILOT, self.State.LIVE)
+
+
+class StudyVersion(models.Model):
+    """What participants of one version see, to the letter. Never changed after it is written."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    document = models.JSONField(help_text="The study definition as surveys.definitions writes it.")
+    interface_sha256 = models.CharField(max_length=64, help_text="Hash of the participant's page templates.")
+    sha256 = models.CharField(max_length=64, help_text="Hash over the document and the interface.")
+    amendment = models.TextField(blank=True, help_text="Why it was changed after launch; empty before.")
+    created_at = models.DateTimeField(default=timezone.now)
+    created_by = models.CharField(max_length=150, blank=True)
+    frozen_at = models.DateTimeField(null=True, help_text="When the first real participant could see it.")
+
+    class Meta:
+        ordering = ["study", "number"]
+        constraints = [models.UniqueConstraint(fields=["study", "number"], name="version_number_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study.slug} version {self.number} ({self.short_sha})"
+
+    @property
+    def short_sha(self) -> str:
+        return self.sha256[:8]
+
+
+class Prompt(models.Model):
+    class Kind(models.TextChoices):
+        RECOMMENDATION = "recommendation", "Recommendation"
+        CHOICE = "choice", "Choice"
+
+    version = models.ForeignKey(StudyVersion, on_delete=models.CASCADE, related_name="prompts")
+    position = models.PositiveSmallIntegerField(help_text="Place in the study file, from 1.")
+    slug = models.SlugField(max_length=50)
+    kind = models.CharField(max_length=20, choices=Kind)
+    title = models.CharField(max_length=200)
+    text = models.TextField(help_text="The message that people copy.")
+    items = models.PositiveSmallIntegerField(null=True, help_text="How many items a recommendation asks for.")
+    choices = models.JSONField(default=list)
+    answer = models.CharField(max_length=1, blank=True, help_text="The correct letter of a choice.")
+    benchmark = models.CharField(max_length=50, blank=True)
+    benchmark_item = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ["version", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "slug"], name="prompt_slug_once"),
+            models.UniqueConstraint(fields=["version", "position"], name="prompt_position_once"),
+            models.CheckConstraint(name="prompt_kind_known", condition=Q(kind__in=["recommendation", "choice"])),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Membership(models.Model):
+    """What one account may do in one study."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner", "Owner"
+        RESEARCHER = "researcher", "Researcher"
+        VIEWER = "viewer", "Viewer"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=12, choices=Role)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "user"], name="member_once"),
+            models.CheckConstraint(name="role_known", condition=Q(role__in=["owner", "researcher", "viewer"])),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} {self.role} of {self.study}"
+
+
+class BenchmarkItem(models.Model):
+    benchmark = models.CharField(max_length=50)
+    item = models.CharField(max_length=200, help_text="The benchmark's own id of the item.")
+    subject = models.CharField(max_length=100, blank=True)
+    question = models.TextField()
+    choices = models.JSONField()
+    answer = models.CharField(max_length=1)
+
+    class Meta:
+        ordering = [F("benchmark").asc(), F("id").asc()]
+        constraints = [models.UniqueConstraint(fields=["benchmark", "item"], name="benchmark_item_once")]
+
+    def __str__(self) -> str:
+        return f"{self.benchmark} {self.item}"

@@ -1,0 +1,71 @@
+"""Which page a participant is on, what comes next and what came before."""
+
+from django.urls import reverse
+
+from surveys.access import sign_link
+from surveys.definitions import Definition
+from surveys.models import Participant, Response
+from surveys.study_parts import AttentionCheck
+
+Step = Participant.Step
+STEPS = list(Step.values)
+URL_NAMES = {
+    Step.QUESTIONS: "questions",
+    Step.INSTRUCTIONS: "instructions",
+    Step.COMPREHENSION: "comprehension",
+    Step.CONTEXT: "context",
+    Step.DEBRIEF: "debrief",
+    Step.END: "end",
+}
+
+
+def address(participant: Participant, name: str, *args: object) -> str:
+    """The participant's own address of a page."""
+    slug = participant.study.slug
+    return reverse(f"survey:{name}", args=[slug, sign_link(slug, participant.pseudonym), *args])
+
+
+def has_reached(participant: Participant, step: str) -> bool:
+    return STEPS.index(participant.step) >= STEPS.index(step)
+
+
+def answered_slugs(participant: Participant) -> set[str]:
+    accepted = Response.objects.filter(participant=participant, accepted=True)
+    return set(accepted.values_list("prompt__slug", flat=True))
+
+
+def due_attention(participant: Participant, definition: Definition, answered: int) -> AttentionCheck | None:
+    """The attention check that stands after the prompts answered so far and has no answer yet."""
+    given = participant.checks.get("attention", {})
+    due = [check for check in definition.attention if check.after <= answered and check.slug not in given]
+    return due[0] if due else None
+
+
+def current_page(participant: Participant, definition: Definition) -> str:
+    """The address of the page where this person goes on."""
+    if participant.has_ended:
+        return address(participant, "end")
+    if participant.step == Step.PROMPTS:
+        return next_prompt(participant, definition)
+    return address(participant, URL_NAMES[Step(participant.step)])
+
+
+def next_prompt(participant: Participant, definition: Definition) -> str:
+    """The first prompt without an accepted answer, or what stands in between, or the last page."""
+    answered = answered_slugs(participant)
+    left = [number for number, slug in enumerate(participant.order, 1) if slug not in answered]
+    reached = left[0] - 1 if left else len(participant.order)
+    check = due_attention(participant, definition, reached)
+    if check:
+        return address(participant, "attention", check.slug)
+    return address(participant, "prompt", left[0]) if left else address(participant, "debrief")
+
+
+def after_prompt(participant: Participant, definition: Definition, number: int) -> str:
+    """Where Continue leads from a prompt: the next one in the order, also when somebody went back to mend one."""
+    check = due_attention(participant, definition, number)
+    if check and check.after == number:
+        return address(participant, "attention", check.slug)
+    if number < len(participant.order):
+        return address(participant, "prompt", number + 1)
+    return next_prompt(participant, definition)

@@ -1,0 +1,112 @@
+"""Places: leased to a person, renewed by signs of life, confirmed at the end, given back by everybody else.
+
+Locks are always taken in the same order, first the person's own row and then places, so that nobody ever holds a
+place while waiting for a person.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from surveys import audit
+from surveys.models import Participant, Place, QuotaCell, Study
+from surveys.studies import definition_of
+
+State = Participant.State
+
+
+def lease_minutes(participant: Participant) -> int:
+    return definition_of(participant.version_id).lease_minutes
+
+
+def free_places(now: datetime) -> Q:
+    """Places that may be taken: held by nobody, or by somebody whose lease ran out before they finished."""
+    return Q(participant__isnull=True) | Q(confirmed_at__isnull=True, expires_at__lt=now)
+
+
+def lease_place(participant: Participant, cells: Iterable[QuotaCell], minutes: int) -> Place | None:
+    """Take one place in the emptiest of the cells, or None when all are full. Inside a transaction.
+
+    Two passes: the first steps over places that others are taking at this moment, the second waits for them, for
+    a neighbour who is about to give the last place back must not make us turn somebody away.
+    """
+    now = timezone.now()
+    rows = emptiest_first(cells, now)
+    for wait in (False, True):
+        for cell in rows:
+            place = lock_free_place(cell, now, wait)
+            if place:
+                place.participant, place.expires_at = participant, now + timedelta(minutes=minutes)
+                place.save(update_fields=["participant", "expires_at"])
+                return place
+    return None
+
+
+def emptiest_first(cells: Iterable[QuotaCell], now: datetime) -> list[QuotaCell]:
+    ids = [cell.pk for cell in cells]
+    free = Place.objects.filter(free_places(now), cell__in=ids).values("cell").annotate(n=Count("id"))
+    count = {row["cell"]: row["n"] for row in free}
+    return sorted((cell for cell in cells if count.get(cell.pk)), key=lambda cell: (-count[cell.pk], cell.position))
+
+
+def lock_free_place(cell: QuotaCell, now: datetime, wait: bool) -> Place | None:
+    places = Place.objects.filter(free_places(now), cell=cell).order_by(F("expires_at").asc(nulls_first=True), "number")
+    place = places.select_for_update(skip_locked=not wait, of=("self",)).select_related("cell").first()
+    # A place that we waited for may be gone when its lock is ours; PostgreSQL then gives no row although others
+    # are free. Each turn of this loop waits for one such neighbour, so it ends.
+    while wait and place is None and places.exists():
+        place = places.select_for_update(of=("self",)).select_related("cell").first()
+    return place
+
+
+def renew(participant: Participant, minutes: int) -> bool:
+    """A sign of life: push the lease's end away. False when the place was given to somebody else."""
+    until = timezone.now() + timedelta(minutes=minutes)
+    return bool(Place.objects.filter(participant=participant, confirmed_at__isnull=True).update(expires_at=until))
+
+
+def release(participant: Participant) -> int:
+    """Give the place back."""
+    held = Place.objects.filter(participant=participant)
+    return held.update(participant=None, expires_at=None, confirmed_at=None)
+
+
+def hold_place_again(participant: Participant) -> bool:
+    """True when the participant holds a place, their old one or another of the same cell, or needs none."""
+    if participant.cell_id is None or not participant.is_counted:
+        return True
+    minutes = lease_minutes(participant)
+    return renew(participant, minutes) or lease_place(participant, [participant.cell], minutes) is not None
+
+
+def confirm_place(participant: Participant) -> bool:
+    now = timezone.now()
+    held = Place.objects.filter(participant=participant)
+    if held.update(confirmed_at=now):
+        return True
+    leased = lease_place(participant, [participant.cell], lease_minutes(participant))
+    return bool(leased and held.update(confirmed_at=now))
+
+
+def release_expired(study: Study) -> int:
+    """Give back places whose lease ran out, and call people who left timed out. Returns the places freed."""
+    definition = definition_of(study.current_id)
+    now = timezone.now()
+    gone = now - timedelta(minutes=definition.lease_minutes)
+    expired = Place.objects.filter(cell__study=study, confirmed_at__isnull=True, expires_at__lt=now)
+    with transaction.atomic():
+        freed = list(expired.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True))
+        Place.objects.filter(pk__in=freed).update(participant=None, expires_at=None)
+        if freed:
+            audit.record(study, audit.SYSTEM, "places released", places=len(freed))
+    # A transaction of its own: nobody ever holds a place while waiting for a person.
+    left = Participant.objects.filter(
+        study=study, state__in=[State.SCREENING, State.ACTIVE], last_seen_at__lt=gone
+    ).select_for_update(skip_locked=True)
+    with transaction.atomic():
+        ids = list(left.values_list("pk", flat=True))
+        Participant.objects.filter(pk__in=ids).update(state=State.TIMED_OUT)
+    return len(freed)

@@ -1,0 +1,210 @@
+"""What may be wrong with a pasted answer: each check is a function that gives one finding, or none."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from surveys import endings, refusals, residue
+from surveys.answers import count_items, read_choice
+
+
+class OtherPrompt(NamedTuple):
+    """Another prompt of the study, with what the same person answered to it so far."""
+
+    slug: str
+    text: str
+    kind: str = "recommendation"
+    answer: str = ""
+
+
+@dataclass(frozen=True)
+class Paste:
+    """A pasted answer with all that the checks may know about it."""
+
+    text: str
+    prompt_text: str
+    kind: str = "recommendation"
+    items_wanted: int = 5
+    letters: str = "ABCD"
+    choices: tuple[str, ...] = ()
+    other_prompts: tuple[OtherPrompt, ...] = ()
+    same_as_other: bool = False
+
+
+class Finding(NamedTuple):
+    """What a check noticed. `message` is the translatable sentence; `detail` fills its placeholders."""
+
+    check: str
+    version: int
+    message: str
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A named rule over a paste: `find` gives the detail of what it noticed, or None."""
+
+    name: str
+    version: int
+    find: Callable[[Paste], dict[str, Any] | None]
+    silences: frozenset[str] = field(default_factory=frozenset)
+
+
+# English sentences, keyed by check; the page translates them and fills in the detail.
+MESSAGES = {
+    "empty": "The box is empty. Please paste what your chatbot answered.",
+    "prompt-itself": "This looks like our question. Please paste what your chatbot answered to it.",
+    "other-prompt": "This looks like the answer to another question. Please check that it belongs to this one.",
+    "refusal": "Your chatbot seems not to have answered. You could ask it once more in a new chat.",
+    "cut-off": "The answer seems to stop before its end. Please check that you copied all of it.",
+    "residue": "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You can take them out.",
+    "same-as-other": "Another participant has already pasted exactly this text. Is it what your own chatbot answered?",
+    "too-few-items": "We asked for %(wanted)s suggestions and found %(found)s. Please check that you copied all of them.",
+}
+
+TOPIC_HEAD = 3000  # characters in which an answer shows what it is about
+OPENING_WORDS = 25  # its first sentence or two, which name the subject
+STOPWORDS = frozenset(
+    "about above after again also because been before being both could does each every five four from give have here into just like "
+    "list make more most much only other over please recommend recommendation same should some such suggest suggestion tell than "
+    "that their them then there these they thing this those three what when where which while who will with would your best good "
+    "great idea ideas need want looking different answer question following explain name option options choose correct any but can "
+    "for how not out the try way you are all and its may one two has had was who why get got let our per through either ones "
+    "provide directly mainly limit else enjoy based type types does did person people someone right letter".split()
+)
+
+
+def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
+    """What the `enabled` checks notice, in the order of CHECKS; a finding keeps quiet those it already explains."""
+    findings: list[Finding] = []
+    silenced: set[str] = set()
+    for check in CHECKS.values():
+        if check.name not in enabled or check.name in silenced:
+            continue
+        detail = check.find(paste)
+        if detail is not None:
+            findings.append(Finding(check.name, check.version, MESSAGES[check.name], detail))
+            silenced |= check.silences
+    return findings
+
+
+def _is_empty(paste: Paste) -> dict[str, Any] | None:
+    return {} if not any(c.isalnum() for c in paste.text) else None
+
+
+def _is_prompt(paste: Paste) -> dict[str, Any] | None:
+    return {} if _repeats(paste.text, paste.prompt_text) else None
+
+
+def _repeats(text: str, prompt: str) -> bool:
+    """The text is the prompt, most of it, or it with no more than a few words around it."""
+    if len(text) > 2 * len(prompt) + 400:
+        return False
+    said, asked = _words(residue.strip_residue(text)), _words(prompt)
+    if len(said) < 4 or not asked:
+        return False
+    said_line, asked_line = f" {' '.join(said)} ", f" {' '.join(asked)} "
+    if asked_line in said_line:
+        return len(said) - len(asked) <= max(6, len(asked) // 4)
+    return said_line in asked_line and 2 * len(said) >= len(asked)
+
+
+def _is_of_other_prompt(paste: Paste) -> dict[str, Any] | None:
+    words = _words(paste.text[:TOPIC_HEAD])
+    for other in paste.other_prompts:
+        same = other.answer and len(words) > 8 and words == _words(other.answer[:TOPIC_HEAD])
+        if same or _repeats(paste.text, other.text) or _opens_with(words, other.text):
+            return {"slug": other.slug}
+    slug = _find_topic(paste, words)
+    return {"slug": slug} if slug else None
+
+
+def _opens_with(words: Sequence[str], prompt: str) -> bool:
+    asked = _words(prompt)
+    return len(asked) >= 6 and words[: len(asked)] == asked
+
+
+def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
+    """The other prompt whose words the text uses, in its opening or much more often, and not its own prompt's."""
+    own = _topic_words(paste.prompt_text)
+    said, opening = {_stem(word) for word in words}, {_stem(word) for word in words[:OPENING_WORDS]}
+    own_share = len(own & said) / len(own) if own else 1.0
+    for other in paste.other_prompts:
+        topic = _topic_words(other.text) - own
+        share = len(topic & said) / len(topic) if topic else 0.0
+        opens = bool(topic & opening) and not own & opening
+        if share >= 0.2 and own_share <= share / 2 and (opens or len(topic & said) >= 3):
+            return other.slug
+    return None
+
+
+def _topic_words(prompt: str) -> set[str]:
+    return {_stem(word) for word in _words(prompt) if len(word) > 2 and word not in STOPWORDS}
+
+
+def _stem(word: str) -> str:
+    """One form for "movie" and "movies", "craft" and "crafting"; crude, and the same for prompt and answer."""
+    for ending, rest in (("ies", "y"), ("ing", ""), ("s", "")):
+        if len(word) > len(ending) + 2 and word.endswith(ending):
+            return (word[: -len(ending)] + rest).rstrip("e")
+    return word.rstrip("e")
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def _is_refusal(paste: Paste) -> dict[str, Any] | None:
+    failure = refusals.reports_failure(paste.text)
+    if failure:
+        return {"words": failure}
+    return {} if refusals.declines(paste.text) and not _answers(paste) else None
+
+
+def _answers(paste: Paste) -> bool:
+    """An apology before a real answer is none: "I'm sorry, I can't know your taste, but here are five films"."""
+    if paste.kind == "choice":
+        return read_choice(paste.text, paste.letters, paste.choices) is not None
+    return count_items(paste.text, prose=False) >= min(3, paste.items_wanted)
+
+
+def _is_cut_off(paste: Paste) -> dict[str, Any] | None:
+    reason = endings.find_break(paste.text)
+    return {"reason": reason} if reason else None
+
+
+def _has_residue(paste: Paste) -> dict[str, Any] | None:
+    found = residue.find_residue(paste.text)
+    if not found and _opens_with(_words(paste.text[: 2 * len(paste.prompt_text)]), paste.prompt_text):
+        found = [paste.prompt_text]
+    return {"words": found[0][:60], "count": len(found)} if found else None
+
+
+def _is_same_as_other(paste: Paste) -> dict[str, Any] | None:
+    """Many people get the same letter, and that is no copy."""
+    too_short = paste.kind == "choice" and len(paste.text.split()) < 12
+    return {} if paste.same_as_other and not too_short else None
+
+
+def _has_too_few_items(paste: Paste) -> dict[str, Any] | None:
+    if paste.kind != "recommendation":
+        return None
+    found = count_items(paste.text)
+    return {"found": found, "wanted": paste.items_wanted} if found < paste.items_wanted else None
+
+
+_NO_ANSWER = frozenset({"cut-off", "too-few-items", "other-prompt"})
+CHECKS = {
+    check.name: check
+    for check in (
+        Check("empty", 1, _is_empty, frozenset(MESSAGES)),
+        Check("prompt-itself", 1, _is_prompt, _NO_ANSWER | {"same-as-other", "residue"}),
+        Check("refusal", 1, _is_refusal, _NO_ANSWER),
+        Check("other-prompt", 1, _is_of_other_prompt, frozenset({"too-few-items"})),
+        Check("cut-off", 1, _is_cut_off),
+        Check("residue", 1, _has_residue),
+        Check("same-as-other", 1, _is_same_as_other),
+        Check("too-few-items", 1, _has_too_few_items),
+    )
+}

@@ -1,0 +1,253 @@
+"""Who may take part, and how each person's part begins, goes on and ends."""
+
+import hashlib
+from collections.abc import Mapping
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from surveys import access
+from surveys.definitions import Definition, cells_for, screened_out
+from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion
+from surveys.orders import order_for
+from surveys.places import confirm_place, hold_place_again, lease_place, release
+from surveys.prolific import Visit
+from surveys.studies import definition_of
+
+State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
+
+
+class ForgedVisit(Exception):
+    """IDs that can't belong together."""
+
+
+# --- arriving ---------------------------------------------------------------
+
+
+def find_participant(study: Study, visit: Visit) -> Participant | None:
+    return Participant.objects.filter(study=study, pid=visit.pid).first()
+
+
+def check_visit(study: Study, visit: Visit) -> None:
+    """Raise ForgedVisit when the study id is not ours or the session is somebody else's."""
+    definition = definition_of(study.current_id)
+    if definition.prolific_study_ids and visit.study_id not in definition.prolific_study_ids:
+        raise ForgedVisit("STUDY_ID")
+    owner = Session.objects.filter(study=study, session_id=visit.session_id).select_related("participant").first()
+    if owner and owner.participant.pid != visit.pid:
+        raise ForgedVisit("SESSION_ID")
+
+
+def consent_hash(definition: Definition) -> str:
+    return hashlib.sha256(f"{definition.consent.version}\n{definition.consent.text}".encode()).hexdigest()
+
+
+def give_consent(study: Study, visit: Visit, origin: str = Origin.PROLIFIC, language: str = "en") -> Participant:
+    """Make the participant, or find the one that a double click or another tab made a moment ago."""
+    definition = definition_of(study.current_id)
+    try:
+        with transaction.atomic():
+            participant = Participant.objects.create(
+                study=study,
+                version_id=study.current_id,
+                pid=visit.pid,
+                pseudonym=access.make_pseudonym(),
+                origin=origin,
+                pilot=study.state == Study.State.PILOT,
+                language=language,
+                consent_version=definition.consent.version,
+                consent_sha256=consent_hash(definition),
+            )
+            record_session(participant, visit)
+    except IntegrityError:
+        participant = Participant.objects.get(study=study, pid=visit.pid)
+        record_session(participant, visit)
+    return participant
+
+
+def refuse_consent(study: Study, origin: str = Origin.PROLIFIC) -> None:
+    """Count one more person who said no; nothing that could name them is kept."""
+    record_anonymous_exit(study.current, AnonymousExit.Kind.NO_CONSENT, origin, study.state == Study.State.PILOT)
+
+
+def record_session(participant: Participant, visit: Visit) -> Session:
+    """Keep every SESSION_ID of a person with the rule that was applied to it.
+
+    The same id again only moves its `last_seen_at`. A new id of somebody who is not at an end goes on where they
+    were; of somebody who returned their first submission, opens their part again; after any other end it shows
+    the ending and its code again.
+    """
+    session = Session.objects.filter(study=participant.study_id, session_id=visit.session_id).first()
+    if session:
+        Session.objects.filter(pk=session.pk).update(last_seen_at=timezone.now())
+        return session
+    if not participant.sessions.exists():
+        rule = Session.Rule.FIRST
+    elif participant.state == State.RETURNED:
+        rule = Session.Rule.REOPENED
+        reopen(participant)
+    elif participant.has_ended:
+        rule = Session.Rule.AFTER_END
+    else:
+        rule = Session.Rule.RESUMED
+    session, _ = Session.objects.get_or_create(
+        study_id=participant.study_id,
+        session_id=visit.session_id,
+        defaults={"participant": participant, "prolific_study_id": visit.study_id, "rule": rule},
+    )
+    return session
+
+
+# --- screening ---------------------------------------------------
+
+
+def lock(participant: Participant) -> Participant:
+    """The participant's row, locked, so that two tabs come one after the other. Always before any place."""
+    return Participant.objects.select_for_update(of=("self",)).select_related("study").get(pk=participant.pk)
+
+
+def screen(participant: Participant, chatbot_answer: str, answers: Mapping[str, str]) -> Participant:
+    """Take all first answers, then decide once: screened out, over quota, or a place."""
+    with transaction.atomic():
+        participant = lock(participant)
+        if participant.step != Step.QUESTIONS or participant.has_ended:
+            return participant
+        definition = definition_of(participant.version_id)
+        participant.answers = {"chatbot": chatbot_answer, **answers}
+        reason = screened_out(definition, answers, chatbot_answer)
+        cells = cells_for(definition, chatbots_of(definition, chatbot_answer), answers)
+        if reason or not cells:
+            return end(participant, State.SCREENED_OUT, reason or "no-group")
+        if not take_part(participant, definition, cells):
+            return end(participant, State.OVER_QUOTA, "cells-full")
+        participant.state, participant.step = State.ACTIVE, Step.INSTRUCTIONS
+        participant.last_seen_at = timezone.now()
+        participant.save()
+        return participant
+
+
+def chatbots_of(definition: Definition, answer: str) -> list[str]:
+    """Chatbots that an answer to the first question stands for: the named one, or all of them for `several`."""
+    slugs = [bot.slug for bot in definition.chatbots]
+    return slugs if answer == "several" else [slug for slug in slugs if slug == answer]
+
+
+def take_part(participant: Participant, definition: Definition, cells: list[tuple[str, str]]) -> bool:
+    """Give the participant a cell, a place in it and an order; False when every cell is full."""
+    wanted = Q()
+    for chatbot, slug in cells:
+        wanted |= Q(chatbot=chatbot, slug=slug)
+    rows = list(QuotaCell.objects.filter(wanted, study=participant.study_id))
+    if not participant.is_counted:
+        # Not counted, so no place: a cell by chance, a row of the order scheme likewise.
+        number = int(hashlib.sha256(participant.pseudonym.encode()).hexdigest()[:8], 16)
+        participant.cell = rows[number % len(rows)]
+    else:
+        place = lease_place(participant, rows, definition.lease_minutes)
+        if place is None:
+            return False
+        number, participant.cell = place.number, place.cell
+    order = order_for(len(definition.prompts), definition.order_scheme, number, participant.pseudonym)
+    participant.order_number = number
+    participant.order = [definition.prompts[index].slug for index in order]
+    return True
+
+
+def come_back(participant: Participant) -> Participant:
+    """Somebody who timed out is here again: back to work, in a place if one is still to be had."""
+    with transaction.atomic():
+        participant = lock(participant)
+        if participant.state != State.TIMED_OUT:
+            return participant
+        participant.state = State.SCREENING if participant.step == Step.QUESTIONS else State.ACTIVE
+        participant.last_seen_at = timezone.now()
+        participant.save(update_fields=["state", "last_seen_at"])
+        hold_place_again(participant)
+        return participant
+
+
+# --- ends -------------------------------------------------------------------
+
+CODES = {
+    State.COMPLETED: "completed",
+    State.SCREENED_OUT: "screened_out",
+    State.OVER_QUOTA: "over_quota",
+    State.MISUNDERSTOOD: "misunderstood",
+    State.TECHNICAL: "technical",
+    State.RETURNED: "returned",
+}
+
+
+def end(participant: Participant, state: str, reason: str = "") -> Participant:
+    """Write the end of somebody's part with its code. The row must be locked."""
+    codes = definition_of(participant.version_id).codes
+    participant.state, participant.step, participant.reason = state, Step.END, reason
+    participant.code = codes["late" if participant.overflow else CODES[state]]
+    participant.finished_at = participant.last_seen_at = timezone.now()
+    participant.save()
+    if state != State.COMPLETED:
+        release(participant)
+    return participant
+
+
+def complete(participant: Participant) -> Participant:
+    """The last page was sent: confirm the place; without one, keep the answers as overflow, and pay."""
+    with transaction.atomic():
+        participant = lock(participant)
+        if participant.has_ended:
+            return participant
+        if participant.state == State.TIMED_OUT:
+            participant.state = State.ACTIVE
+        if participant.is_counted:
+            participant.overflow = not confirm_place(participant)
+        participant.drafts.all().delete()
+        return end(participant, State.COMPLETED)
+
+
+def stop(participant: Participant, state: str, reason: str = "") -> Participant:
+    """End an open part as returned, technical or misunderstood. Ended parts stay as they are."""
+    with transaction.atomic():
+        participant = lock(participant)
+        return participant if participant.has_ended else end(participant, state, reason)
+
+
+def reopen(participant: Participant) -> Participant:
+    """Somebody who returned goes on after all."""
+    with transaction.atomic():
+        participant = lock(participant)
+        if participant.state != State.RETURNED:
+            return participant
+        participant.state = State.SCREENING if participant.cell_id is None else State.ACTIVE
+        participant.step = furthest_step(participant)
+        participant.reason = participant.code = ""
+        participant.finished_at = None
+        participant.last_seen_at = timezone.now()
+        participant.save()
+        hold_place_again(participant)
+        return participant
+
+
+def furthest_step(participant: Participant) -> str:
+    """Where somebody was, read from what they gave."""
+    if participant.cell_id is None:
+        return Step.QUESTIONS
+    return Step.PROMPTS if hasattr(participant, "context") else Step.INSTRUCTIONS
+
+
+def withdraw(participant: Participant) -> str:
+    """Erase the person and all they gave; returns the code for them. Only an anonymous count stays."""
+    with transaction.atomic():
+        participant = lock(participant)
+        code = definition_of(participant.version_id).codes["withdrawn"]
+        kind, step = AnonymousExit.Kind.WITHDRAWN, participant.step
+        record_anonymous_exit(participant.version, kind, participant.origin, participant.pilot, step)
+        release(participant)
+        participant.delete()
+        return code
+
+
+def record_anonymous_exit(version: StudyVersion, kind: str, origin: str, pilot: bool, step: str = "") -> None:
+    # The day only: with the minute, Prolific's own list would name the person again.
+    today = timezone.now().date()
+    AnonymousExit.objects.create(version=version, kind=kind, origin=origin, pilot=pilot, step=step, day=today)

@@ -1,0 +1,195 @@
+"""Load, launch, amend, pause and close studies; their versions never change once written."""
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from surveys import audit
+from surveys.definitions import Definition, fill_benchmark_items, fingerprint, prompt_text
+from surveys.models import BenchmarkItem, Place, Prompt, QuotaCell, Study, StudyVersion
+
+State = Study.State
+
+
+class StudyError(Exception):
+    """A step that the study's state does not allow; the message says what to do."""
+
+
+@lru_cache(maxsize=256)
+def definition_of(version_id: int) -> Definition:
+    """The definition of a version, kept in memory: versions never change."""
+    return Definition.from_document(StudyVersion.objects.values_list("document", flat=True).get(pk=version_id))
+
+
+@lru_cache(maxsize=256)
+def prompts_of(version_id: int) -> dict[str, Prompt]:
+    """The prompts of a version by slug, in the file's order, kept in memory."""
+    return {prompt.slug: prompt for prompt in Prompt.objects.filter(version_id=version_id)}
+
+
+@lru_cache(maxsize=1)
+def interface_hash() -> str:
+    """SHA-256 over the files that make up the participant's pages: templates, styles, scripts, translations."""
+    root = Path(settings.BASE_DIR)
+    folders = ("templates/survey", "surveys/static/surveys", "surveys/locale")
+    files = [path for folder in folders for path in sorted((root / folder).rglob("*")) if path.is_file()]
+    digest = hashlib.sha256()
+    for path in [root / "templates" / "base.html", *files]:
+        if path.suffix in (".html", ".css", ".js", ".json", ".po"):
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def load_definition(definition: Definition, actor: str, amendment: str = "") -> tuple[Study, str]:
+    """Make or update the study; returns it with `created`, `unchanged`, `updated` or `amended`.
+
+    Raises StudyError when the study is launched, the definition differs and no amendment says why.
+    """
+    definition = with_benchmark_items(definition)
+    document = definition.to_document()
+    with transaction.atomic():
+        study, created = Study.objects.select_for_update().get_or_create(
+            slug=definition.slug, defaults={"title": definition.title}
+        )
+        if study.current and study.current.document == document:
+            return study, "unchanged"
+        if study.is_launched and not amendment:
+            raise StudyError(
+                f"{study.slug} was launched on {study.launched_at:%d %B %Y} and can't be changed silently. "
+                "Say why with an amendment; people who began keep the version they saw."
+            )
+        write_version(study, document, actor, amendment if study.is_launched else "")
+        arrange_places(study, definition)
+        outcome = "created" if created else "amended" if study.is_launched else "updated"
+        audit.record(study, actor, outcome, f"version {study.current.number}", amendment=amendment)
+        return study, outcome
+
+
+def with_benchmark_items(definition: Definition) -> Definition:
+    """Put imported benchmark items in the place of the defaults."""
+    wanted = [prompt.item for prompt in definition.prompts if prompt.benchmark]
+    rows = BenchmarkItem.objects.filter(item__in=wanted).values("benchmark", "item", "question", "choices", "answer")
+    return fill_benchmark_items(definition, {row.pop("item"): row for row in rows})
+
+
+def write_version(study: Study, document: dict, actor: str, amendment: str = "") -> StudyVersion:
+    newest = study.versions.order_by("-number").first()
+    interface = interface_hash()
+    version = StudyVersion.objects.create(
+        study=study,
+        number=newest.number + 1 if newest else 1,
+        document=document,
+        interface_sha256=interface,
+        sha256=fingerprint({"document": document, "interface": interface}),
+        amendment=amendment,
+        created_by=actor,
+        frozen_at=timezone.now() if study.is_launched else None,
+    )
+    definition = Definition.from_document(document)
+    Prompt.objects.bulk_create(
+        Prompt(
+            version=version,
+            position=position,
+            slug=prompt.slug,
+            kind=prompt.kind,
+            title=prompt.title,
+            text=prompt_text(prompt),
+            items=prompt.items,
+            choices=list(prompt.choices),
+            answer=prompt.answer or "",
+            benchmark=prompt.benchmark or "",
+            benchmark_item=prompt.item or "",
+        )
+        for position, prompt in enumerate(definition.prompts, 1)
+    )
+    study.title = definition.title
+    study.current = version
+    study.save(update_fields=["title", "current"])
+    return version
+
+
+def arrange_places(study: Study, definition: Definition) -> None:
+    """Make the cells and places what the definition says; a place that somebody holds is never taken away."""
+    wanted = [(bot, cell) for bot in definition.chatbots for cell in definition.cells]
+    keep = []
+    for position, (bot, cell) in enumerate(wanted):
+        row, _ = QuotaCell.objects.update_or_create(
+            study=study,
+            chatbot=bot.slug,
+            slug=cell.slug,
+            defaults={"name": f"{bot.name} · {cell.name}", "position": position},
+        )
+        keep.append(row.pk)
+        set_capacity(row, cell.places)
+    for row in QuotaCell.objects.filter(study=study).exclude(pk__in=keep):
+        set_capacity(row, 0)
+        if not row.participants.exists():
+            row.delete()
+
+
+def set_capacity(cell: QuotaCell, places: int) -> None:
+    surplus = cell.places.filter(number__gte=places)
+    if surplus.filter(participant__isnull=False).exists():
+        raise StudyError(f"{cell.name}: more than {places} places are held, so it can't be made that small.")
+    surplus.delete()
+    there = set(cell.places.values_list("number", flat=True))
+    Place.objects.bulk_create(Place(cell=cell, number=n) for n in range(places) if n not in there)
+
+
+def start_pilot(study: Study, actor: str) -> None:
+    change_state(study, actor, "pilot started", State.PILOT, {State.DRAFT})
+
+
+def end_pilot(study: Study, actor: str) -> None:
+    change_state(study, actor, "pilot ended", State.DRAFT, {State.PILOT})
+
+
+def launch(study: Study, actor: str) -> None:
+    change_state(study, actor, "launched", State.LIVE, {State.DRAFT, State.PILOT})
+
+
+def pause(study: Study, actor: str) -> None:
+    change_state(study, actor, "paused", State.PAUSED, {State.LIVE})
+
+
+def resume(study: Study, actor: str) -> None:
+    change_state(study, actor, "resumed", State.LIVE, {State.PAUSED})
+
+
+def close(study: Study, actor: str) -> None:
+    """No new people; those inside may finish and are paid."""
+    change_state(study, actor, "closed", State.CLOSED, {State.LIVE, State.PAUSED})
+
+
+def change_state(study: Study, actor: str, action: str, state: str, allowed: set[str]) -> None:
+    with transaction.atomic():
+        study = lock_study(study)
+        if study.state not in allowed:
+            raise StudyError(f"{study.slug} is {study.get_state_display().lower()}, so it can't be {action} now.")
+        if state in (State.PILOT, State.LIVE):
+            freeze(study, actor)
+        study.state = state
+        if state == State.LIVE and not study.launched_at:
+            study.launched_at = timezone.now()
+        if state == State.CLOSED:
+            study.closed_at = timezone.now()
+        study.save()
+        audit.record(study, actor, action, f"version {study.current.number}", sha256=study.current.sha256)
+
+
+def lock_study(study: Study) -> Study:
+    return Study.objects.select_for_update(of=("self",)).select_related("current").get(pk=study.pk)
+
+
+def freeze(study: Study, actor: str) -> None:
+    """Freeze what participants will see from now on, with the pages as they are today."""
+    if not study.current:
+        raise StudyError(f"{study.slug} has no definition yet. Load its study file first.")
+    if not study.is_launched and study.current.interface_sha256 != interface_hash():
+        write_version(study, study.current.document, actor)
+    if study.current.frozen_at is None:
+        StudyVersion.objects.filter(pk=study.current.pk).update(frozen_at=timezone.now())

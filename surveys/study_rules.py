@@ -1,0 +1,230 @@
+"""Rules between the keys of a study file: cells, codes, pay, and checks that are fair by Prolific's rules."""
+
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from itertools import combinations
+from typing import Any
+
+from surveys.study_schema import LISTS, NONE, SEVERAL, Misfit
+
+# Prolific's minimum for an hour; the recommended rate is half as much again.
+LEAST_PAY_PER_HOUR = {"USD": Decimal(8), "GBP": Decimal(6)}
+# From this length on Prolific wants two failed attention checks before anyone is turned down.
+LONG_STUDY_MINUTES = 5
+NEUTRAL = re.compile(
+    r"\b(neither|neutral|no opinion|no answer|unsure|undecided|not sure|not applicable|n/a|maybe|it depends"
+    r"|(do not|don['’]t|cannot|can['’]t) (know|say|tell|remember)|prefer not|rather not|in between|sometimes"
+    r"|other)\b",
+    re.IGNORECASE,
+)
+RESERVED = {"chatbots": (NONE, SEVERAL), "questions": ("chatbot",)}
+
+Study = dict[str, Any]
+Misfits = Iterator[Misfit]
+
+
+def find_misfits(study: Study) -> list[Misfit]:
+    """Every broken rule. The study may be incomplete: what is missing or unusable is passed over here."""
+    return [misfit for rule in RULES for misfit in rule(study)]
+
+
+def _entries(study: Study, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, entry in enumerate(study[name], 1):
+        yield f"{name}[{number}]", entry
+
+
+def slugs_differ(study: Study) -> Misfits:
+    seen: dict[tuple[str, str], str] = {}
+    for name in LISTS:
+        # One sheet of answers holds both kinds of checks, so their slugs share one space.
+        space = "attention" if name == "comprehension" else name
+        for place, entry in _entries(study, name):
+            slug = entry.get("slug", "")
+            if slug in RESERVED.get(name, ()):
+                yield (f"{place}.slug", f"cannot be `{slug}`: the word has a meaning of its own")
+            elif slug and (first := seen.setdefault((space, slug), place)) != place:
+                yield (f"{place}.slug", f"is `{slug}` again; {first} has that slug already")
+
+
+def names_differ(study: Study) -> Misfits:
+    """Two chatbots, cells or prompts of one name could not be told apart on a page."""
+    for name, key in (("chatbots", "name"), ("cells", "name"), ("prompts", "title")):
+        seen: dict[str, str] = {}
+        for place, entry in _entries(study, name):
+            shown = entry.get(key, "")
+            if shown and (first := seen.setdefault(shown.casefold(), place)) != place:
+                yield (f"{place}.{key}", f"is {shown!r} again; {first} is called so already")
+
+
+def codes_differ(study: Study) -> Misfits:
+    codes = study.get("codes", {})
+    if study["comprehension"] and not codes.get("misunderstood"):
+        yield ("codes.misunderstood", "is missing: a study with comprehension checks needs it")
+    seen: dict[str, str] = {}
+    for name, code in codes.items():
+        if code and (first := seen.setdefault(code, name)) != name:
+            yield (f"codes.{name}", f"is {code} like codes.{first}; each outcome needs a code of its own")
+
+
+def pay_is_enough(study: Study) -> Misfits:
+    pay, minutes = study.get("pay", {}), study.get("minutes")
+    if not minutes or not {"amount", "currency"} <= pay.keys():
+        return
+    rate = Decimal(pay["amount"]) * 60 / minutes
+    least = LEAST_PAY_PER_HOUR[pay["currency"]]
+    if rate < least:
+        yield (
+            "pay.amount",
+            f"makes {rate:.2f} {pay['currency']} an hour at {minutes} minutes; the least is {least:.2f}",
+        )
+
+
+def questions_fit_their_purpose(study: Study) -> Misfits:
+    for place, question in _entries(study, "questions"):
+        kind, purpose = question.get("kind"), question.get("purpose")
+        if kind and purpose in ("quota", "screening") and kind != "choice":
+            yield (f"{place}.kind", f"is `{kind}`, but a {purpose} question must be a `choice`")
+        if purpose in ("quota", "screening") and question.get("required") is False:
+            yield (f"{place}.required", f"cannot be false: a {purpose} question decides who takes part")
+        if kind == "choice" and question.get("options") == []:
+            yield (f"{place}.options", "is missing: a `choice` needs at least two options")
+        if kind in ("number", "text") and question.get("options"):
+            yield (f"{place}.options", f"is not for a `{kind}` question")
+        yield from _accept_fits(place, question)
+
+
+def _accept_fits(place: str, question: dict[str, Any]) -> Misfits:
+    purpose, accept, options = question.get("purpose"), question.get("accept"), question.get("options")
+    if purpose == "screening" and accept == []:
+        yield (f"{place}.accept", "is missing: a screening question names the options that may go on")
+    if purpose in ("quota", "background") and accept:
+        yield (f"{place}.accept", f"is not for a {purpose} question, only for screening")
+    if options and accept:
+        for option in accept:
+            if option not in options:
+                yield (f"{place}.accept", f"names {option!r}, which is none of the options")
+
+
+def cells_name_quota_answers(study: Study) -> Misfits:
+    questions = {question.get("slug"): question for question in study["questions"]}
+    for place, cell in _entries(study, "cells"):
+        for slug, wanted in cell.get("where", {}).items():
+            question = questions.get(slug)
+            if question is None:
+                yield (f"{place}.where", f"names the question `{slug}`, which does not exist")
+            elif question.get("purpose", "quota") != "quota":
+                yield (f"{place}.where", f"names the question `{slug}`, whose purpose is not `quota`")
+            elif question.get("options"):
+                for option in _as_list(wanted):
+                    if option not in question["options"]:
+                        yield (f"{place}.where", f"names {option!r}, which is no option of `{slug}`")
+
+
+def cells_do_not_overlap(study: Study) -> Misfits:
+    """Two cells overlap unless some question tells them apart; a question that only one names does not."""
+    quota = {question.get("slug") for question in study["questions"] if question.get("purpose") == "quota"}
+    # A cell with a misspelt question would seem to overlap with all others.
+    cells = [
+        (place, cell)
+        for place, cell in _entries(study, "cells")
+        if cell.get("where", {"": ""}).keys() <= quota
+    ]
+    for (_, first), (place, second) in combinations(cells, 2):
+        if not _told_apart(first["where"], second["where"]):
+            yield (
+                f"{place}.where",
+                f"overlaps with the cell `{first.get('slug', '?')}`: a person could fit both",
+            )
+
+
+def _told_apart(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    shared = first.keys() & second.keys()
+    return any(not set(_as_list(first[slug])) & set(_as_list(second[slug])) for slug in shared)
+
+
+def _as_list(wanted: Any) -> list[str]:
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def checks_have_their_answer(study: Study) -> Misfits:
+    for name in ("comprehension", "attention"):
+        for place, check in _entries(study, name):
+            options = check.get("options", [])
+            for key in ("answer", "also"):
+                for answer in _as_list(check.get(key, [])):
+                    if options and answer not in options:
+                        yield (f"{place}.{key}", f"is {answer!r}, which is none of the options")
+            if options and set(options) <= {check.get("answer"), *check.get("also", [])}:
+                yield (f"{place}.also", "leaves no wrong option, so the check could not be failed")
+
+
+def attention_checks_are_fair(study: Study) -> Misfits:
+    for place, check in _entries(study, "attention"):
+        if check.get("kind") in ATTENTION_KINDS:
+            yield from ATTENTION_KINDS[check["kind"]](place, check)
+        if study["prompts"] and check.get("after", 0) > len(study["prompts"]):
+            yield (f"{place}.after", f"is {check['after']}, but there are {len(study['prompts'])} prompts")
+
+
+def _instruction_is_clear(place: str, check: dict[str, Any]) -> Misfits:
+    if "text" in check and "answer" in check and not _names(check["text"], check["answer"]):
+        yield (f"{place}.text", f"must name the answer it asks for, {check['answer']!r}, word by word")
+    if check.get("also"):
+        yield (f"{place}.also", "is only for `nonsense`: an instruction asks for exactly one answer")
+
+
+def _nonsense_has_no_neutral_option(place: str, check: dict[str, Any]) -> Misfits:
+    for option in check.get("options", []):
+        if NEUTRAL.search(option):
+            yield (f"{place}.options", f"has the neutral option {option!r}; a nonsensical item has none")
+
+
+def _names(text: str, answer: str) -> bool:
+    words = r"\s+".join(re.escape(word) for word in answer.split())
+    return re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def exclusions_are_fair(study: Study) -> Misfits:
+    checks, minutes = len(study["attention"]), study.get("minutes", LONG_STUDY_MINUTES)
+    for place, exclusion in _entries(study, "exclusions"):
+        fails = exclusion.get("attention_fails", 0)
+        if fails > checks:
+            yield (f"{place}.attention_fails", f"is {fails}, but there are {checks} attention checks")
+        elif fails == 1 and minutes >= LONG_STUDY_MINUTES:
+            yield (
+                f"{place}.attention_fails",
+                f"is 1, but from {LONG_STUDY_MINUTES} minutes on it takes two failed checks",
+            )
+
+
+def choices_have_their_answer(study: Study) -> Misfits:
+    for place, prompt in _entries(study, "prompts"):
+        choices, answer = prompt.get("choices"), prompt.get("answer")
+        if choices and answer and ord(answer) - ord("A") >= len(choices):
+            yield (f"{place}.answer", f"is {answer}, but there are {len(choices)} choices")
+        if (
+            bool(prompt.get("benchmark")) != bool(prompt.get("item"))
+            and {"benchmark", "item"} <= prompt.keys()
+        ):
+            missing = "item" if prompt["benchmark"] else "benchmark"
+            yield (f"{place}.{missing}", "is missing: `benchmark` and `item` come together")
+
+
+ATTENTION_KINDS: dict[str, Callable[[str, dict[str, Any]], Misfits]] = {
+    "instruction": _instruction_is_clear,
+    "nonsense": _nonsense_has_no_neutral_option,
+}
+RULES: list[Callable[[Study], Misfits]] = [
+    slugs_differ,
+    names_differ,
+    codes_differ,
+    pay_is_enough,
+    questions_fit_their_purpose,
+    cells_name_quota_answers,
+    cells_do_not_overlap,
+    checks_have_their_answer,
+    attention_checks_are_fair,
+    exclusions_are_fair,
+    choices_have_their_answer,
+]

@@ -1,0 +1,13 @@
+"""Background work of the surveys; each task takes ids and calls one rule."""
+
+from celery import shared_task
+
+from surveys.models import Study
+from surveys.places import release_expired
+
+
+@shared_task
+def release_places() -> int:
+    """Give back expired places in every study that people can be in; returns how many."""
+    studies = Study.objects.exclude(state=Study.State.DRAFT).filter(current__isnull=False)
+    return sum(release_expired(study) for study in studies)

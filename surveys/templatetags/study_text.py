@@ -1,0 +1,24 @@
+"""Researchers' texts as paragraphs, headings and lists; everything in them is escaped."""
+
+from django import template
+from django.utils.html import conditional_escape, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+register = template.Library()
+
+
+@register.filter
+def study_text(text: str) -> SafeString:
+    """Blank lines part paragraphs, `## ` opens a heading, lines with `- ` make a list. No other markup."""
+    blocks = [block.strip() for block in text.replace("\r\n", "\n").split("\n\n")]
+    return mark_safe("\n".join(part for block in blocks if block for part in render_block(block)))
+
+
+def render_block(block: str) -> list[str]:
+    lines = [line.strip() for line in block.split("\n")]
+    if lines[0].startswith("## "):
+        heading = f"<h2>{conditional_escape(lines[0][3:])}</h2>"
+        return [heading, *(render_block("\n".join(lines[1:])) if lines[1:] else [])]
+    if all(line.startswith("- ") for line in lines):
+        return [f"<ul>{format_html_join('', '<li>{}</li>', [(line[2:],) for line in lines])}</ul>"]
+    return [f"<p>{conditional_escape(' '.join(lines))}</p>"]

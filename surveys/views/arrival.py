@@ -1,0 +1,117 @@
+"""Arriving: the address that Prolific sends people to, and consent."""
+
+from django.core.signing import BadSignature, Signer
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import translation
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from surveys import recruitment
+from surveys.definitions import Definition
+from surveys.limits import within_limit
+from surveys.models import Participant, Study
+from surveys.pages import current_page
+from surveys.prolific import Visit, completion_url, read_visit
+from surveys.studies import definition_of
+
+# Marks people that `simulate` plays; signed, so that nobody can mark themselves.
+SIMULATED = Signer(salt="simulated", sep="~")
+
+
+# No cookies carry any right on these pages, so there is nothing that a foreign page could make a browser send along.
+@csrf_exempt
+@require_http_methods(["GET", "POST", "HEAD"])
+def arrive(request: HttpRequest, study: str) -> HttpResponse:
+    if not within_limit(request, "entry"):
+        return trouble(request, "busy", status=429)
+    found = Study.objects.select_related("current").filter(slug=study).first()
+    if found is None or found.current is None:
+        return trouble(request, "no-study", status=404)
+    definition = definition_of(found.current_id)
+    choose_language(request, definition)
+    try:
+        visit = read_visit(request.POST if request.method == "POST" else request.GET)
+    except ValueError as faults:
+        return trouble(request, "ids", definition, faults=str(faults), status=400)
+    try:
+        recruitment.check_visit(found, visit)
+    except recruitment.ForgedVisit as fault:
+        return trouble(request, "forged", definition, faults=str(fault), status=403)
+    participant = recruitment.find_participant(found, visit)
+    if participant:
+        recruitment.record_session(participant, visit)
+        participant.refresh_from_db()
+        return redirect(current_page(participant, definition_of(participant.version_id)))
+    if not found.is_open:
+        return trouble(request, found.state, definition, status=200)
+    if request.method == "POST":
+        return decide(request, found, visit)
+    return render(request, "survey/consent.html", consent_page(request, found, definition, visit))
+
+
+def consent_page(request: HttpRequest, study: Study, definition: Definition, visit: Visit) -> dict:
+    return {
+        "study": study,
+        "definition": definition,
+        "visit": visit.as_parameters(),
+        "simulated": request.GET.get("SIMULATED", ""),
+        "pilot": study.state == Study.State.PILOT,
+        "consent_sha256": recruitment.consent_hash(definition),
+    }
+
+
+def decide(request: HttpRequest, study: Study, visit: Visit) -> HttpResponse:
+    origin = read_origin(request, visit)
+    if request.POST.get("consent") == "no":
+        recruitment.refuse_consent(study, origin)
+        return redirect("survey:no-consent", study.slug)
+    if not within_limit(request, "consent"):
+        return trouble(request, "busy", status=429)
+    participant = recruitment.give_consent(study, visit, origin, translation.get_language() or "en")
+    return redirect(current_page(participant, definition_of(participant.version_id)))
+
+
+def read_origin(request: HttpRequest, visit: Visit) -> str:
+    try:
+        if SIMULATED.unsign(request.POST.get("SIMULATED", "")) == visit.pid:
+            return Participant.Origin.SIMULATED
+    except BadSignature:
+        pass
+    return Participant.Origin.PROLIFIC
+
+
+def no_consent(request: HttpRequest, study: str) -> HttpResponse:
+    return farewell(request, study, "no_consent")
+
+
+def withdrawn(request: HttpRequest, study: str) -> HttpResponse:
+    return farewell(request, study, "withdrawn")
+
+
+def farewell(request: HttpRequest, slug: str, outcome: str) -> HttpResponse:
+    """The end of people of whom nothing is kept: the same page for all of them."""
+    study = get_object_or_404(Study.objects.filter(current__isnull=False), slug=slug)
+    definition = definition_of(study.current_id)
+    choose_language(request, definition)
+    code = definition.codes[outcome]
+    page = {"definition": definition, "outcome": outcome, "code": code, "completion_url": completion_url(code)}
+    return render(request, "survey/end.html", page)
+
+
+def choose_language(request: HttpRequest, definition: Definition) -> None:
+    """The language asked for in the address, else the study's own when the pages speak it."""
+    asked = request.GET.get("lang") or request.POST.get("lang") or definition.language
+    try:
+        translation.activate(translation.get_supported_language_variant(asked))
+    except LookupError:
+        translation.activate("en")
+    request.LANGUAGE_CODE = translation.get_language()
+
+
+def trouble(
+    request: HttpRequest, what: str, definition: Definition | None = None, status: int = 200, faults: str = ""
+) -> HttpResponse:
+    """A page that says what is wrong and what the person can do."""
+    page = {"what": what, "definition": definition, "faults": faults}
+    return render(request, "survey/trouble_at_entry.html", page, status=status)

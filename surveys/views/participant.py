@@ -1,0 +1,240 @@
+"""The participant's way from the first questions to the last page; every step works as a plain form."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone, translation
+from django.views.decorators.csrf import csrf_exempt
+
+from surveys import recruitment
+from surveys.access import read_link
+from surveys.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
+from surveys.models import Draft, Participant
+from surveys.pages import address, answered_slugs, current_page, has_reached, next_prompt
+from surveys.places import hold_place_again
+from surveys.prolific import completion_url
+from surveys.studies import definition_of
+from surveys.study_parts import AttentionCheck
+
+State, Step = Participant.State, Participant.Step
+
+
+def participant_page(step: str | None = None) -> Callable:
+    """Find the person behind a signed link, in their language, and send them on when this is not their page.
+
+    The link alone is the right to be here (no cookie), hence no CSRF token: a foreign page doesn't know the link.
+    """
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @csrf_exempt
+        @wraps(view)
+        def page(request: HttpRequest, study: str, token: str, **more: object) -> HttpResponse:
+            pseudonym = read_link(study, token)
+            participant = (
+                Participant.objects.select_related("study", "cell")
+                .filter(study__slug=study, pseudonym=pseudonym)
+                .first()
+            )
+            if participant is None:
+                return redirect("survey:withdrawn", study)
+            use_language(request, participant)
+            definition = definition_of(participant.version_id)
+            request.participant, request.definition = participant, definition
+            if step is not None:
+                if participant.has_ended or not has_reached(participant, step):
+                    return redirect(current_page(participant, definition))
+                if participant.state == State.TIMED_OUT:
+                    request.participant = recruitment.come_back(participant)
+            return view(request, **more)
+
+        return page
+
+    return decorate
+
+
+def use_language(request: HttpRequest, participant: Participant) -> None:
+    asked = request.GET.get("lang")
+    if asked and asked != participant.language and translation.check_for_language(asked):
+        participant.language = asked
+        Participant.objects.filter(pk=participant.pk).update(language=asked)
+    translation.activate(participant.language)
+    request.LANGUAGE_CODE = participant.language
+
+
+def page_context(request: HttpRequest, step: str, **more: object) -> dict:
+    """What every page of a participant shows: where they are, how to get help, drafts and how to stop."""
+    participant = request.participant
+    return {
+        "participant": participant,
+        "definition": request.definition,
+        "bot": chatbot_of(request),
+        "step": step,
+        "resume_url": address(participant, "resume"),
+        "draft_url": address(participant, "draft"),
+        "help_url": address(participant, "trouble"),
+        "stop_url": address(participant, "stop"),
+        **more,
+    }
+
+
+def chatbot_of(request: HttpRequest) -> object:
+    """The definition's chatbot that this person was assigned, or None before."""
+    cell = request.participant.cell
+    return next((bot for bot in request.definition.chatbots if cell and bot.slug == cell.chatbot), None)
+
+
+def go_on(request: HttpRequest, step: str) -> HttpResponse:
+    """Note that the person has come as far as `step`, renew their place, and show where they go on."""
+    participant = request.participant
+    if not has_reached(participant, step):
+        participant.step = step
+    participant.last_seen_at = timezone.now()
+    participant.save(update_fields=["step", "last_seen_at", "checks"])
+    hold_place_again(participant)
+    return redirect(current_page(participant, request.definition))
+
+
+def draft_of(request: HttpRequest, step: str) -> Draft | None:
+    return Draft.objects.filter(participant=request.participant, step=step).first()
+
+
+def form_page(request: HttpRequest, template: str, step: str, form, **more: object) -> HttpResponse:
+    draft = draft_of(request, step) if request.method == "GET" else None
+    if draft:
+        form.initial |= draft.data
+    page = page_context(request, step, form=form, draft_number=draft.number if draft else 0, **more)
+    return render(request, template, page)
+
+
+@participant_page()
+def resume(request: HttpRequest) -> HttpResponse:
+    return redirect(current_page(request.participant, request.definition))
+
+
+@participant_page(Step.QUESTIONS)
+def questions(request: HttpRequest) -> HttpResponse:
+    if request.participant.step != Step.QUESTIONS:
+        return redirect(current_page(request.participant, request.definition))
+    form = QuestionsForm(request.definition, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        participant = recruitment.screen(request.participant, form.cleaned_data["chatbot"], form.answers())
+        return redirect(current_page(participant, request.definition))
+    return form_page(request, "survey/questions.html", Step.QUESTIONS, form)
+
+
+@participant_page(Step.INSTRUCTIONS)
+def instructions(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return go_on(request, Step.COMPREHENSION if request.definition.comprehension else Step.CONTEXT)
+    return render(request, "survey/instructions.html", page_context(request, Step.INSTRUCTIONS))
+
+
+@participant_page(Step.COMPREHENSION)
+def comprehension(request: HttpRequest) -> HttpResponse:
+    """Two tries, as Prolific asks; then a kind end with a code of its own, never a rejection."""
+    checks = request.definition.comprehension
+    if not checks or has_reached(request.participant, Step.CONTEXT):
+        return go_on(request, Step.CONTEXT)
+    form = ComprehensionForm(checks, request.POST or None)
+    if request.method != "POST" or not form.is_valid():
+        return form_page(request, "survey/comprehension.html", Step.COMPREHENSION, form, again=False)
+    tries = [*request.participant.checks.get("comprehension", []), form.cleaned_data]
+    request.participant.checks = {**request.participant.checks, "comprehension": tries}
+    wrong = [check for check in checks if not check.passed_by(form.cleaned_data[check.slug])]
+    if not wrong:
+        return go_on(request, Step.CONTEXT)
+    Participant.objects.filter(pk=request.participant.pk).update(checks=request.participant.checks)
+    if len(tries) >= 2:
+        participant = recruitment.stop(request.participant, State.MISUNDERSTOOD, "comprehension-failed-twice")
+        return redirect(current_page(participant, request.definition))
+    form = ComprehensionForm(checks, initial=form.cleaned_data)
+    page = page_context(request, Step.COMPREHENSION, form=form, wrong=wrong, again=True, draft_number=0)
+    return render(request, "survey/comprehension.html", page)
+
+
+@participant_page(Step.CONTEXT)
+def context(request: HttpRequest) -> HttpResponse:
+    known = getattr(request.participant, "context", None)
+    bot = chatbot_of(request)
+    initial = {} if known or not bot else {"product": bot.slug}
+    form = ContextForm(request.definition, request.POST or None, instance=known, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        given = form.save(commit=False)
+        given.participant, given.recorded_at = request.participant, timezone.now()
+        given.save()
+        return go_on(request, Step.PROMPTS)
+    return form_page(request, "survey/context.html", Step.CONTEXT, form)
+
+
+@participant_page(Step.PROMPTS)
+def attention(request: HttpRequest, slug: str) -> HttpResponse:
+    """An attention check between two prompts. It is noted, and never ends anybody's part."""
+    participant, checks = request.participant, {check.slug: check for check in request.definition.attention}
+    check = checks.get(slug)
+    given = participant.checks.get("attention", {})
+    if check is None or slug in given:
+        return redirect(next_prompt(participant, request.definition))
+    form = CheckForm(check, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        note_attention(participant, check, form.cleaned_data["answer"])
+        return go_on(request, Step.PROMPTS)
+    return form_page(request, "survey/attention.html", f"attention:{slug}", form)
+
+
+def note_attention(participant: Participant, check: AttentionCheck, answer: str) -> None:
+    passed = check.passed_by(answer)
+    noted = participant.checks.get("attention", {}) | {check.slug: {"answer": answer, "passed": passed}}
+    participant.checks = {**participant.checks, "attention": noted}
+
+
+@participant_page(Step.PROMPTS)
+def debrief(request: HttpRequest) -> HttpResponse:
+    """The last page; sending it completes the part."""
+    participant = request.participant
+    if set(participant.order) - answered_slugs(participant):
+        return redirect(next_prompt(participant, request.definition))
+    form = LastForm(request.POST or None, initial={"comments": participant.comments})
+    if request.method == "POST" and form.is_valid():
+        Participant.objects.filter(pk=participant.pk).update(comments=form.cleaned_data["comments"])
+        participant = recruitment.complete(participant)
+        return redirect(current_page(participant, request.definition))
+    back = address(participant, "prompt", len(participant.order))
+    return form_page(request, "survey/debrief.html", Step.DEBRIEF, form, back_url=back)
+
+
+@participant_page()
+def end(request: HttpRequest) -> HttpResponse:
+    participant = request.participant
+    if not participant.has_ended:
+        return redirect(current_page(participant, request.definition))
+    if request.method == "POST" and participant.state == State.RETURNED:
+        return redirect(current_page(recruitment.reopen(participant), request.definition))
+    outcome = "late" if participant.overflow else participant.state
+    page = page_context(request, Step.END, outcome=outcome, code=participant.code)
+    return render(request, "survey/end.html", page | {"completion_url": completion_url(participant.code)})
+
+
+@participant_page()
+def trouble(request: HttpRequest) -> HttpResponse:
+    """Something does not work: how to go on, and a paid way out for those who can't."""
+    form = TroubleForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and not request.participant.has_ended:
+        reason = form.cleaned_data["what"][:200] or "no words"
+        participant = recruitment.stop(request.participant, State.TECHNICAL, reason)
+        return redirect(current_page(participant, request.definition))
+    return form_page(request, "survey/trouble.html", "trouble", form)
+
+
+@participant_page()
+def stop(request: HttpRequest) -> HttpResponse:
+    """Two ways to stop: give the submission back and leave the answers, or erase everything."""
+    slug = request.participant.study.slug
+    if request.method == "POST" and request.POST.get("how") == "withdraw":
+        recruitment.withdraw(request.participant)
+        return redirect("survey:withdrawn", slug)
+    if request.method == "POST" and request.POST.get("how") == "return":
+        participant = recruitment.stop(request.participant, State.RETURNED, "returned-by-participant")
+        return redirect(current_page(participant, request.definition))
+    return render(request, "survey/stop.html", page_context(request, "stop"))

@@ -1,0 +1,186 @@
+"""The paste page: copy our prompt, ask the chatbot, paste the answer back; and autosave."""
+
+import uuid
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from surveys import capture
+from surveys.limits import within_limit
+from surveys.models import Participant, Prompt, Response
+from surveys.pages import address, after_prompt, answered_slugs, next_prompt
+from surveys.privacy import find_personal
+from surveys.quality import Finding
+from surveys.studies import prompts_of
+from surveys.views.participant import draft_of, page_context, participant_page
+
+Step = Participant.Step
+LARGEST_DRAFT = 1_200_000
+
+
+@participant_page(Step.PROMPTS)
+def prompt(request: HttpRequest, number: int) -> HttpResponse:
+    order = request.participant.order
+    if not 1 <= number <= len(order):
+        return redirect(next_prompt(request.participant, request.definition))
+    asked = prompts_of(request.participant.version_id)[order[number - 1]]
+    if request.method == "POST":
+        return receive(request, asked, number)
+    if set(order[: number - 1]) - answered_slugs(request.participant):
+        return redirect(next_prompt(request.participant, request.definition))
+    return render(request, "survey/prompt.html", fresh_page(request, asked, number))
+
+
+def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
+    submission = read_submission(request, asked)
+    wants_json = "application/json" in request.headers.get("Accept", "")
+    if len(submission.text) > capture.LONGEST_TEXT:
+        words = gettext("This text is longer than %(limit)s characters. Please paste only the answer.")
+        error = words % {"limit": f"{capture.LONGEST_TEXT:,}"}
+        return answer_again(request, asked, number, submission, wants_json, error=error)
+    try:
+        outcome = capture.submit_paste(request.participant, submission)
+    except capture.TooManyRevisions as fault:
+        return answer_again(request, asked, number, submission, wants_json, error=str(fault))
+    if not outcome.accepted:
+        submission.text = outcome.text
+        return answer_again(request, asked, number, submission, wants_json, outcome=outcome)
+    following = after_prompt(request.participant, request.definition, number)
+    if outcome.older_page:
+        following += "?older=1"
+    return JsonResponse({"next": following}) if wants_json else redirect(following)
+
+
+def read_submission(request: HttpRequest, asked: Prompt) -> capture.Submission:
+    form = request.POST
+    base, shown_at = capture.open_page(form.get("page", ""))
+    return capture.Submission(
+        prompt=asked,
+        text=form.get("text", ""),
+        html=form.get("html", ""),
+        key=read_key(form.get("key", "")),
+        evidence=capture.read_evidence(form.get("evidence", "")),
+        shown_at=shown_at,
+        base=base,
+        keep=form.get("keep") == "1",
+        privacy=form.get("privacy", ""),
+        removed=capture.read_counts(form.get("removed", "")),
+    )
+
+
+def read_key(raw: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(raw)
+    except ValueError:
+        return uuid.uuid4()
+
+
+def fresh_page(request: HttpRequest, asked: Prompt, number: int) -> dict:
+    """The page with what stands there: the newest draft, else the newest answer, else nothing."""
+    newest = (
+        Response.objects.filter(participant=request.participant, prompt=asked)
+        .order_by("-revision")
+        .only("revision", "text", "submitted_at")
+        .first()
+    )
+    draft = draft_of(request, step_name(asked))
+    text = newest.text if newest else ""
+    if draft and (newest is None or draft.saved_at > newest.submitted_at):
+        text = draft.data.get("text", "")
+    page = paste_page(request, asked, number, newest.revision if newest else 0)
+    page |= {"text": text, "draft_number": draft.number if draft else 0, "older": request.GET.get("older")}
+    return page
+
+
+def step_name(asked: Prompt) -> str:
+    return f"prompt:{asked.slug}"
+
+
+def paste_page(request: HttpRequest, asked: Prompt, number: int, revision: int) -> dict:
+    order = request.participant.order
+    back = address(request.participant, "prompt", number - 1) if number > 1 else address(request.participant, "context")
+    return page_context(
+        request,
+        step_name(asked),
+        prompt=asked,
+        number=number,
+        total=len(order),
+        minutes_left=max(1, round(request.definition.minutes * (len(order) - number + 1) / len(order))),
+        back_url=back,
+        key=uuid.uuid4(),
+        page=capture.seal_page(revision),
+        draft_number=0,
+    )
+
+
+def answer_again(
+    request: HttpRequest,
+    asked: Prompt,
+    number: int,
+    submission: capture.Submission,
+    wants_json: bool,
+    outcome: capture.Outcome | None = None,
+    error: str = "",
+) -> HttpResponse:
+    """The same page with the text still in it and what we ask about it."""
+    personal = outcome.personal if outcome else {}
+    messages = [translate(finding) for finding in outcome.findings] if outcome else []
+    if wants_json:
+        return JsonResponse({"error": error, "personal": personal, "messages": messages}, status=422)
+    page = paste_page(request, asked, number, outcome.revision if outcome else submission.base)
+    page |= {
+        "text": submission.text,
+        "key": submission.key,
+        "privacy": submission.privacy,
+        "removed": request.POST.get("removed", ""),
+        "error": error,
+        "personal": [
+            {"kind": mark.kind, "words": submission.text[mark.start : mark.end]}
+            for mark in find_personal(submission.text)
+        ]
+        if personal
+        else [],
+        "messages": messages,
+    }
+    return render(request, "survey/prompt.html", page)
+
+
+def translate(finding: Finding) -> str:
+    sentence = gettext(finding.message)
+    return sentence % finding.detail if finding.detail else sentence
+
+
+@participant_page(Step.QUESTIONS)
+def draft(request: HttpRequest) -> HttpResponse:
+    """Autosave. Answers with the draft's number after the commit; 409 when a newer page saved since.
+
+    With `check=1` (right after a paste) the answer also holds what the paste checks notice.
+    """
+    if request.method != "POST":
+        return HttpResponse(status=405, headers={"Allow": "POST"})
+    if not within_limit(request, "draft"):
+        return JsonResponse({"error": "busy"}, status=429)
+    step = request.POST.get("step", "")[:80]
+    data: dict[str, Any] = {
+        name: value
+        for name, value in request.POST.items()
+        if name not in ("step", "number", "check") and len(value) <= LARGEST_DRAFT
+    }
+    number = request.POST.get("number", "0")
+    saved = capture.save_draft(request.participant, step, data, int(number) if number.isdecimal() else 0)
+    if saved is None:
+        message = gettext("A newer page saved this answer. Reload to see it; what stands here stays until you do.")
+        return JsonResponse({"newer": True, "message": message}, status=409)
+    answer: dict[str, Any] = {"number": saved, "saved_at": timezone.now().isoformat()}
+    prompt_slug = step.removeprefix("prompt:")
+    if request.POST.get("check") and step.startswith("prompt:"):
+        asked = prompts_of(request.participant.version_id).get(prompt_slug)
+        answer["messages"] = [translate(f) for f in notice(request, asked)] if asked else []
+    return JsonResponse(answer)
+
+
+def notice(request: HttpRequest, asked: Prompt) -> list[Finding]:
+    return capture.check_draft(request.participant, asked, request.POST.get("text", ""))
