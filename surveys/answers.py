@@ -2,14 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from surveys.item_forms import EDGES, SYMBOLS, cut_explanation, find_titles, strip_marker, strip_markup
 
 # Raise this whenever the same text may be read differently; stored answers name the version that read them.
 RULES_VERSION = 1
 
-READ_AT_MOST = 60_000  # characters; no list of items is longer, and a paste may hold 200 kB
+# A paste may hold 200 kB; an answer says what it names, or which letter, near one of its ends.
+HEAD, TAIL = 16_000, 8_000
+MOST_TITLES = 100
 
 PARENTHESIS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]?\s*$")
 ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\w)")
@@ -21,7 +23,8 @@ CORPORATE = re.compile(
 # A sentence that names the answer; what follows it must be the letter or the text of a choice.
 STATEMENT = re.compile(
     r"(?:\b(?:final|correct|best|right|my|the|only)\s+)?"
-    r"(?:\b(?:answer|choice|option|respuesta|opci[oó]n|antwort|r[eé]ponse|resposta|risposta|ответ)\b|答案|الإجابة)"
+    r"(?:\b(?:answer|choice|option|respuesta|opci[oó]n|antwort|r[eé]ponse|resposta|risposta|ответ)\b|答案"
+    r"|الإجابة)"
     r"(?:\s+(?:correcta|correcte|correta|corretta|الصحيحة))?"
     r"(?:\s+(?:to\s+(?:the|this)\s+question|here))?"
     r"\s*(?:\b(?:would\s+be|will\s+be|must\s+be|is|es|ist|est|é|è)\b|是|هي|[:：=→-]+)*\s*[:：]*\s*"
@@ -30,23 +33,25 @@ STATEMENT = re.compile(
     re.I,
 )
 FINAL = re.compile(r"\bfinal\b|\btherefore\b|\bthus\b|\bconclusion\b|\bso,?\s+the\b", re.I)
-DENIED = re.compile(r"(?:\bnot\b|n['’]t\b|\bcannot\b|\bwrong\b|\bincorrect\b|\brather than\b|\binstead of\b)[^.;:\n]*$", re.I)
+DENIED = re.compile(
+    r"(?:\bnot\b|n['’]t\b|\bcannot\b|\bwrong\b|\bincorrect\b|\brather than\b|\binstead of\b)[^.;:\n]*$", re.I
+)
 BOXED = re.compile(r"\$?\\?(?:boxed|text|textbf|mathrm)\s*\{\s*([^{}]{1,80})\}\$?")
 CHOSEN_LINE = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)")
 
 
 def read_items(text: str, limit: int = 5) -> list[str]:
-    """The first `limit` distinct recommendations in `text`, normalised, in the order in which they are named."""
+    """The first `limit` distinct recommendations in `text`, normalised, in the order of the text."""
     return _distinct_items(text)[:limit]
 
 
 def count_items(text: str, prose: bool = True) -> int:
-    """How many distinct recommendations `text` names, however many were asked for; without `prose`, in a list."""
+    """How many distinct recommendations `text` names in all; without `prose`, those in a list only."""
     return len(_distinct_items(text, prose))
 
 
 def normalise_item(raw: str) -> str:
-    """The form in which two namings of one thing are equal: without markup, number, explanation, article, suffix."""
+    """The form in which two names of one thing are equal: no markup, number, explanation, article, suffix."""
     item = unicodedata.normalize("NFKC", strip_markup(strip_marker(raw.translate(SYMBOLS).strip())))
     item = cut_explanation(_strip_pictures(item).strip()).strip(EDGES)
     item = PARENTHESIS.sub("", item).strip(EDGES) or item
@@ -55,8 +60,8 @@ def normalise_item(raw: str) -> str:
 
 
 def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str | None:
-    """The one letter that `text` settles on, or None: refusals, several letters and bare prose stay unknown."""
-    text = _plain(text[:READ_AT_MOST])
+    """The one letter that `text` settles on, or None: refusals, several letters, bare prose are unknown."""
+    text = _plain(outer_text(text))
     for read in (_whole_text, _stated, _marked_line, _lone_mention):
         found = read(text, letters.upper(), choices)
         if found:
@@ -64,11 +69,17 @@ def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -
     return None
 
 
-# --- items -----------------------------------------------------------------------------------------------------------
+def outer_text(text: str) -> str:
+    """The text, or of a very long one its beginning and its end."""
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text[-TAIL:]}"
+
+
+# --- items
 
 
 def _distinct_items(text: str, prose: bool = True) -> list[str]:
-    items = (normalise_item(title) for title in find_titles(text[:READ_AT_MOST], prose))
+    titles = find_titles(text[:HEAD], prose)[:MOST_TITLES]
+    items = (normalise_item(title) for title in titles)
     return list(dict.fromkeys(item for item in items if any(c.isalnum() for c in item)))
 
 
@@ -76,7 +87,7 @@ def _strip_pictures(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) not in ("So", "Sk", "Cs", "Co"))
 
 
-# --- choices: each reader gives the letters it finds, "" for none, more than one for a conflict -----------------------
+# --- choices: each reader gives the letters it finds, "" for none, more than one for a conflict
 
 
 def _plain(text: str) -> str:
@@ -84,10 +95,11 @@ def _plain(text: str) -> str:
 
 
 def _letter_after(letters: str) -> re.Pattern[str]:
-    """A letter on its own: capital or bracketed anywhere, small only before punctuation ("the answer is a matter of")."""
+    """A letter on its own: capital or bracketed anywhere, small only before punctuation."""
     upper, lower = f"[{letters}]", f"[{letters.lower()}]"
     return re.compile(
-        rf"[\s*_`\"'“(\[]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![\w'’])|({lower})(?=[*_`\"'”)\].,:;!]*(?:\s*$|[)\].,:;!])))"
+        rf"[\s*_`\"'“(\[]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![\w'’])"
+        rf"|({lower})(?=[*_`\"'”)\].,:;!]*(?:\s*$|[)\].,:;!])))"
     )
 
 
@@ -95,14 +107,19 @@ def _letter_at(text: str, start: int, letters: str) -> str:
     match = _letter_after(letters).match(text, start)
     if not match:
         return ""
-    also = re.match(rf"[)\].*_\s]*(?:,|and|or|/|&|y|und|et)+\s*(?:option\s+)?[(\[*_]*([{letters}])(?![\w'’])", text[match.end() :])
+    also = re.match(
+        rf"[)\].*_\s]*(?:,|and|or|/|&|y|und|et)+\s*(?:option\s+)?[(\[*_]*([{letters}])(?![\w'’])",
+        text[match.end() :],
+    )
     return (match[1] or match[2] or match[3]).upper() + (also[1] if also else "")
 
 
 def _choice_at(text: str, choices: Sequence[str], letters: str) -> str:
     """The letter of the choice whose words, and nothing more, are the rest of this sentence or line."""
     rest = _words(re.split(r"[\n]|[.;](?:\s|$)", text, maxsplit=1)[0])
-    return "".join(letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice))
+    return "".join(
+        letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice)
+    )
 
 
 def _words(text: str) -> str:
@@ -117,7 +134,7 @@ def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
 
 
 def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
-    """Sentences such as "The answer is (C)"; when they disagree only one that says it is final is believed."""
+    """Sentences such as "The answer is (C)"; where they disagree, one that says it is final is believed."""
     stated = []
     for match in STATEMENT.finditer(text):
         found = _letter_at(text, match.end(), letters) or _choice_at(text[match.end() :], choices, letters)
@@ -131,7 +148,7 @@ def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
 
 
 def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
-    """A line that opens with the letter, "C. mitosis"; of several such lines (the options repeated) a marked one."""
+    """A line that opens with the letter, "C. mitosis"; of several (the options repeated) the marked one."""
     opening = re.compile(rf"^[*_>#\s✅✔☑👉→]*[(\[]?([{letters}])(?:[)\].:]|\s*[-–—])(?=[\s*_]|$)")
     lines = [line.strip() for line in text.splitlines()]
     found = [(match[1], line) for line in lines if (match := opening.match(line))]
@@ -140,13 +157,14 @@ def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
 
 
 def _lone_mention(text: str, letters: str, choices: Sequence[str]) -> str:
-    """Letters in brackets or after "option"; a bare capital counts only where a sentence cannot hold it as a word."""
+    """Letters in brackets, in bold or after "option"; a bare capital may be a word of the sentence."""
     mentioned = re.findall(
-        rf"[(\[]([{letters}])[)\]]|(?i:\b(?:option|choice|letter|opci[oó]n)\s+)[*_\"“(]*([{letters}])(?![\w'’])|\*\*([{letters}])\*\*",
+        rf"[(\[]([{letters}])[)\]]|(?i:\b(?:option|choice|letter"
+        rf"|opci[oó]n)\s+)[*_\"“(]*([{letters}])(?![\w'’])|\*\*([{letters}])\*\*",
         text,
     )
     return _join("".join(groups) for groups in mentioned)
 
 
-def _join(found: "Sequence[str] | object") -> str:
+def _join(found: Iterable[str]) -> str:
     return "".join(dict.fromkeys("".join(found)))

@@ -104,12 +104,14 @@ def store_revision(participant: Participant, submission: Submission, text: str) 
         paste_of(participant, prompt, text, sha256), definition_of(participant.version_id).paste_checks
     )
     accepted = submission.keep or not findings
-    outcome = Outcome(text, newest + 1, findings=[] if accepted else findings, older_page=submission.base < newest)
     # A page that was held is sent again with its key: keeping it is a revision of its own.
-    key = submission.key if not submission.keep else uuid.uuid5(submission.key, "kept")
+    own = (submission.key, uuid.uuid5(submission.key, "kept"))
+    key = own[1] if submission.keep else own[0]
+    outcome = Outcome(text, newest + 1, findings=[] if accepted else findings)
     for row in earlier:
         if (row["key"], row["text_sha256"]) == (key, sha256):
-            return replace(outcome, revision=row["revision"], older_page=False)
+            return replace(outcome, revision=row["revision"])
+    outcome.older_page = any(row["revision"] > submission.base and row["key"] not in own for row in earlier)
     if newest >= MOST_REVISIONS:
         raise TooManyRevisions(f"This answer was already changed {MOST_REVISIONS} times.")
     write_response(participant, submission, key, text, sha256, newest + 1, accepted)

@@ -1,4 +1,4 @@
-"""How often each paste check is wrong: misses and false alarms over a labelled sample, with their intervals."""
+"""How often each paste check is wrong: misses and false alarms over a labelled sample, with intervals."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class CheckRates:
-    """Misses among the faulty pastes and false alarms among the others, of one check and one origin ("all")."""
+    """Misses among the faulty pastes and false alarms among the others, of one check and one origin."""
 
     check: str
     version: int
@@ -50,12 +50,16 @@ def wilson_interval(wrong: int, n: int, z: float = 1.959964) -> tuple[float, flo
 
 def measure_rates(cases: Iterable[Case], held_out: bool = True) -> list[CheckRates]:
     """For each check the rates over all cases of that half of the sample, then over each origin."""
-    results = [Result(case, is_noticed(case), _is_unnoticed(case)) for case in cases if case.held_out is held_out]
+    results = [
+        Result(case, is_noticed(case), _is_unnoticed(case)) for case in cases if case.held_out is held_out
+    ]
     rates = []
     for name in CHECKS:
         of_check = [result for result in results if result.case.check == name]
         for origin in ("all", *dict.fromkeys(result.case.origin for result in of_check)):
-            rates.append(_check_rates(name, origin, [r for r in of_check if origin in ("all", r.case.origin)]))
+            rates.append(
+                _check_rates(name, origin, [r for r in of_check if origin in ("all", r.case.origin)])
+            )
     return rates
 
 
@@ -91,8 +95,16 @@ def as_json(rates: Sequence[CheckRates]) -> list[dict[str, object]]:
 
 def as_table(rates: Sequence[CheckRates]) -> str:
     """A markdown table, one line a check and origin."""
-    head = "| check | sample | faulty | missed | miss rate (95 %) | missed by every check | fine | false alarms | false-alarm rate (95 %) |\n"
-    return head + "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | --- |\n" + "\n".join(_line(rate) for rate in rates) + "\n"
+    head = (
+        "| check | sample | faulty | missed | miss rate (95 %) | missed by every check "
+        "| fine | false alarms | false-alarm rate (95 %) |\n"
+    )
+    return (
+        head
+        + "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | --- |\n"
+        + "\n".join(_line(rate) for rate in rates)
+        + "\n"
+    )
 
 
 def _line(rate: CheckRates) -> str:

@@ -27,6 +27,8 @@ from surveys.study_rules import find_misfits
 from surveys.study_schema import NONE, Misfit, read_keys
 
 LARGEST_FILE = 1_000_000
+# A key of thousands of parts (a.a.a.…) keeps the TOML reader busy for minutes.
+ENDLESS_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){100}""")
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,8 @@ def _decoded(content: bytes) -> str:
 
 
 def _parsed(text: str) -> dict[str, Any]:
+    if endless := ENDLESS_KEY.search(text):
+        raise _file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except RecursionError as error:

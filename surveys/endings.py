@@ -8,30 +8,42 @@ from surveys.item_forms import BULLET, NUMBER, strip_marker
 from surveys.residue import strip_residue
 
 LOOK_BACK = 8000  # characters before the end that are read
-ENDED = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964\u203c\u2049)\]}\"\u201d\u00bb\u300d\u300f'\u2019`|\u2600-\u27bf\U0001f300-\U0001faff]$")
+ENDED = re.compile(
+    r"[.!?\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964\u203c\u2049)\]}\"\u201d\u00bb\u300d\u300f'\u2019`"
+    r"|\u2600-\u27bf\U0001f300-\U0001faff]$"
+)
 BARE_MARKERS = "-*+\u2022\u25cf\u2013#>"
 CLOSERS = "*_~ \t\u200d\ufe0f"
 HANGING = re.compile(r"(?:[,;:(\[{/&=+<\u2013\u2014\u201c\u00ab\u060c\uff0c\u3001\uff1a\uff08]|\s-|\S-)$")
-FUNCTION_WORDS = frozenset(
-    "the a an of and or to with in for is are was were be been which that as by from on at your you its their his her this these "
-    "those but if when while because than then into about such like it they we i can will would could should has have had not no "
-    "both either between also so more most very de la el los las y o que en un una le les et ou des der die das und oder ein eine".split()
+_FUNCTION_WORDS = (
+    "the a an of and or to with in for is are was were be been which that as by from on at your you its "
+    "their his her this these those but if when while because than then into about such like it they we i "
+    "can will would could should has have had not no both either between also so more most very de la el "
+    "los las y o que en un una le les et ou des der die das und oder ein eine"
 )
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 SENTENCE_WITHIN = re.compile(r"[.!?]['\"\u201d)*_]*\s+(?=\S)")
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+$|\S+\.(?:com|org|net|io|gov|edu)/?\S*$", re.I)
 NUMBER_WORDS = {"three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 ANNOUNCEMENT = re.compile(
-    rf"\b(?:here(?: are|'s a list of|\u2019s a list of)|these are|list of|suggest|recommend)(?: (?:my|some|the|your|top|a list of)){{0,2}}"
+    rf"\b(?:here(?: are|'s a list of|\u2019s a list of)|these are|list of|suggest|recommend)(?: (?:my"
+    rf"|some|the|your|top|a list of)){{0,2}}"
     rf" ({'|'.join(NUMBER_WORDS)}|[3-9]|1\d|20)\b(?![-\u2013:.,])",
     re.I,
 )
 EMOTICON = re.compile(r"[:;=]-?[()DPp]$")
-UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$")  # Thai, Lao, Burmese, Khmer end without a sign
-PRESS_TO_GO_ON = re.compile(r"^[ \t]*(?:continue generating|generierung fortsetzen|continuar generando|continuer \u00e0 g\u00e9n\u00e9rer)[ \t]*$", re.I | re.M)
+UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$"
+)  # Thai, Lao, Burmese, Khmer end without a sign
+PRESS_TO_GO_ON = re.compile(
+    r"^[ \t]*(?:continue generating|generierung fortsetzen|continuar generando"
+    r"|continuer \u00e0 g\u00e9n\u00e9rer)[ \t]*$",
+    re.I | re.M,
+)
 
 
 def find_break(text: str) -> str | None:
-    """Why `text` seems cut off ("button", "code", "list", "hanging", "sentence", "explanation", "count"), or None."""
+    """Why `text` seems cut off (button, code, list, hanging, sentence, explanation, count), or None."""
     if PRESS_TO_GO_ON.search(text[-400:]):
         return "button"
     if text.count("```") % 2:
@@ -52,7 +64,12 @@ def _break_of_last(lines: Sequence[str]) -> str | None:
     last = lines[-1].strip()
     if not strip_marker(last).strip(CLOSERS + BARE_MARKERS):
         return "list"
-    if len(last.split()) + len(lines) < 4 or ADDRESS.search(last) or EMOTICON.search(last) or UNSPACED.search(last):
+    if (
+        len(last.split()) + len(lines) < 4
+        or ADDRESS.search(last)
+        or EMOTICON.search(last)
+        or UNSPACED.search(last)
+    ):
         return None
     if _hangs(last):
         return "hanging"
@@ -65,17 +82,23 @@ def _hangs(last: str) -> bool:
     """Open markup or brackets, or an end that only leads on to something."""
     bare = last.rstrip("* _")
     words = bare.split()
-    opened = last.count("**") % 2 == 1 or bare.count("(") > bare.count(")") or bare.count("\u201c") > bare.count("\u201d")
+    opened = (
+        last.count("**") % 2 == 1
+        or bare.count("(") > bare.count(")")
+        or bare.count("\u201c") > bare.count("\u201d")
+    )
     leads_on = words[-1].lower() in FUNCTION_WORDS and (len(words) > 6 or words[-1].islower())
     return opened or bool(HANGING.search(bare)) or leads_on
 
 
 def _unended(last: str, before: Sequence[str]) -> str | None:
-    """A last line without a full stop is a break only where the lines of its sort have one, or it holds sentences."""
+    """A last line without a full stop is a break where lines of its sort have one or it holds sentences."""
     body = strip_marker(last)
     if SENTENCE_WITHIN.search(body):
         return "sentence"
-    alike = [line.strip() for line in before if _marker(line.strip()) == _marker(last) and len(line.split()) > 3]
+    alike = [
+        line.strip() for line in before if _marker(line.strip()) == _marker(last) and len(line.split()) > 3
+    ]
     ended = sum(bool(ENDED.search(line.rstrip(CLOSERS))) for line in alike)
     if alike and ended * 3 >= len(alike) * 2 and (_is_marked(last) or len(last.split()) > 3):
         return "sentence"

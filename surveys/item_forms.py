@@ -4,44 +4,61 @@ import re
 from collections.abc import Callable, Sequence
 
 TITLE_WORDS = 12
+MOST_SENTENCES = 60
 
 NUMBER = re.compile(
-    r"^(?P<open>[*_(\[]{0,3})(?:#|no\.? ?)?(?P<number>\d{1,2})(?:\u20e3|[.):\]]+(?!\d)|\s?[-\u2013\u2014](?=\s))(?P<close>[*_]*)\s*",
+    r"^(?P<open>[*_(\[]{0,3})(?:#|no\.? ?)?(?P<number>\d{1,2})(?:\u20e3|[.):\]]+(?!\d)"
+    r"|\s?[-\u2013\u2014](?=\s))(?P<close>[*_]*)\s*",
     re.I,
 )
-BULLET = re.compile(r"^(?:[-*+\u2022\u25cf\u25cb\u25e6\u25aa\u2023\u00b7\u2043\u2013\u2014\u27a4\u2192]\s+|\u2022)")
+BULLET = re.compile(
+    r"^(?:[-*+\u2022\u25cf\u25cb\u25e6\u25aa\u2023\u00b7\u2043\u2013\u2014\u27a4\u2192]\s+|\u2022)"
+)
 HEADING = re.compile(r"^#{1,6}\s+")
 BOLD = re.compile(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)\1")
 BOLD_LINE = re.compile(r"^(\*\*|__)([^*\n]{1,120})\1[:.]?$")
 LINK = re.compile(r"!?\[([^\]\n]{1,300})\]\((?:[^()\s]|\([^()\s]*\)){0,500}(?:\s\"[^\"\n]{0,200}\")?\)")
-CITATION = re.compile(r"\u3010[^\u3011\n]{0,80}\u3011|\[\d{1,3}\](?!\()|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?")
+CITATION = re.compile(
+    r"\u3010[^\u3011\n]{0,80}\u3011|\[\d{1,3}\](?!\()|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?"
+)
 TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 TABLE_RULE = re.compile(r"^\|?[\s:|+-]*-{2,}[\s:|+-]*$")
 LABEL = re.compile(
-    r"^(?:\*\*|__)?(?:why|what|how|where|when|who|best for|known for|genre|director|starring|cast|year|price|cost|location|"
-    r"address|pros?|cons?|note|tip|bonus|cuisine|rating|description|overview|details?|features?|style|example|ingredients?|"
-    r"instructions?|directions?|method|steps?|platforms?|summary|plot)\b[^:\n]{0,30}:",
+    r"^(?:\*\*|__)?(?:why|what|how|where|when|who|best for|known for|genre|director|starring|cast|year|price|cost"
+    r"|location|address|pros?|cons?|note|tip|bonus|cuisine|rating|description|overview|details?|features?|style"
+    r"|example|ingredients?|instructions?|directions?|method|steps?|platforms?|summary|plot)\b[^:\n]{0,30}:",
     re.I,
 )
 DASH = re.compile(r"\s+[-\u2013\u2014\u2015]+\s+|\s*[\u2014\u2015]\s*|\s+\u2013|\s*--+\s*")
 COLON = re.compile(r"\s*[:\uff1a](?:\s+|$)|\uff1a")
-QUOTED = re.compile(r"^[\"\u201c\u00ab\u300c\u300e\u2018']([^\"\u201d\u00bb\u300d\u300f\u2019\n]{1,120})[\"\u201d\u00bb\u300d\u300f\u2019'](?!\w)")
+QUOTED = re.compile(
+    r"^[\"\u201c\u00ab\u300c\u300e\u2018']([^\"\u201d\u00bb\u300d\u300f\u2019\n]{1,120})"
+    r"[\"\u201d\u00bb\u300d\u300f\u2019'](?!\w)"
+)
 EXPLAINING = re.compile(
-    r"(?:,\s+|\s+)(?:which|who|where|because|since|is an?|are an?|is the|was an?|offers?|provides?|features?|has an?|lets|allows)\s"
+    r"(?:,\s+|\s+)(?:which|who|where|because|since|is an?|are an?|is the|was an?|offers?|provides?"
+    r"|features?|has an?|lets|allows)\s"
     r"|,\s+(?:an?|the|with|made|known|featuring|starring|directed|based|located)\s|[.;!?]\s",
     re.I,
 )
-SYMBOLS = str.maketrans({c: None for c in "\u2122\u00ae\u00a9\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\u00ad\u200e\u200f"})
-MARKUP = str.maketrans({"*": None, "`": None, "\u2019": "'", "\u2018": "'", "\u2010": "-", "\u2011": "-"})
-EDGES = " \t\r\n\"'\u201c\u201d\u00ab\u00bb\u300c\u300d\u300e\u300f\u201e.,;:!?\u3002\u3001\uff0c\uff01_~#>|-\u2013\u2014\u00b7\u2022&"
-INTRODUCTION = re.compile(
-    r"\b(?:recommend|suggest|try|consider|are|include|includes|including|like|such as|follows|be|love|enjoy)\b:?\s+", re.I
+SYMBOLS = str.maketrans(
+    dict.fromkeys("\u2122\u00ae\u00a9\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\u00ad\u200e\u200f")
 )
-SEPARATOR = re.compile(r"\s*(?:[,;\u3001\uff0c\u060c]|\n)\s*(?:and\s+|or\s+|y\s+|et\s+|und\s+)?|\s+(?:and|or|&|y|et|und)\s+")
+MARKUP = str.maketrans({"*": None, "`": None, "\u2019": "'", "\u2018": "'", "\u2010": "-", "\u2011": "-"})
+_QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\u300e\u300f"
+EDGES = _QUOTES + " \t\r\n.,;:!?\u3002\u3001\uff0c\uff01_~#>|-\u2013\u2014\u00b7\u2022&"
+INTRODUCTION = re.compile(
+    r"\b(?:recommend|suggest|try|consider|are|include|includes|including|like|such as|follows|be|love"
+    r"|enjoy)\b:?\s+",
+    re.I,
+)
+SEPARATOR = re.compile(
+    r"\s*(?:[,;\u3001\uff0c\u060c]|\n)\s*(?:and\s+|or\s+|y\s+|et\s+|und\s+)?|\s+(?:and|or|&|y|et|und)\s+"
+)
 
 
 def find_titles(text: str, prose: bool = True) -> list[str]:
-    """The items that `text` names, as it names them; without `prose` only those that are set out as a list."""
+    """The items that `text` names, as it names them; without `prose` only those set out as a list."""
     lines = _split_lines(text)
     for find in FORMS if prose else FORMS[:-1]:
         titles = find(lines)
@@ -73,13 +90,15 @@ def _rows_below(lines: Sequence[str], at: int) -> list[list[str]]:
 
 
 def _first_column(rows: list[list[str]]) -> list[str]:
-    numbered = all(not strip_markup(row[0]).strip(" .#)") or strip_markup(row[0]).strip(" .#)").isdigit() for row in rows)
+    numbered = all(
+        not strip_markup(row[0]).strip(" .#)") or strip_markup(row[0]).strip(" .#)").isdigit() for row in rows
+    )
     column = 1 if numbered else 0
     return [row[column] for row in rows if len(row) > column]
 
 
 def _numbered_titles(lines: Sequence[str]) -> list[str]:
-    """Lines that count upwards at the outermost level; numbers that start again belong to a list inside an item."""
+    """Lines that count upwards at the outermost level; numbers that start again are inside an item."""
     found = [(_indent(line), match) for line in lines if (match := NUMBER.match(_bare(line)))]
     if len(found) < 2:
         return []
@@ -89,20 +108,23 @@ def _numbered_titles(lines: Sequence[str]) -> list[str]:
 
 
 def _body(match: re.Match[str]) -> str:
-    """What follows the number; in "**1. Tesla** made" the bold that opened before the number is opened again."""
-    bold = match["open"].strip("([")
-    return (bold if not match["close"].startswith(bold) or not bold else "") + ("" if bold else match["close"]) + match.string[match.end() :]
+    """What follows the number; the bold that opened before it, as in "**1. Tesla** made", is opened again."""
+    opened, closed = match["open"].strip("(["), match["close"]
+    rest = match.string[match.end() :]
+    if opened:
+        return rest if closed.startswith(opened) else opened + rest
+    return closed + rest
 
 
 def _drop_inner(bodies: list[tuple[int, str]]) -> list[str]:
-    """Markdown lets every item be "1.", so a number may repeat; but a 1 after a higher number opens an inner list."""
+    """Markdown lets every item be "1."; otherwise a 1 after a higher number opens an inner list."""
     if len({number for number, _ in bodies}) == 1:
         return [body for _, body in bodies]
     kept, expected = [], bodies[0][0]
     for number, body in bodies:
-        if number == expected:
+        if number >= expected:
             kept.append(body)
-            expected += 1
+            expected = number + 1
     return kept
 
 
@@ -158,9 +180,15 @@ def _prose_titles(lines: Sequence[str]) -> list[str]:
     text = " ".join(line.strip() for line in lines if line.strip())
     if not text:
         return []
-    sentences = re.split(r"(?<=[.!?])\s+(?=[A-Z])", text)
-    introduced = [name for sentence in sentences if INTRODUCTION.search(sentence) for name in _enumeration(sentence)]
-    best = max((introduced, *map(_enumeration, sentences)), key=len)
+    sentences = re.split(r"(?<=[.!?])\s+(?=[A-Z])", text)[:MOST_SENTENCES]
+    named = [_enumeration(sentence) for sentence in sentences]
+    introduced = [
+        name
+        for sentence, names in zip(sentences, named, strict=True)
+        if INTRODUCTION.search(sentence)
+        for name in names
+    ]
+    best = max((introduced, *named), key=len)
     if len(best) >= 2:
         return best
     return [text] if len(text.split()) <= 6 and not text.endswith("?") else []
@@ -220,7 +248,12 @@ def _is_subtitle(rest: str) -> bool:
     """ "Avatar: The Way of Water" is one title; "Tesla: makes electric cars" is a title and an explanation."""
     words = rest.strip(EDGES).split()
     long = [word for word in words if len(word) > 3]
-    return 0 < len(words) <= 6 and bool(long) and all(not word[0].islower() for word in long) and rest.rstrip()[-1:] != "."
+    return (
+        0 < len(words) <= 6
+        and bool(long)
+        and all(not word[0].islower() for word in long)
+        and rest.rstrip()[-1:] != "."
+    )
 
 
 def strip_marker(line: str) -> str:

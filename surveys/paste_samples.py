@@ -64,7 +64,11 @@ def read_answers(data: Path) -> list[Answer]:
     """Every recommendation answer of the data, and each other answer that has a label."""
     labels = read_labels()
     answers = [_answer(record, prompt, text, labels) for record, prompt, text in _records(data)]
-    return [answer for answer in answers if answer.record.startswith(RECOMMENDATIONS) or answer.refusal is not None]
+    return [
+        answer
+        for answer in answers
+        if answer.record.startswith(RECOMMENDATIONS) or answer.refusal is not None
+    ]
 
 
 def _records(data: Path) -> Iterator[tuple[str, str, str]]:
@@ -103,8 +107,14 @@ def build_cases(data: Path, seed: int) -> list[Case]:
     answers = read_answers(data)
     suggestions = [answer for answer in answers if answer.record.startswith(RECOMMENDATIONS)]
     prompts = tuple(dict.fromkeys(answer.prompt for answer in suggestions))
-    others = {prompt: tuple(OtherPrompt(f"p{at}", text) for at, text in enumerate(prompts) if text != prompt) for prompt in prompts}
-    pastes = [(answer, Paste(answer.text, answer.prompt, other_prompts=others.get(answer.prompt, ()))) for answer in answers]
+    others = {
+        prompt: tuple(OtherPrompt(f"p{at}", text) for at, text in enumerate(prompts) if text != prompt)
+        for prompt in prompts
+    }
+    pastes = [
+        (answer, Paste(answer.text, answer.prompt, other_prompts=others.get(answer.prompt, ())))
+        for answer in answers
+    ]
     mine = [(answer, paste) for answer, paste in pastes if answer in set(suggestions)]
     letters = list(_letter_pastes(data, others[prompts[0]]))
     draw = random.Random(seed)
@@ -144,7 +154,9 @@ def _untouched(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterat
     for check in ("empty", "prompt-itself", "other-prompt", "residue"):
         yield from (Case(check, False, "real answer", paste, answer.held_out) for answer, paste in mine)
     for check in ("empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "too-few-items"):
-        yield from (Case(check, False, "real letter", paste, is_held_out(paste.prompt_text)) for paste in letters)
+        yield from (
+            Case(check, False, "real letter", paste, is_held_out(paste.prompt_text)) for paste in letters
+        )
 
 
 def _read_by_hand(pastes: list[tuple[Answer, Paste]]) -> Iterator[Case]:
@@ -156,13 +168,21 @@ def _read_by_hand(pastes: list[tuple[Answer, Paste]]) -> Iterator[Case]:
                 yield Case(check, faulty, "read by hand", paste, answer.held_out)
 
 
-def _repeated_prompts(mine: list[tuple[Answer, Paste]], letters: list[Paste], draw: random.Random) -> Iterator[Case]:
+def _repeated_prompts(
+    mine: list[tuple[Answer, Paste]], letters: list[Paste], draw: random.Random
+) -> Iterator[Case]:
     first = {paste.prompt_text: paste for _, paste in mine}
     for paste in [*first.values(), *letters]:
         prompt = paste.prompt_text
         words = prompt.split(" ")
         most = " ".join(words[: max(5, round(len(words) * draw.uniform(0.6, 0.95)))])
-        for text in (prompt, f"You said:\n{prompt}\n", f"{prompt}\n\nChatGPT said:\n", most, " ".join(prompt.split())):
+        for text in (
+            prompt,
+            f"You said:\n{prompt}\n",
+            f"{prompt}\n\nChatGPT said:\n",
+            most,
+            " ".join(prompt.split()),
+        ):
             yield Case("prompt-itself", True, "prompt pasted", replace(paste, text=text), is_held_out(prompt))
 
 
@@ -175,11 +195,21 @@ def _other_answers(
         prompt = prompts[(prompts.index(answer.prompt) + 1 + at % (len(prompts) - 1)) % len(prompts)]
         moved = Paste(paste.text, prompt, other_prompts=others[prompt])
         yield Case("other-prompt", True, "only the topic tells", moved, answer.held_out)
-        known = tuple(o._replace(answer=answer.text) if o.text == answer.prompt else o for o in others[prompt])
+        known = tuple(
+            o._replace(answer=answer.text) if o.text == answer.prompt else o for o in others[prompt]
+        )
         if len(answer.text.split()) > 8:
-            yield Case("other-prompt", True, "same person's answer", replace(moved, other_prompts=known), answer.held_out)
+            yield Case(
+                "other-prompt",
+                True,
+                "same person's answer",
+                replace(moved, other_prompts=known),
+                answer.held_out,
+            )
     for (answer, paste), letter in zip(mine, letters, strict=False):
-        at_choice = replace(letter, text=paste.text, other_prompts=(*paste.other_prompts, OtherPrompt("own", answer.prompt)))
+        at_choice = replace(
+            letter, text=paste.text, other_prompts=(*paste.other_prompts, OtherPrompt("own", answer.prompt))
+        )
         yield Case("other-prompt", True, "list under a choice", at_choice, answer.held_out)
 
 
@@ -197,7 +227,9 @@ def _cuts(pastes: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[C
         if answer.cut_off is False and len(answer.text) > 200:
             for _ in range(2):
                 end = draw.randint(100, len(answer.text) - 20)
-                yield Case("cut-off", True, "cut at random", replace(paste, text=paste.text[:end]), answer.held_out)
+                yield Case(
+                    "cut-off", True, "cut at random", replace(paste, text=paste.text[:end]), answer.held_out
+                )
 
 
 def _wrapped(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[Case]:
@@ -205,7 +237,9 @@ def _wrapped(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[
     for before, after in wraps:
         for answer, paste in draw.sample(mine, 6):
             text = f"{before}{paste.text}{after}"
-            yield Case("residue", True, "page around it", replace(paste, text=text), is_held_out(before + after))
+            yield Case(
+                "residue", True, "page around it", replace(paste, text=text), is_held_out(before + after)
+            )
 
 
 def _copies(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterator[Case]:
@@ -217,7 +251,13 @@ def _copies(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterator[
             yield Case("same-as-other", False, "real answer", paste, answer.held_out)
         seen.add(answer.text)
     for paste in letters:
-        yield Case("same-as-other", False, "real letter", replace(paste, same_as_other=True), is_held_out(paste.prompt_text))
+        yield Case(
+            "same-as-other",
+            False,
+            "real letter",
+            replace(paste, same_as_other=True),
+            is_held_out(paste.prompt_text),
+        )
 
 
 def _shortened(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[Case]:

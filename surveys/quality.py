@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from surveys import endings, refusals, residue
-from surveys.answers import count_items, read_choice
+from surveys.answers import count_items, outer_text, read_choice
 
 
 class OtherPrompt(NamedTuple):
@@ -55,28 +56,36 @@ class Check:
 MESSAGES = {
     "empty": "The box is empty. Please paste what your chatbot answered.",
     "prompt-itself": "This looks like our question. Please paste what your chatbot answered to it.",
-    "other-prompt": "This looks like the answer to another question. Please check that it belongs to this one.",
+    "other-prompt": "This looks like the answer to another question. Please check that it belongs"
+    " to this one.",
     "refusal": "Your chatbot seems not to have answered. You could ask it once more in a new chat.",
     "cut-off": "The answer seems to stop before its end. Please check that you copied all of it.",
-    "residue": "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You can take them out.",
-    "same-as-other": "Another participant has already pasted exactly this text. Is it what your own chatbot answered?",
-    "too-few-items": "We asked for %(wanted)s suggestions and found %(found)s. Please check that you copied all of them.",
+    "residue": "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You"
+    " can take them out.",
+    "same-as-other": "Another participant has already pasted exactly this text. Is it what your own"
+    " chatbot answered?",
+    "too-few-items": "We asked for %(wanted)s suggestions and found %(found)s. Please check that"
+    " you copied all of them.",
 }
 
 TOPIC_HEAD = 3000  # characters in which an answer shows what it is about
 OPENING_WORDS = 25  # its first sentence or two, which name the subject
-STOPWORDS = frozenset(
-    "about above after again also because been before being both could does each every five four from give have here into just like "
-    "list make more most much only other over please recommend recommendation same should some such suggest suggestion tell than "
-    "that their them then there these they thing this those three what when where which while who will with would your best good "
-    "great idea ideas need want looking different answer question following explain name option options choose correct any but can "
-    "for how not out the try way you are all and its may one two has had was who why get got let our per through either ones "
-    "provide directly mainly limit else enjoy based type types does did person people someone right letter".split()
+_STOPWORDS = (
+    "about above after again also because been before being both could does each every five four from "
+    "give have here into just like list make more most much only other over please recommend "
+    "recommendation same should some such suggest suggestion tell than that their them then there these "
+    "they thing this those three what when where which while who will with would your best good great "
+    "idea ideas need want looking different answer question following explain name option options choose "
+    "correct any but can for how not out the try way you are all and its may one two has had was why get "
+    "got let our per through either ones provide directly mainly limit else enjoy based type types did "
+    "person people someone right letter"
 )
+STOPWORDS = frozenset(_STOPWORDS.split())
 
 
 def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
     """What the `enabled` checks notice, in the order of CHECKS; a finding keeps quiet those it already explains."""
+    paste = replace(paste, text=outer_text(paste.text))
     findings: list[Finding] = []
     silenced: set[str] = set()
     for check in CHECKS.values():
@@ -101,7 +110,7 @@ def _repeats(text: str, prompt: str) -> bool:
     """The text is the prompt, most of it, or it with no more than a few words around it."""
     if len(text) > 2 * len(prompt) + 400:
         return False
-    said, asked = _words(residue.strip_residue(text)), _words(prompt)
+    said, asked = _words(residue.strip_residue(text)), _prompt_words(prompt)
     if len(said) < 4 or not asked:
         return False
     said_line, asked_line = f" {' '.join(said)} ", f" {' '.join(asked)} "
@@ -111,24 +120,28 @@ def _repeats(text: str, prompt: str) -> bool:
 
 
 def _is_of_other_prompt(paste: Paste) -> dict[str, Any] | None:
-    words = _words(paste.text[:TOPIC_HEAD])
+    words, start = _words(paste.text[:TOPIC_HEAD]), _squeeze(paste.text)
     for other in paste.other_prompts:
-        same = other.answer and len(words) > 8 and words == _words(other.answer[:TOPIC_HEAD])
+        same = len(words) > 8 and start == _squeeze(other.answer)
         if same or _repeats(paste.text, other.text) or _opens_with(words, other.text):
             return {"slug": other.slug}
     slug = _find_topic(paste, words)
     return {"slug": slug} if slug else None
 
 
+def _squeeze(text: str) -> str:
+    return " ".join(text[:TOPIC_HEAD].split())
+
+
 def _opens_with(words: Sequence[str], prompt: str) -> bool:
-    asked = _words(prompt)
-    return len(asked) >= 6 and words[: len(asked)] == asked
+    asked = _prompt_words(prompt)
+    return len(asked) >= 6 and tuple(words[: len(asked)]) == asked
 
 
 def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
     """The other prompt whose words the text uses, in its opening or much more often, and not its own prompt's."""
     own = _topic_words(paste.prompt_text)
-    said, opening = {_stem(word) for word in words}, {_stem(word) for word in words[:OPENING_WORDS]}
+    said, opening = {_stem(word) for word in set(words)}, {_stem(word) for word in words[:OPENING_WORDS]}
     own_share = len(own & said) / len(own) if own else 1.0
     for other in paste.other_prompts:
         topic = _topic_words(other.text) - own
@@ -139,8 +152,15 @@ def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
     return None
 
 
-def _topic_words(prompt: str) -> set[str]:
-    return {_stem(word) for word in _words(prompt) if len(word) > 2 and word not in STOPWORDS}
+# A study has a dozen prompts and each submission is held against all of them.
+@lru_cache(maxsize=512)
+def _prompt_words(prompt: str) -> tuple[str, ...]:
+    return tuple(_words(prompt))
+
+
+@lru_cache(maxsize=512)
+def _topic_words(prompt: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _words(prompt) if len(word) > 2 and word not in STOPWORDS)
 
 
 def _stem(word: str) -> str:

@@ -14,6 +14,7 @@ from surveys.orders import order_for
 from surveys.places import confirm_place, hold_place_again, lease_place, release
 from surveys.prolific import Visit
 from surveys.studies import definition_of
+from surveys.study_schema import SEVERAL
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 
@@ -130,7 +131,7 @@ def screen(participant: Participant, chatbot_answer: str, answers: Mapping[str, 
 def chatbots_of(definition: Definition, answer: str) -> list[str]:
     """Chatbots that an answer to the first question stands for: the named one, or all of them for `several`."""
     slugs = [bot.slug for bot in definition.chatbots]
-    return slugs if answer == "several" else [slug for slug in slugs if slug == answer]
+    return slugs if answer == SEVERAL else [slug for slug in slugs if slug == answer]
 
 
 def take_part(participant: Participant, definition: Definition, cells: list[tuple[str, str]]) -> bool:

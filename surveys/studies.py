@@ -71,9 +71,11 @@ def load_definition(definition: Definition, actor: str, amendment: str = "") -> 
 
 def with_benchmark_items(definition: Definition) -> Definition:
     """Put imported benchmark items in the place of the defaults."""
-    wanted = [prompt.item for prompt in definition.prompts if prompt.benchmark]
-    rows = BenchmarkItem.objects.filter(item__in=wanted).values("benchmark", "item", "question", "choices", "answer")
-    return fill_benchmark_items(definition, {row.pop("item"): row for row in rows})
+    wanted = {(prompt.benchmark, prompt.item) for prompt in definition.prompts if prompt.item}
+    rows = BenchmarkItem.objects.filter(item__in=[item for _, item in wanted])
+    rows = rows.values("benchmark", "item", "question", "choices", "answer")
+    items = {row["item"]: row for row in rows if (row["benchmark"], row["item"]) in wanted}
+    return fill_benchmark_items(definition, items)
 
 
 def write_version(study: Study, document: dict, actor: str, amendment: str = "") -> StudyVersion:

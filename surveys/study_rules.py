@@ -18,7 +18,8 @@ NEUTRAL = re.compile(
     r"|other)\b",
     re.IGNORECASE,
 )
-RESERVED = {"chatbots": (NONE, SEVERAL), "questions": ("chatbot",)}
+# Words that forms and stored answers use beside the slugs of a study.
+RESERVED = {"chatbots": (NONE, SEVERAL, "other"), "questions": ("chatbot",)}
 
 Study = dict[str, Any]
 Misfits = Iterator[Misfit]

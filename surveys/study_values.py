@@ -72,7 +72,7 @@ def money(value: Any) -> str | None:
         return f"must be a number such as 5.00, not {kind_of(value)}"
     if isinstance(value, Decimal) and not value.is_finite() or not 0 < value <= 1000:
         return "must be a number above 0, and at most 1,000"
-    return None if round(Decimal(value), 2) == value else f"is {value}, but money has at most two decimals"
+    return None if round(Decimal(value), 2) == value else "must have at most two decimals"
 
 
 def list_of(check: Check, least: int = 0, most: int = 100) -> Check:

@@ -47,7 +47,10 @@ def participant_page(step: str | None = None) -> Callable:
                     return redirect(current_page(participant, definition))
                 if participant.state == State.TIMED_OUT:
                     request.participant = recruitment.come_back(participant)
-            return view(request, **more)
+            try:
+                return view(request, **more)
+            except Participant.DoesNotExist:  # withdrew in another window a moment ago
+                return redirect("survey:withdrawn", study)
 
         return page
 

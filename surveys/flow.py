@@ -1,0 +1,118 @@
+"""Participant flow: from everybody who came to those who completed, with every reason in between."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Count
+
+from surveys.models import AnonymousExit, Participant, Study
+from surveys.people import WHO, people_of
+
+State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
+# Every way in which somebody's part can stand, each person in exactly one of them.
+OUTCOMES = (
+    "no_consent",
+    "screened_out",
+    "over_quota",
+    "misunderstood",
+    "technical",
+    "returned",
+    "timed_out",
+    "withdrawn",
+    "in_progress",
+    "completed",
+)
+# Written by participants in their own words, so it is no category to count.
+FREE_WORDS = (State.TECHNICAL,)
+
+Row = dict[str, Any]
+
+
+def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
+    """How many started, consented and came to each outcome; the same again by version, and the reasons.
+
+    `started` is the sum of OUTCOMES and `consented` leaves out only no_consent. `placed` are those who came past
+    the questions; `before_place` and `after_place` part each outcome by that. `overflow` is a part of `completed`.
+    Of somebody who withdrew after the end only that much is known; they count as placed.
+    Imported people never came here and are left out.
+    """
+    rows = [*participant_rows(study, who), *exit_rows(study, who)]
+    versions = sorted({row["version"] for row in rows})
+    return {
+        **count_rows(rows),
+        "before_place": by_outcome(row for row in rows if not row["placed"]),
+        "after_place": by_outcome(row for row in rows if row["placed"]),
+        "reasons": count_reasons(rows),
+        "versions": [
+            {"version": version, **count_rows(row for row in rows if row["version"] == version)}
+            for version in versions
+        ],
+    }
+
+
+def participant_rows(study: Study, who: str) -> list[Row]:
+    people = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).order_by()
+    # The place itself is given back by many ends; having been given a cell is not.
+    grouped = people.values_list("version__number", "state", "reason", "overflow", "step", "cell__isnull")
+    return [
+        {
+            "version": version,
+            "outcome": "in_progress" if state in (State.SCREENING, State.ACTIVE) else state,
+            "reason": reason_of(state, reason, step),
+            "overflow": overflow,
+            "placed": not without_cell,
+            "n": n,
+        }
+        for version, state, reason, overflow, step, without_cell, n in grouped.annotate(n=Count("id"))
+    ]
+
+
+def reason_of(state: str, reason: str, step: str) -> str:
+    if state == State.TIMED_OUT:
+        return f"at {step}"
+    return "" if state in FREE_WORDS else reason
+
+
+def exit_rows(study: Study, who: str) -> list[Row]:
+    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study).order_by()
+    return [
+        {
+            "version": version,
+            "outcome": kind,
+            "reason": f"at {step}" if step else "",
+            "overflow": False,
+            "placed": kind == Kind.WITHDRAWN and step != Step.QUESTIONS,
+            "n": n,
+        }
+        for version, kind, step, n in exits.values_list("version__number", "kind", "step").annotate(n=Count("id"))
+    ]
+
+
+def count_rows(rows: Iterable[Row]) -> dict[str, int]:
+    rows = list(rows)
+    counts = by_outcome(rows)
+    started = sum(counts.values())
+    return {
+        "started": started,
+        "consented": started - counts["no_consent"],
+        "placed": sum(row["n"] for row in rows if row["placed"]),
+        **counts,
+        "overflow": sum(row["n"] for row in rows if row["overflow"]),
+    }
+
+
+def by_outcome(rows: Iterable[Row]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["outcome"]] += row["n"]
+    return {outcome: counts[outcome] for outcome in OUTCOMES}
+
+
+def count_reasons(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """Outcome → reason → how many, the most frequent first."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        if row["reason"]:
+            found[row["outcome"]][row["reason"]] += row["n"]
+    return {outcome: dict(found[outcome].most_common()) for outcome in OUTCOMES if outcome in found}

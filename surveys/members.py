@@ -1,0 +1,66 @@
+"""Who works on a study: its first owner, the others and their roles. Every change is written down."""
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from surveys import audit
+from surveys.definitions import Definition
+from surveys.models import Membership, Study
+from surveys.studies import StudyError, load_definition
+
+Role = Membership.Role
+
+
+class MemberError(Exception):
+    """A change that would leave a study without an owner, or that names nobody; the message says so."""
+
+
+def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
+    """A new study whose file this account brought; StudyError when its slug is taken."""
+    with transaction.atomic():
+        study, outcome = load_definition(definition, owner.get_username())
+        # Only the study's own rows tell: a look-up before would let two people through at once.
+        if outcome != "created":
+            raise StudyError(f"There is already a study called `{definition.slug}`. Choose another slug.")
+        add_member(study, owner, Role.OWNER, owner.get_username())
+        return study
+
+
+def add_member(study: Study, user: AbstractBaseUser, role: str, actor: str) -> Membership:
+    with transaction.atomic():
+        lock_members(study)
+        if Membership.objects.filter(study=study, user=user).exists():
+            raise MemberError(f"{user.get_username()} already works on this study.")
+        membership = Membership.objects.create(study=study, user=user, role=role)
+        audit.record(study, actor, "member added", user.get_username(), role=role)
+        return membership
+
+
+def change_role(membership: Membership, role: str, actor: str) -> None:
+    with transaction.atomic():
+        lock_members(membership.study)
+        if role != Role.OWNER:
+            keep_an_owner(membership)
+        before = membership.role
+        Membership.objects.filter(pk=membership.pk).update(role=role)
+        name = membership.user.get_username()
+        audit.record(membership.study, actor, "role changed", name, before=before, role=role)
+
+
+def remove_member(membership: Membership, actor: str) -> None:
+    with transaction.atomic():
+        lock_members(membership.study)
+        keep_an_owner(membership)
+        membership.delete()
+        audit.record(membership.study, actor, "member removed", membership.user.get_username(), role=membership.role)
+
+
+def lock_members(study: Study) -> None:
+    # One change of members at a time: two owners can't remove each other at once.
+    Study.objects.select_for_update().get(pk=study.pk)
+
+
+def keep_an_owner(membership: Membership) -> None:
+    others = Membership.objects.filter(study=membership.study, role=Role.OWNER).exclude(pk=membership.pk)
+    if membership.role == Role.OWNER and not others.exists():
+        raise MemberError("A study needs an owner. Make somebody else an owner first.")

@@ -1,0 +1,267 @@
+"""How collecting stands: places, people, prompts, pay and flags, counted from the rows each time."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from statistics import median
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Max, Q, QuerySet
+from django.utils import timezone
+
+from surveys.models import AnonymousExit, Flag, Participant, QuotaCell, Response, Study
+from surveys.people import WHO, kinds_of_people, people_of
+from surveys.quality import CHECKS
+from surveys.studies import definition_of, prompts_of
+
+State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
+FEWEST = 5  # finished people below which a median says nothing
+OPEN = (State.SCREENING, State.ACTIVE)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A quota cell's places: filled for good, leased to somebody who works, free."""
+
+    id: int
+    name: str
+    places: int
+    filled: int
+    leased: int
+
+    @property
+    def free(self) -> int:
+        return self.places - self.filled - self.leased
+
+    @property
+    def share(self) -> float:
+        return self.filled / self.places if self.places else 1.0
+
+
+@dataclass(frozen=True)
+class Pay:
+    """What people who finished earned: median minutes from consent to the end, and the reward over that time.
+
+    Both are None where nobody finished. `few` says that they rest on fewer than FEWEST people.
+    """
+
+    name: str
+    n: int
+    minutes: float | None
+    per_hour: float | None
+    promised: float
+
+    @property
+    def few(self) -> bool:
+        return self.n < FEWEST
+
+    @property
+    def below(self) -> bool:
+        return not self.few and self.per_hour is not None and self.per_hour < self.promised
+
+
+@dataclass(frozen=True)
+class AtPrompt:
+    """A prompt with how many have answered it, work on it now, and stopped at it."""
+
+    title: str
+    answered: int
+    here: int
+    stopped: int
+
+
+@dataclass(frozen=True)
+class FlagCount:
+    check: str
+    shown: int
+    fixed: int
+    kept: int
+
+    @property
+    def undecided(self) -> int:
+        return self.shown - self.fixed - self.kept
+
+
+@dataclass
+class Monitor:
+    """All numbers of the page, for the people that `who` names (see people.WHO)."""
+
+    who: str
+    at: datetime
+    cells: list[Cell]
+    states: dict[str, int]
+    exits: dict[str, int]
+    prompts: list[AtPrompt]
+    pay: Pay
+    pay_by_cell: list[Pay]
+    flags: list[FlagCount]
+    kinds: dict[str, int]
+    last_answer: datetime | None
+    steps: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def places(self) -> int:
+        return sum(cell.places for cell in self.cells)
+
+    @property
+    def filled(self) -> int:
+        return sum(cell.filled for cell in self.cells)
+
+    @property
+    def leased(self) -> int:
+        return sum(cell.leased for cell in self.cells)
+
+    @property
+    def people(self) -> int:
+        return sum(self.states.values()) + sum(self.exits.values())
+
+
+def watch(study: Study, who: str = "main") -> Monitor:
+    """Everything that the live monitor shows. Imported people never were here, so they are left out."""
+    people = people_of(study, who).exclude(origin=Origin.IMPORTED)
+    cells = list(count_cells(study))
+    finished = finished_people(people)
+    return Monitor(
+        who=who,
+        at=timezone.now(),
+        cells=cells,
+        states=count_states(people),
+        exits=count_exits(study, who),
+        steps=count_steps(people),
+        prompts=count_prompts(study, people),
+        pay=pay_of("All cells", study, finished),
+        pay_by_cell=[pay_of(cell.name, study, [row for row in finished if row[0] == cell.id]) for cell in cells],
+        flags=count_flags(people),
+        kinds=kinds_of_people(study),
+        last_answer=Response.objects.filter(participant__in=people).aggregate(at=Max("submitted_at"))["at"],
+    )
+
+
+def count_cells(study: Study) -> Iterable[Cell]:
+    """A lease that ran out is a free place: the next person may take it at once."""
+    confirmed = Q(places__confirmed_at__isnull=False)
+    working = Q(places__confirmed_at__isnull=True, places__expires_at__gte=timezone.now())
+    rows = QuotaCell.objects.filter(study=study).annotate(
+        total=Count("places"), filled=Count("places", filter=confirmed), leased=Count("places", filter=working)
+    )
+    for row in rows.order_by("position"):
+        yield Cell(row.pk, row.name, row.total, row.filled, row.leased)
+
+
+def count_states(people: QuerySet[Participant]) -> dict[str, int]:
+    """People by state, every state named, in the order in which they are shown."""
+    counts = dict(people.order_by().values_list("state").annotate(n=Count("id")))
+    return {state: counts.get(state, 0) for state in State.values}
+
+
+def count_exits(study: Study, who: str) -> dict[str, int]:
+    """People of whom only a count is kept: those who said no, and those who withdrew."""
+    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study)
+    counts = dict(exits.order_by().values_list("kind").annotate(n=Count("id")))
+    return {kind: counts.get(kind, 0) for kind in AnonymousExit.Kind.values}
+
+
+def count_steps(people: QuerySet[Participant]) -> dict[str, int]:
+    """Where people who work now are, by step; those at the prompts stand in `count_prompts` one by one."""
+    counts = dict(people.filter(state__in=OPEN).order_by().values_list("step").annotate(n=Count("id")))
+    return {step: counts.get(step, 0) for step in Step.values if step != Step.END}
+
+
+def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]:
+    """The prompts of the current version in the file's order, then those that only older versions have."""
+    answered = dict(
+        Response.objects.filter(participant__in=people, accepted=True)
+        .order_by()
+        .values_list("prompt__slug")
+        .annotate(n=Count("participant", distinct=True))
+    )
+    accepted = Q(responses__accepted=True)
+    unfinished = (
+        people.filter(step__in=[Step.PROMPTS, Step.END])
+        .exclude(state=State.COMPLETED)
+        .exclude(order=[])
+        .annotate(done=ArrayAgg("responses__prompt__slug", filter=accepted, distinct=True, default=[]))
+        .order_by()
+        .values_list("state", "order", "done")
+    )
+    here: Counter[str] = Counter()
+    stopped: Counter[str] = Counter()
+    for state, order, done in unfinished:
+        at = next((slug for slug in order if slug not in done), "")
+        (here if state in OPEN else stopped)[at] += 1
+    titles = {slug: prompt.title for slug, prompt in prompts_of(study.current_id).items()} if study.current_id else {}
+    slugs = [*titles, *sorted({*answered, *here, *stopped} - {*titles, ""})]
+    return [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
+
+
+Finished = tuple[int | None, float, Decimal]
+
+
+def finished_people(people: QuerySet[Participant]) -> list[Finished]:
+    """(cell, minutes from consent to the end, reward) of everybody who completed."""
+    rows = people.filter(state=State.COMPLETED).order_by().values_list(
+        "cell", "consented_at", "finished_at", "version"
+    )
+    return [
+        (cell, (finished - consented).total_seconds() / 60, definition_of(version).pay.amount)
+        for cell, consented, finished, version in rows
+    ]
+
+
+def pay_of(name: str, study: Study, finished: list[Finished]) -> Pay:
+    promised = float(definition_of(study.current_id).pay_per_hour) if study.current_id else 0.0
+    if not finished:
+        return Pay(name, 0, None, None, promised)
+    # The median of each person's own rate: versions may pay differently. Nobody takes less than a second.
+    rates = [float(amount) * 60 / max(minutes, 1 / 60) for _, minutes, amount in finished]
+    return Pay(name, len(finished), median(minutes for _, minutes, _ in finished), median(rates), promised)
+
+
+def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
+    """Every check in its order, also those that never spoke."""
+    rows = Flag.objects.filter(participant__in=people).order_by().values_list("check_name", "outcome")
+    counts: dict[tuple[str, str], int] = {(check, outcome): n for check, outcome, n in rows.annotate(n=Count("id"))}
+    return [
+        FlagCount(
+            check,
+            sum(counts.get((check, outcome), 0) for outcome in Flag.Outcome.values),
+            counts.get((check, Flag.Outcome.FIXED), 0),
+            counts.get((check, Flag.Outcome.KEPT), 0),
+        )
+        for check in CHECKS
+    ]
+
+
+# --- the answer in words ------------------------------------------------------
+
+
+def behind(cells: list[Cell]) -> Cell | None:
+    """The cell that fills slowest, when it lies clearly (15 points) below the middle of the others."""
+    if len(cells) < 2 or not any(cell.filled for cell in cells):
+        return None
+    slowest = min(cells, key=lambda cell: cell.share)
+    others = [cell.share for cell in cells if cell is not slowest]
+    return slowest if median(others) - slowest.share >= 0.15 else None
+
+
+def say_state(study: Study, monitor: Monitor) -> str:
+    """The page's first sentence: how full the study is, and what needs attention."""
+    filled = f"{monitor.filled} of {monitor.places} places are filled"
+    if study.state == Study.State.DRAFT:
+        return "Nobody can take part yet: the study is a draft."
+    if study.state == Study.State.PILOT:
+        return "The pilot runs. Its people fill no places."
+    if study.state == Study.State.CLOSED:
+        return f"The study is closed. {filled}."
+    if study.state == Study.State.PAUSED:
+        return f"Recruiting is paused. {filled}, {people_work(monitor.leased)}."
+    if monitor.places and monitor.filled == monitor.places:
+        return f"All {monitor.places} places are filled. The study can be closed."
+    slow = behind(monitor.cells)
+    return f"{filled}, {people_work(monitor.leased)}." + (f" {slow.name} is behind." if slow else "")
+
+
+def people_work(n: int) -> str:
+    return "1 person works now" if n == 1 else f"{n or 'no'} people work now"

@@ -1,0 +1,82 @@
+"""Which participants a page is about: main data or those apart from it, filters, search and order."""
+
+from collections.abc import Mapping
+
+from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from surveys.models import Flag, Participant, Response, Study
+from surveys.prolific import PROLIFIC_ID
+from surveys.quality import CHECKS
+
+Origin = Participant.Origin
+
+# Pilots and previews never mix with what is analysed; simulated and imported rows do, and say what they are.
+WHO = {
+    "main": ("Main data", Q(pilot=False) & ~Q(origin=Origin.PREVIEW)),
+    "prolific": ("Prolific only", Q(pilot=False, origin=Origin.PROLIFIC)),
+    "simulated": ("Simulated", Q(pilot=False, origin=Origin.SIMULATED)),
+    "imported": ("Imported", Q(pilot=False, origin=Origin.IMPORTED)),
+    "pilot": ("Pilot", Q(pilot=True) & ~Q(origin=Origin.PREVIEW)),
+    "preview": ("Previews", Q(origin=Origin.PREVIEW)),
+    "all": ("Everybody", Q()),
+}
+# What the address bar calls an order, and the columns it stands for.
+SORTS = {
+    "newest": ("Newest first", ("-id",)),
+    "oldest": ("Oldest first", ("id",)),
+    "seen": ("Last seen first", ("-last_seen_at", "-id")),
+    "answers": ("Most answers first", ("-answered", "-id")),
+    "flags": ("Most flags first", ("-flagged", "-id")),
+    "name": ("By name", ("pseudonym",)),
+}
+
+
+def who_or_main(name: str) -> str:
+    return name if name in WHO else "main"
+
+
+def people_of(study: Study, who: str) -> QuerySet[Participant]:
+    return Participant.objects.filter(WHO[who][1], study=study)
+
+
+def kinds_of_people(study: Study) -> dict[str, int]:
+    """How many people each choice of WHO stands for, by one query."""
+    counts = {name: Count("id", filter=condition) for name, (_, condition) in WHO.items() if condition}
+    return Participant.objects.filter(study=study).aggregate(**counts, all=Count("id"))
+
+
+def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> QuerySet[Participant]:
+    """The people that the filters leave, in the order asked for. What is unknown in a filter filters nothing.
+
+    `wanted` has who, state, cell, flag, q and sort. A whole Prolific id finds its person only `with_pids`.
+    """
+    people = people_of(study, who_or_main(wanted.get("who", "")))
+    if wanted.get("state") in Participant.State.values:
+        people = people.filter(state=wanted["state"])
+    if wanted.get("cell", "").isdecimal():
+        people = people.filter(cell=int(wanted["cell"][:9]))
+    if wanted.get("flag") in CHECKS:
+        people = people.filter(Exists(Flag.objects.filter(participant=OuterRef("pk"), check_name=wanted["flag"])))
+    text = wanted.get("q", "").strip().replace("\x00", "")
+    if PROLIFIC_ID.fullmatch(text) and with_pids:
+        people = people.filter(pid=text)
+    elif text:
+        people = people.filter(pseudonym__icontains=text)
+    _, order = SORTS.get(wanted.get("sort", ""), SORTS["newest"])
+    return with_counts(people).select_related("cell", "version").order_by(*order)
+
+
+def with_counts(people: QuerySet[Participant]) -> QuerySet[Participant]:
+    """Each person with how many prompts have an answer and how many flags there are."""
+    answers = Response.objects.filter(participant=OuterRef("pk"), accepted=True)
+    flags = Flag.objects.filter(participant=OuterRef("pk"))
+    return people.annotate(
+        answered=count_in(answers, Count("prompt", distinct=True)), flagged=count_in(flags, Count("id"))
+    )
+
+
+def count_in(rows: QuerySet, count: Count) -> Coalesce:
+    # A subquery a column: joined, the two would multiply each other's rows.
+    counted = rows.order_by().values("participant").annotate(n=count).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)

@@ -1,0 +1,108 @@
+"""A page as a person without JavaScript has it: its form, its links, its code."""
+
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+PATH = re.compile(r"/s/[\w-]+/(?:[^/]+~[^/]+/)?(?P<name>[\w-]*)/?(?P<more>[\w-]*)/?$")
+WORDS = {"message": "message", "h1": "title", "code": "code"}
+
+
+@dataclass
+class Form:
+    """One form: what stands in its fields, what can be chosen, and its submit buttons in order."""
+
+    id: str
+    fields: dict[str, str] = field(default_factory=dict)
+    choices: dict[str, list[str]] = field(default_factory=dict)
+    buttons: list[tuple[str, str]] = field(default_factory=list)
+    data: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Page:
+    status: int
+    path: str
+    forms: list[Form] = field(default_factory=list)
+    message: str = ""
+    title: str = ""
+    code: str = ""
+    back: str = ""
+    asks: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """`consent`, or the name in the page's own address: `questions`, `prompt`, `end` …"""
+        match = PATH.match(self.path.partition("?")[0])
+        return (match["name"] or "consent") if match else ""
+
+    @property
+    def number(self) -> int:
+        """The number in `…/prompt/5/`; 0 where there is none."""
+        match = PATH.match(self.path.partition("?")[0])
+        return int(match["more"]) if match and match["more"].isdecimal() else 0
+
+    @property
+    def form(self) -> Form | None:
+        return next((form for form in self.forms if form.id == "step"), None)
+
+    def form_with(self, name: str, value: str) -> Form:
+        """The form whose button has this name and value, such as one of the two ways to stop."""
+        return next(form for form in self.forms if (name, value) in form.buttons)
+
+
+def read_page(status: int, path: str, html: str) -> Page:
+    reader = Reader(Page(status, path))
+    reader.feed(html)
+    reader.close()
+    return reader.page
+
+
+class Reader(HTMLParser):
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.page = page
+        self.box = ""  # name of the textarea that we are in
+        self.words = ""  # the page's own words that we are in: an attribute of Page
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attributes}
+        if tag == "form":
+            self.page.forms.append(Form(given.get("id", ""), data=given))
+        elif tag in ("input", "textarea", "button") and self.page.forms:
+            self.read_control(tag, given, self.page.forms[-1])
+        elif tag == "a" and given.get("class") == "button quiet":
+            self.page.back = given["href"]
+        if given.get("id") == "message" or tag in ("h1", "code"):
+            self.words = WORDS[given.get("id") if given.get("id") == "message" else tag]
+
+    def read_control(self, tag: str, given: dict[str, str], form: Form) -> None:
+        name, value = given.get("name", ""), given.get("value", "")
+        if tag == "button":
+            if given.get("type", "submit") == "submit":
+                form.buttons.append((name, value))
+                self.page.asks += [name] if name in ("privacy", "keep") else []
+        elif tag == "textarea":
+            self.box = name
+            form.fields[name] = ""
+        elif given.get("type") == "radio":
+            form.choices.setdefault(name, []).append(value)
+            if "checked" in given:
+                form.fields[name] = value
+        else:
+            form.fields[name] = value
+
+    def handle_data(self, data: str) -> None:
+        if self.box:
+            self.page.forms[-1].fields[self.box] += data
+        elif self.words:
+            setattr(self.page, self.words, getattr(self.page, self.words) + data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            # The line end right after the tag belongs to the markup.
+            form = self.page.forms[-1]
+            form.fields[self.box] = form.fields[self.box].removeprefix("\n")
+            self.box = ""
+        if tag in ("p", "h1", "code"):
+            self.words = ""

@@ -1,0 +1,61 @@
+"""Fixtures that many tests share: a browser, and the site it visits."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from fieldstudy import embedded
+
+BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def find_chromium() -> str | None:
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = find_chromium()
+    if path is None:
+        pytest.skip("Chromium is not installed: run `make browser`, or name one with CHROMIUM=/path")
+    # Playwright's loop runs in this thread, and Django takes any running loop for asynchronous code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=BROWSER_ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def site(live_server: LiveServer) -> str:
+    """The address of a server on the test database."""
+    return live_server.url
+
+
+@pytest.fixture
+def context(browser: Browser, site: str) -> Iterator[BrowserContext]:
+    context = browser.new_context(base_url=site, permissions=["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(10_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
+    page = context.new_page()
+    failures = request.session.testsfailed
+    yield page
+    if request.session.testsfailed > failures:
+        page.screenshot(path=screenshot_path(request.node.name), full_page=True)
+
+
+def screenshot_path(test: str) -> Path:
+    folder = embedded.var_folder() / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / (re.sub(r"[^\w.-]+", "_", test) + ".png")

@@ -1,0 +1,184 @@
+"""Plain builders for tests; people and answers are made through the rules that make them in the field."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
+
+from surveys import capture, recruitment, studies
+from surveys.definitions import Definition, read_study
+from surveys.models import ChatbotContext, Membership, Participant, Prompt, Response, Study
+from surveys.prolific import Visit
+from surveys.study_parts import Question
+from tests.surveys.sample_study import SAMPLES
+
+State, Step = Participant.State, Participant.Step
+NUMBERS = count(1)
+PROLIFIC_STUDY = f"{0xDE30:024x}"
+STARTS = {
+    "draft": (),
+    "pilot": (studies.start_pilot,),
+    "live": (studies.launch,),
+    "paused": (studies.launch, studies.pause),
+    "closed": (studies.launch, studies.close),
+}
+WAYS_OUT = (State.RETURNED, State.TECHNICAL, State.MISUNDERSTOOD)
+
+
+def make_definition(places: int | None = None, **changes: Any) -> Definition:
+    """The small study of teas (two chatbots, two cells, two prompts) with fields replaced."""
+    definition = replace(read_study(SAMPLES / "teas.toml"), **changes)
+    if places is None:
+        return definition
+    return replace(definition, cells=tuple(replace(cell, places=places) for cell in definition.cells))
+
+
+def make_study(state: str = "live", definition: Definition | None = None, **changes: Any) -> Study:
+    """A study in this state; `places` in each cell; other changes are fields of a definition."""
+    study, _ = studies.load_definition(definition or make_definition(**changes), "tests")
+    for step in STARTS[state]:
+        study.refresh_from_db()
+        step(study, "tests")
+    return Study.objects.select_related("current").get(pk=study.pk)
+
+
+def definition_of(study: Study) -> Definition:
+    return studies.definition_of(study.current_id)
+
+
+def make_visit(number: int | None = None, **changes: str) -> Visit:
+    """The three ids of person `number`; without one, of somebody new."""
+    number = next(NUMBERS) if number is None else number
+    visit = Visit(f"{number:024x}", PROLIFIC_STUDY, f"5e{number:022x}")
+    return replace(visit, **changes)
+
+
+def fitting_answers(definition: Definition, cell: str = "", **changes: str) -> dict[str, str]:
+    """Answers to every question of somebody who may take part and belongs to `cell` (default: the first)."""
+    where = next(part.where for part in definition.cells if part.slug == cell or not cell)
+    return {question.slug: _answer(question, where) for question in definition.questions} | changes
+
+
+def _answer(question: Question, where: Mapping[str, tuple[str, ...]]) -> str:
+    offered = where.get(question.slug) or question.accept or question.options
+    return offered[0] if offered else "1"
+
+
+def make_participant(
+    study: Study | None = None,
+    at: str = Step.PROMPTS,
+    *,
+    chatbot: str = "chatgpt",
+    cell: str = "",
+    visit: Visit | None = None,
+    answers: Mapping[str, str] | None = None,
+    **consent: Any,
+) -> Participant:
+    """Somebody who has come as far as `at`: a step, or the state in which their part ended.
+
+    `consent` is what `give_consent` takes: `origin`, `language`.
+    """
+    study = study or make_study()
+    participant = recruitment.give_consent(study, visit or make_visit(), **consent)
+    if at == Step.QUESTIONS:
+        return participant
+    given = fitting_answers(definition_of(study), cell) if answers is None else answers
+    participant = recruitment.screen(participant, chatbot, given)
+    if at in WAYS_OUT:
+        return recruitment.stop(participant, at, "made by a test")
+    if participant.has_ended or at == Step.INSTRUCTIONS:
+        return participant
+    if at == Step.COMPREHENSION:
+        return advance(participant, at)
+    return finish(participant) if at in (State.COMPLETED, Step.END) else reach(participant, at)
+
+
+def reach(participant: Participant, step: str) -> Participant:
+    """Go on from the instructions to the context, the prompts, or (all answered) the debrief."""
+    advance(participant, Step.CONTEXT)
+    if step == Step.CONTEXT:
+        return participant
+    make_context(participant)
+    advance(participant, Step.PROMPTS)
+    if step == Step.DEBRIEF:
+        answer_all(participant)
+        pass_attention(participant)
+    return participant
+
+
+def pass_attention(participant: Participant) -> Participant:
+    """The right answer to every attention check, as the page notes it."""
+    checks = studies.definition_of(participant.version_id).attention
+    noted = {check.slug: {"answer": check.answer, "passed": True} for check in checks}
+    participant.checks = {**participant.checks, "attention": noted}
+    participant.save(update_fields=["checks"])
+    return participant
+
+
+def advance(participant: Participant, step: str) -> Participant:
+    participant.step = step
+    participant.save(update_fields=["step"])
+    return participant
+
+
+def finish(participant: Participant) -> Participant:
+    return recruitment.complete(reach(participant, Step.DEBRIEF))
+
+
+def make_context(participant: Participant, **changes: str) -> ChatbotContext:
+    chatbot = participant.cell.chatbot if participant.cell else "chatgpt"
+    given = {
+        "product": chatbot,
+        "model_shown": "GPT-4o mini",
+        "plan": "free",
+        "memory": "on",
+        "personalisation": "off",
+        "chat": "new",
+        "chat_language": "English",
+        "device": "computer",
+    }
+    return ChatbotContext.objects.create(participant=participant, **given | changes)
+
+
+def prompt_of(participant: Participant, prompt: str | int | Prompt = 0) -> Prompt:
+    """A prompt, by slug or by its place in the participant's own order (from 0)."""
+    if isinstance(prompt, Prompt):
+        return prompt
+    slug = participant.order[prompt] if isinstance(prompt, int) else prompt
+    return studies.prompts_of(participant.version_id)[slug]
+
+
+def answer_text(prompt: Prompt, number: int = 0) -> str:
+    """An answer that no paste check asks about; another number gives other words."""
+    if prompt.kind == "choice":
+        return f"{'ABCDEFGH'[number % len(prompt.choices)]}"
+    return "\n".join(f"{place}. Kestrel {number} {place}" for place in range(1, (prompt.items or 5) + 1))
+
+
+def make_response(
+    participant: Participant, prompt: str | int | Prompt = 0, text: str | None = None, **changes: Any
+) -> Response:
+    """One submitted revision; `changes` are a submission's, such as `keep=True` or `privacy="keep"`."""
+    asked = prompt_of(participant, prompt)
+    words = answer_text(asked, participant.pk) if text is None else text
+    outcome = capture.submit_paste(participant, capture.Submission(asked, words, **changes))
+    if outcome.personal:
+        raise ValueError(f"The text holds personal details {outcome.personal}: give `privacy` too.")
+    return participant.responses.get(prompt=asked, revision=outcome.revision)
+
+
+def answer_all(participant: Participant) -> list[Response]:
+    return [make_response(participant, slug) for slug in participant.order]
+
+
+def make_account(
+    name: str = "researcher", study: Study | None = None, role: str = "", **changes: Any
+) -> AbstractUser:
+    """An account with the password `password`, with a role in the study when both are given."""
+    account = get_user_model().objects.create_user(name, password="password", **changes)
+    if study and role:
+        Membership.objects.create(study=study, user=account, role=role)
+    return account

@@ -1,0 +1,16 @@
+"""The settings the tests run with: embedded services of their own, so that they never meet a running demo."""
+
+import os
+
+from fieldstudy import embedded
+
+os.environ.setdefault("FIELDSTUDY_VAR", str(embedded.ROOT / "var" / "test"))
+os.environ.setdefault("FIELDSTUDY_FSYNC", "off")  # a test database need not survive a power cut
+os.environ.setdefault("DATABASE_POOL", "0")  # its connections would block dropping the database
+embedded.attach()
+
+from fieldstudy.settings import *  # noqa: E402, F403 - reads the addresses that attach() has set
+
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.MD5PasswordHasher"
+]  # logging in is not what the tests measure

@@ -1,0 +1,221 @@
+"""What is read out of a response: items and letters, from the many forms in which a chatbot writes them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surveys.answers import count_items, normalise_item, read_choice, read_items
+
+FIVE = ["tesla", "apple", "google", "amazon", "nike"]
+
+LISTS = {
+    "numbered": "1. Tesla\n2. Apple\n3. Google\n4. Amazon\n5. Nike",
+    "parentheses": "1) Tesla, Inc. – electric cars\n2) Apple Inc. – phones\n3) Google LLC – search\n"
+    "4) Amazon.com – shop\n5) Nike, Inc. – shoes".replace("Amazon.com", "Amazon"),
+    "bold titles": "Sure! Here are five:\n\n1. **Tesla** – electric cars.\n2. **Apple** – phones.\n"
+    "3. **Google** – search.\n4. **Amazon** – a shop.\n5. **Nike** – shoes.\n\nShall I say more?",
+    "bold with colon inside": "1. **Tesla:** cars\n2. **Apple:** phones\n3. **Google:** search\n"
+    "4. **Amazon:** shop\n5. **Nike:** shoes",
+    "bold numbers": "**1. Tesla** – cars\n**2. Apple** – phones\n**3. Google**\n**4. Amazon**\n**5. Nike**",
+    "bullets": "My list:\n- Tesla: makes electric cars\n- Apple: makes phones\n- Google: runs a search engine\n"
+    "- Amazon: sells things\n- Nike: sells shoes",
+    "round bullets with tabs": "•\tTesla\n•\tApple\n•\tGoogle\n•\tAmazon\n•\tNike",
+    "nested details": "1. Tesla\n   - Why: cars\n   - Where: Austin\n2. Apple\n   - Why: phones\n3. Google\n"
+    "   1. search\n   2. mail\n4. Amazon\n5. Nike",
+    "headings with labels": "### 1. Tesla\n- **Why:** cars\n- **Location:** Austin\n\n### 2. Apple\n- **Why:** phones\n"
+    "\n### 3. Google\n- **Why:** search\n\n### 4. Amazon\n- **Why:** shop\n\n### 5. Nike\n- **Why:** shoes",
+    "headings without numbers": "## Tesla\nWhy: cars.\n\n## Apple\nWhy: phones.\n\n## Google\nSearch.\n\n## Amazon\nShop."
+    "\n\n## Nike\nShoes.",
+    "table with numbers": "| # | Company | Why |\n|---|---|---|\n| 1 | **Tesla** | cars |\n| 2 | Apple | phones |\n"
+    "| 3 | Google | search |\n| 4 | Amazon | shop |\n| 5 | Nike | shoes |",
+    "table": "| Company | Why |\n|:--|:--|\n| Tesla | cars |\n| Apple | phones |\n| Google | search |\n| Amazon | shop |\n"
+    "| Nike | shoes |\n\nAsk me for more.",
+    "keycap digits": "1️⃣ Tesla\n2️⃣ Apple\n3️⃣ Google\n4️⃣ Amazon\n5️⃣ Nike",
+    "markers lost in copying": "Tesla – electric cars\nApple – phones\nGoogle – search\nAmazon – shop\nNike – shoes",
+    "bare lines": "Tesla\nApple\nGoogle\nAmazon\nNike",
+    "comma list": "I'd recommend Tesla, Apple, Google, Amazon, and Nike.",
+    "comma list alone": "Tesla, Apple, Google, Amazon, Nike",
+    "bold in prose": "You could look at **Tesla** or **Apple**. I also like **Google**, **Amazon** and **Nike**.",
+    "links": "1. [Tesla](https://tesla.com) – cars\n2. [Apple](https://apple.com/a_(b)) – phones\n3. Google [3]\n"
+    "4. Amazon 【5†source】\n5. Nike",
+    "all ones": "1. Tesla\n1. Apple\n1. Google\n1. Amazon\n1. Nike",
+    "windows newlines": "1. Tesla\r\n2. Apple\r\n3. Google\r\n4. Amazon\r\n5. Nike",
+    "emoji": "1. 🚗 **Tesla** – cars\n2. 🍏 **Apple** – phones\n3. 🔍 Google\n4. 📦 Amazon\n5. 👟 Nike",
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_read_items_finds_the_same_five_in_every_form(form):
+    assert read_items(LISTS[form]) == FIVE
+
+
+def test_read_items_takes_the_first_five_of_more():
+    text = LISTS["numbered"] + "\n6. Sony\n7. Intel"
+    assert read_items(text) == FIVE
+    assert read_items(text, limit=6) == [*FIVE, "sony"]
+    assert count_items(text) == 7
+
+
+def test_read_items_drops_repeats_before_it_counts_to_five():
+    assert read_items("1. Tesla\n2. TESLA, Inc.\n3. The Tesla Company\n4. Apple") == ["tesla", "apple"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "   \n", "I'm sorry, but I can't help with that request.", "What kind of films do you like?", "- ", "1.\n2.\n"],
+)
+def test_read_items_of_what_names_nothing_is_empty(text):
+    assert read_items(text) == []
+
+
+def test_read_items_of_one_name_is_that_name():
+    assert read_items("**Tesla**") == ["tesla"]
+
+
+def test_read_items_without_prose_counts_lists_only():
+    assert count_items("I'd recommend Tesla, Apple, and Google.", prose=False) == 0
+    assert count_items("- Tesla\n- Apple", prose=False) == 2
+
+
+def test_read_items_keeps_titles_with_a_subtitle_whole():
+    text = '1. **Spider-Man: Into the Spider-Verse** (2018) – animated\n2. "Avatar: The Way of Water" – blue\n3. Heat (1995)'
+    assert read_items(text) == ["spider-man: into the spider-verse", "avatar: the way of water", "heat"]
+
+
+def test_read_items_of_recipe_steps_takes_quantities_for_no_numbering():
+    assert read_items("1. Omelette: whisk 2 eggs\n1.5 cups of milk\n2. Pancakes: mix all") == ["omelette", "pancakes"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "item"),
+    [
+        ("  **Tesla**  ", "tesla"),
+        ("1. Tesla", "tesla"),
+        ("Tesla, Inc.", "tesla"),
+        ("Tesla Inc", "tesla"),
+        ("The Walt Disney Company", "walt disney"),
+        ("Apple Inc. – phones and computers", "apple"),
+        ("Patagonia: makes outdoor clothing", "patagonia"),
+        ("Patagonia — outdoor", "patagonia"),
+        ("“The Godfather” (1972)", "godfather"),
+        ("Coca-Cola", "coca-cola"),
+        ("Jean‑Luc", "jean-luc"),
+        ("Ｔｅｓｌａ", "tesla"),
+        ("Tesla™", "tesla"),
+        ("L’Oréal", "l'oréal"),
+        ("Straße", "strasse"),
+        ("A24", "a24"),
+        ("An Omelette", "omelette"),
+        ("Theta", "theta"),
+        ("🎬 Heat", "heat"),
+        ("BMW AG", "bmw"),
+        ("Company", "company"),
+        ("شركة تسلا", "شركة تسلا"),
+        ("千と千尋の神隠し", "千と千尋の神隠し"),
+        ("", ""),
+        ("**", ""),
+    ],
+)
+def test_normalise_item_gives_one_form(raw, item):
+    assert normalise_item(raw) == item
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=60))
+def test_normalise_item_of_anything_has_no_outer_space_or_capitals(raw):
+    item = normalise_item(raw)
+    assert item == item.strip()
+    assert item == item.casefold()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=400))
+def test_read_items_of_anything_is_short_and_distinct(text):
+    items = read_items(text)
+    assert len(items) <= 5
+    assert len(set(items)) == len(items)
+    assert count_items(text) >= len(items)
+
+
+LETTERS = [
+    ("C", "C"),
+    (" D", "D"),
+    ("c", "C"),
+    ("(b)", "B"),
+    ("**C**", "C"),
+    ("C.", "C"),
+    ("C. Mitosis", "C"),
+    ("C) Mitosis", "C"),
+    ("**B) 5 mL**\n\nBecause of the volume.", "B"),
+    ("B – because the pH falls.", "B"),
+    ("The answer is (C).", "C"),
+    ("The correct answer is **C. Glucose**.", "C"),
+    ("The correct option is: D", "D"),
+    ("Correct answer: b", "B"),
+    ("**Answer:** A", "A"),
+    ("Answer: A because muscle needs ATP.", "A"),
+    ("Option B is right, since it is the only base.", "B"),
+    ("$\\boxed{D}$", "D"),
+    ("A is tempting, and so is (B). The final answer is B.", "B"),
+    ("At first the answer is A. After checking, the final answer is C.", "C"),
+    ("A. one\nB. two\nC. three\nD. four\n\nThe correct answer is C.", "C"),
+    ("A. one\n**B. two** ✅\nC. three\nD. four", "B"),
+    ("La respuesta correcta es C.", "C"),
+    ("Die richtige Antwort ist B.", "B"),
+    ("La bonne réponse est D.", "D"),
+    ("答案是C", "C"),
+    ("الإجابة الصحيحة هي C", "C"),
+]
+UNKNOWN = [
+    "",
+    "A and B",
+    "The answer is A or C.",
+    "Both A and B are right.",
+    "A. one\nB. two\nC. three\nD. four",
+    "The answer is a matter of taste.",
+    "A doctor should be asked.",
+    "I'm sorry, but I can't help with that.",
+    "The answer isn't clear from the question.",
+    "The answer is not A.",
+    "It is hard to say which one is right.",
+    "To",
+    "The",
+    "E",
+    "I don't think the answer is B.",
+    "The answer is A. The answer is B.",
+]
+
+
+@pytest.mark.parametrize(("text", "letter"), LETTERS)
+def test_read_choice_finds_the_letter(text, letter):
+    assert read_choice(text) == letter
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_read_choice_guesses_nothing(text):
+    assert read_choice(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("Wrong", "A"),
+        ("Not wrong.", "B"),
+        ("**Not wrong**", "B"),
+        ("The answer is not wrong.", "B"),
+        ("The correct answer is: wrong", "A"),
+        ("B. Not wrong", "B"),
+        ("It depends on who is asked.", None),
+    ],
+)
+def test_read_choice_knows_the_words_of_the_choices(text, letter):
+    assert read_choice(text, letters="AB", choices=("Wrong", "Not wrong")) == letter
+
+
+def test_read_choice_knows_only_the_letters_of_its_prompt():
+    assert read_choice("E", letters="ABCDE") == "E"
+    assert read_choice("(C)", letters="AB") is None
+
+
+def test_read_choice_of_a_long_text_reads_its_end():
+    assert read_choice("Let me think about it. " * 5000 + "The final answer is D.") == "D"

@@ -1,0 +1,280 @@
+"""Paste checks: what each notices and leaves alone, what is said once only, and how long they may take."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surveys.quality import CHECKS, MESSAGES, OtherPrompt, Paste, find_problems
+
+ALL = list(CHECKS)
+PROMPT = "Please recommend five movies that I could watch this weekend, with one sentence about each."
+ANSWER = """Here are five movies for your weekend:
+
+1. **Heat** – A thief and a detective in Los Angeles.
+2. **Up** – An old man flies away with his house.
+3. **Alien** – A crew meets a creature in space.
+4. **Amélie** – A shy waitress makes others happy.
+5. **Jaws** – A shark comes to a small town.
+
+Would you like more of one kind?"""
+COMPANIES = "Please recommend five companies that I could work for after my degree, with one sentence about each."
+CHOICE = "Is this right?\nA. Yes, it is right\nB. No, it is wrong\nAnswer with one letter."
+OTHERS = (OtherPrompt("companies", COMPANIES), OtherPrompt("right", CHOICE, "choice"))
+
+
+def make_paste(text=ANSWER, **changes):
+    return replace(Paste(text, PROMPT, other_prompts=OTHERS), **changes)
+
+
+def make_choice(text, **changes):
+    return replace(Paste(text, CHOICE, kind="choice", letters="AB", items_wanted=0), **changes)
+
+
+def noticed(paste, enabled=ALL):
+    return [finding.check for finding in find_problems(paste, enabled)]
+
+
+def test_checks_have_the_agreed_names_and_a_message_each():
+    names = {"empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "same-as-other", "too-few-items"}
+    assert set(CHECKS) == set(MESSAGES) == names
+    assert all(check.version >= 1 for check in CHECKS.values())
+
+
+@pytest.mark.parametrize(
+    "paste",
+    [
+        make_paste(),
+        make_paste(ANSWER.replace("**", "")),
+        make_paste("Heat, Up, Alien, Amélie, Jaws"),
+        make_paste("Heat\nUp\nAlien\nAmélie\nJaws"),
+        make_paste(ANSWER + "\n\nI hope this helps 😊"),
+        make_paste(ANSWER + "\n\n```\nHeat 1995\n```"),
+        make_choice("A"),
+        make_choice("**B**"),
+        make_choice("(B) No, it is wrong"),
+        make_choice("The answer is A, because it is."),
+        make_choice("A", same_as_other=True),
+    ],
+)
+def test_find_problems_of_a_fine_answer_is_silent(paste):
+    assert noticed(paste) == []
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t", "…", "\u200b", "***", "-"])
+def test_empty_paste_is_called_empty_and_nothing_else(text):
+    assert noticed(make_paste(text, same_as_other=True)) == ["empty"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PROMPT,
+        PROMPT.upper() + "\n\n",
+        f"You said:\n{PROMPT}",
+        f"{PROMPT}\n\nChatGPT said:",
+        PROMPT.replace(" ", "\n"),
+        PROMPT[:70],
+    ],
+)
+def test_prompt_pasted_back_is_called_so_once(text):
+    assert noticed(make_paste(text)) == ["prompt-itself"]
+
+
+def test_prompt_before_its_answer_is_residue():
+    findings = find_problems(make_paste(f"{PROMPT}\n\n{ANSWER}"), ALL)
+    assert [finding.check for finding in findings] == ["residue"]
+    assert findings[0].detail["words"] == PROMPT[:60]
+
+
+def test_answer_that_begins_like_a_choice_of_its_prompt_is_not_the_prompt():
+    assert noticed(make_choice("A. Yes, it is right")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COMPANIES,
+        "Here are five companies that suit a new degree:\n1. Tesla\n2. Apple\n3. Google\n4. Amazon\n5. Nike",
+        f"{COMPANIES}\n1. Tesla\n2. Apple\n3. Google\n4. Amazon\n5. Nike",
+    ],
+)
+def test_answer_to_another_prompt_is_named_with_that_prompt(text):
+    findings = [finding for finding in find_problems(make_paste(text), ALL) if finding.check == "other-prompt"]
+    assert [finding.detail for finding in findings] == [{"slug": "companies"}]
+
+
+def test_answer_given_before_to_another_prompt_is_noticed():
+    text = "1. Tesla, for its cars\n2. Apple, for its phones\n3. Google\n4. Amazon\n5. Nike"
+    known = (OtherPrompt("companies", COMPANIES, answer=text.replace("\n", " \n ")),)
+    assert noticed(make_paste(text, other_prompts=known)) == ["other-prompt"]
+
+
+def test_same_letter_for_two_choice_prompts_is_no_mistake():
+    others = (OtherPrompt("other", "Another question?\nA. x\nB. y", "choice", answer="A"),)
+    assert noticed(make_choice("A", other_prompts=others)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I’m sorry, I can’t assist with that request.",
+        "As an AI language model, I don't have access to film data.",
+        "I cannot recommend specific movies.",
+        "Something went wrong. Please try again later.",
+        "There was an error generating a response",
+        "You've reached your limit of messages for today. Try again after 3 PM.",
+        "Network error",
+        "Too many requests in 1 hour. Try again later.",
+        "Lo siento, pero no puedo ayudarte con eso.",
+        "Es tut mir leid, dabei kann ich nicht helfen.",
+        "عذرًا، لا أستطيع المساعدة في ذلك.",
+    ],
+)
+def test_refusal_or_error_is_called_so_once(text):
+    assert noticed(make_paste(text)) == ["refusal"]
+    assert noticed(make_choice(text)) == ["refusal"]
+
+
+@pytest.mark.parametrize(
+    "paste",
+    [
+        make_paste("I'm sorry, I can't know your taste, but here you go.\n\n" + ANSWER),
+        make_paste("As an AI, I don't have personal opinions. " + ANSWER),
+        make_choice("I can't give legal advice, but the answer is B."),
+        make_choice("I'm sorry to hear that. The answer is A."),
+    ],
+)
+def test_apology_before_an_answer_is_no_refusal(paste):
+    assert "refusal" not in noticed(paste)
+
+
+def test_error_below_a_half_answer_is_noticed():
+    assert "refusal" in noticed(make_paste(ANSWER * 3 + "\n\nThere was an error generating a response"))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (ANSWER[:210], "sentence"),
+        ("1. Heat – A thief.\n2. Up – A house.\n3. Alien – A crew.\n4. Amélie – A waitress.\n5.", "list"),
+        ("1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. **Ja", "hanging"),
+        ("Heat, Up, Alien, Amélie, and", "hanging"),
+        ("Here are five movies you may like:", "hanging"),
+        ("Heat (1995), Up (2009), Alien (1979), Amélie (20", "hanging"),
+        ("1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws\n```python\nprint(1)", "code"),
+        ("1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws\n\nContinue generating", "button"),
+        ("Here are ten movies:\n1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws", "count"),
+        ("- Heat: a thief\n- Up: a house that flies\n- Alien: a crew in space\n- Amélie: a shy waitress\n- Jaws", "explanation"),
+        ("You could watch Heat. It is about a thief and a detective who both know that it is", "hanging"),
+        (ANSWER[:210] + "\n\nChatGPT can make mistakes. Check important info.", "sentence"),
+    ],
+)
+def test_answer_that_stops_early_is_called_cut_off(text, reason):
+    findings = {finding.check: finding.detail for finding in find_problems(make_paste(text), ALL)}
+    assert findings["cut-off"] == {"reason": reason}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws",
+        "1. Heat – a thief\n2. Up – a house\n3. Alien – a crew\n4. Amélie – a waitress\n5. Jaws – a shark",
+        "Watch Heat. See https://example.org/heat",
+        "Heat, Up, Alien, Amélie, Jaws :)",
+        "一、热\n二、飞屋环游记\n三、异形。",
+        "أنصحك بفيلم هيت وفيلم أب؟",
+        "ลองดู Heat และ Up และ Alien และ Amélie และ Jaws นะครับ",
+        "| Movie | Why |\n|---|---|\n| Heat | thief |",
+    ],
+)
+def test_complete_answer_is_not_called_cut_off(text):
+    assert noticed(make_paste(text), ["cut-off"]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("ChatGPT said:\n", "", "ChatGPT said:"),
+        ("You said:\nmovies\nChatGPT said:\n", "", "You said:"),
+        ("", "\nCopy code", "Copy code"),
+        ("pythonCopy code\n", "", "pythonCopy code"),
+        ("", "\n\nRegenerate", "Regenerate"),
+        ("Show drafts\n", "", "Show drafts"),
+        ("", "\nGemini can make mistakes, so double-check it", "Gemini can make mistakes, so double-check it"),
+        ("", "\nExport to Sheets", "Export to Sheets"),
+        ("Thought for 3 seconds\n", "", "Thought for 3 seconds"),
+        ("", "\nShare", "Share"),
+        ("ChatGPT\n", "", "ChatGPT"),
+        ("", "\n2 / 2", "2 / 2"),
+        ("ChatGPT hat gesagt:\n", "", "ChatGPT hat gesagt:"),
+        ("قال ChatGPT:\n", "", "قال ChatGPT:"),
+    ],
+)
+def test_words_of_the_page_are_residue(before, after, words):
+    findings = find_problems(make_paste(f"{before}{ANSWER}{after}"), ALL)
+    assert [finding.check for finding in findings] == ["residue"]
+    assert findings[0].detail["words"] == words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ANSWER.replace("Heat", "Share"),
+        ANSWER.replace("A thief", "You can copy code from it, a thief"),
+        "Share",
+        "ChatGPT and Gemini can make mistakes, as everyone does, which is the subject of the film I would choose here.",
+    ],
+)
+def test_the_same_words_inside_an_answer_are_no_residue(text):
+    assert noticed(make_paste(text), ["residue"]) == []
+
+
+def test_same_text_as_another_participant_is_noticed_for_lists_and_long_choices_only():
+    assert noticed(make_paste(same_as_other=True)) == ["same-as-other"]
+    assert noticed(make_choice("The answer is B. " + "It is wrong to do so. " * 4, same_as_other=True)) == ["same-as-other"]
+    assert noticed(make_choice("The answer is B.", same_as_other=True)) == []
+
+
+def test_too_few_items_says_how_many():
+    findings = find_problems(make_paste("1. Heat\n2. Up\n3. Alien"), ALL)
+    assert [(finding.check, finding.detail) for finding in findings] == [("too-few-items", {"found": 3, "wanted": 5})]
+    assert findings[0].message % findings[0].detail == (
+        "We asked for 5 suggestions and found 3. Please check that you copied all of them."
+    )
+
+
+def test_items_are_counted_for_recommendations_only():
+    assert noticed(make_choice("A", items_wanted=5)) == []
+
+
+def test_find_problems_asks_only_the_enabled_checks():
+    text = "ChatGPT said:\n1. Heat\n2. Up,"
+    assert noticed(make_paste(text)) == ["cut-off", "residue", "too-few-items"]
+    assert noticed(make_paste(text), ["residue"]) == ["residue"]
+    assert noticed(make_paste(""), ["residue"]) == []
+    assert noticed(make_paste(text), []) == []
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=300), st.sampled_from(["recommendation", "choice"]))
+def test_find_problems_of_anything_gives_messages_that_can_be_filled_in(text, kind):
+    for finding in find_problems(make_paste(text, kind=kind), ALL):
+        assert finding.message % finding.detail
+        assert finding.version == CHECKS[finding.check].version
+
+
+HOSTILE = ["a", "a ", "1. ", "1.\n", "- ", "**a ", "(", "[a](", "<a ", "a: ", "\n", "|", "| a |\n", "A B\n", "A. ", "a, "]
+HOSTILE += ["The answer is ", "\\boxed{", "i'm sorry ", "thought for ", "`", "“", "\u0301", "😀", "- a - b: c\n"]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_find_problems_of_200_kb_of_one_thing_stays_fast(unit):
+    text = (unit * (200_000 // len(unit) + 1))[:200_000]
+    start = time.process_time()
+    noticed(make_paste(text))
+    noticed(make_choice(text))
+    assert time.process_time() - start < 0.5  # typically 20 to 60 ms; a quadratic rule would need minutes
