@@ -1,22 +1,22 @@
 """Child processes that do not outlive the process that started them."""
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-Process = subprocess.Popen[bytes]
-
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def start_child(command: list[str], log: Path, *, stop: signal.Signals, **options: Any) -> Process:
-    """Start a command in its own session, writing to a log file.
+def start_child(command: list[str], log: Path, *, stop: signal.Signals, **options: Any) -> psutil.Popen:
+    """Start a command in a session of its own (Ctrl-C is not for it), writing to a log file.
 
     Where the system offers it (Linux), the kernel sends the child the stop signal when we are killed.
     """
@@ -25,8 +25,9 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
         if LIBC is not None:
             LIBC.prctl(PR_SET_PDEATHSIG, int(stop))
 
+    log.write_text("")
     with open(log, "ab") as output:
-        return subprocess.Popen(
+        return psutil.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -37,35 +38,47 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
         )
 
 
-def stop_process(process: psutil.Process, stop: signal.Signals, patience: float) -> None:
-    """Ask a process to stop, wait, and end it by force if it does not; its own children go with it."""
-    try:
-        family = [process, *process.children(recursive=True)]
+def ask_to_stop(process: psutil.Process, stop: signal.Signals) -> None:
+    with suppress(psutil.NoSuchProcess):
         process.send_signal(stop)
+
+
+def await_end(process: psutil.Process, patience: float) -> None:
+    """Wait for a process that was asked to stop; end it by force if it does not, and what it leaves too."""
+    with suppress(psutil.NoSuchProcess):
+        try:
+            process.wait(patience)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def stop_process(process: psutil.Process, stop: signal.Signals, patience: float) -> None:
+    ask_to_stop(process, stop)
+    await_end(process, patience)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
-        return
-    _, alive = psutil.wait_procs(family, timeout=patience)
-    for one in alive:
-        one.kill()
-    psutil.wait_procs(alive, timeout=5)
+        return False
 
 
-def describe_process(pid: int) -> dict[str, float]:
-    return {"pid": pid, "started": psutil.Process(pid).create_time()}
+def describe_process(process: psutil.Process) -> dict[str, float]:
+    return {"pid": process.pid, "started": process.create_time()}
 
 
 def find_process(description: dict[str, float]) -> psutil.Process | None:
     """The described process if it still runs; another program that has its number by now does not count."""
     try:
         process = psutil.Process(int(description["pid"]))
-        alive = process.create_time() == description["started"] and process.status() != psutil.STATUS_ZOMBIE
+        return process if process.create_time() == description["started"] and is_alive(process) else None
     except psutil.NoSuchProcess:
         return None
-    return process if alive else None
 
 
 def last_lines(log: Path, count: int = 8) -> str:
-    try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
-    except FileNotFoundError:
-        return ""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-count:])

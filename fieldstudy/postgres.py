@@ -100,7 +100,6 @@ def start_postgres(data: Path, log: Path, sockets: Path, account: pwd.struct_pas
     if running is not None:
         return running
     (data / "postmaster.pid").unlink(missing_ok=True)  # its process is gone, or is another program by now
-    log.write_text("")
     settings = {
         "listen_addresses": "",
         "unix_socket_directories": str(sockets),
@@ -109,7 +108,7 @@ def start_postgres(data: Path, log: Path, sockets: Path, account: pwd.struct_pas
     }
     command = [str(BINARIES / "postgres"), "-D", str(data)]
     command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    return psutil.Process(start_child(command, log, stop=signal.SIGINT, **run_as(account)).pid)
+    return start_child(command, log, stop=signal.SIGINT, **run_as(account))
 
 
 def running_postgres(data: Path) -> psutil.Process | None:

@@ -1,0 +1,55 @@
+"""Real conversations with chatbots, from which sock puppets get their history."""
+
+from django.db import models
+from django.utils import timezone
+from pgvector.django import VectorField
+
+DIMENSIONS = 384  # all-MiniLM-L6-v2
+
+
+class Corpus(models.Model):
+    name = models.SlugField(max_length=50, unique=True)
+    format = models.CharField(max_length=20, help_text="The importer that read it.")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "corpora"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Conversation(models.Model):
+    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="conversations")
+    sha256 = models.CharField(max_length=64, help_text="Over its messages; importing it twice is one row.")
+    source_id = models.CharField(max_length=200, blank=True)
+    user = models.CharField(max_length=100, blank=True, help_text="The source's hashed user, empty when unknown.")
+    language = models.CharField(max_length=30, blank=True)
+    turns = models.PositiveIntegerField(help_text="User messages that have a reply.")
+    characters = models.PositiveIntegerField()
+    messages = models.JSONField(help_text='[{"role": "user"|"assistant"|"system", "content"}]')
+    began_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["corpus", "sha256"], name="conversation_once")]
+        indexes = [
+            models.Index(fields=["corpus", "turns", "id"], name="conversation_by_turns"),
+            models.Index(fields=["corpus", "user", "id"], name="conversation_by_user"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.corpus_id} {self.sha256[:8]}"
+
+
+class ConversationVector(models.Model):
+    """A conversation's sentence embedding, of length 1, so that cosine similarity is a dot product."""
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="vectors")
+    model = models.CharField(max_length=100)
+    vector = VectorField(dimensions=DIMENSIONS)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["conversation", "model"], name="vector_once")]
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id} {self.model}"

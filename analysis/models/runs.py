@@ -1,0 +1,201 @@
+"""Endpoints, runs, simulated users, and one row for each call."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from analysis.models.corpora import Corpus
+from analysis.models.personas import PersonaSet
+from surveys.models import BenchmarkItem, Prompt, Study, StudyVersion
+
+
+class Endpoint(models.Model):
+    """One model at one address. The key itself is never here: only the name of the variable that holds it."""
+
+    class Provider(models.TextChoices):
+        OPENAI = "openai", "OpenAI-compatible"
+        FAKE = "fake", "Scripted answers (simulated)"
+
+    name = models.SlugField(max_length=50, unique=True)
+    provider = models.CharField(max_length=10, choices=Provider, default=Provider.OPENAI)
+    base_url = models.URLField(blank=True)
+    model = models.CharField(max_length=200)
+    key_env = models.CharField(max_length=100, blank=True)
+    requests_per_minute = models.PositiveIntegerField(null=True)
+    tokens_per_minute = models.PositiveIntegerField(null=True)
+    concurrency = models.PositiveIntegerField(default=8)
+    context_window = models.PositiveIntegerField(default=128_000, help_text="Tokens, prompt and reply together.")
+    max_tokens = models.PositiveIntegerField(default=1024, help_text="Longest reply.")
+    price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens.")
+    price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens.")
+    extra = models.JSONField(default=dict, help_text="Fields added to each request's body.")
+    json_schema = models.BooleanField(default=False, help_text="Ask for JSON by schema where the model offers it.")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(name="endpoint_concurrency", condition=Q(concurrency__gt=0)),
+            models.CheckConstraint(name="endpoint_provider", condition=Q(provider__in=["openai", "fake"])),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Schedule(models.Model):
+    """The same plan again every so many days, to see drift; each repetition is a run of its own."""
+
+    first_run = models.OneToOneField("Run", on_delete=models.CASCADE, related_name="schedule")
+    every_days = models.PositiveIntegerField(default=7)
+    next_at = models.DateTimeField()
+    active = models.BooleanField(default=True)
+
+    def __str__(self) -> str:
+        return f"every {self.every_days} days"
+
+
+class Run(models.Model):
+    class Condition(models.TextChoices):
+        OFFLINE = "offline", "Offline"
+        SP_HISTORY = "sp-history", "SP-History"
+        SP_RAG = "sp-rag", "SP-RAG"
+        SP_PROFILE = "sp-profile", "SP-Profile"
+
+    class State(models.TextChoices):
+        PLANNED = "planned", "Planned"
+        RUNNING = "running", "Running"
+        PAUSED = "paused", "Paused"
+        STOPPED = "stopped", "Stopped"
+        CANCELLED = "cancelled", "Cancelled"
+        DONE = "done", "Done"
+
+    study = models.ForeignKey(Study, null=True, on_delete=models.PROTECT, related_name="runs")
+    version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT, related_name="runs")
+    benchmark = models.CharField(max_length=50, blank=True)
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="runs")
+    condition = models.CharField(max_length=12, choices=Condition)
+    state = models.CharField(max_length=10, choices=State, default=State.PLANNED)
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it stopped, in one line.")
+    temperature = models.FloatField(default=1.0)
+    repeats = models.PositiveIntegerField(default=1)
+    users = models.PositiveIntegerField(default=1)
+    seed = models.BigIntegerField(default=0)
+    corpus = models.ForeignKey(Corpus, null=True, on_delete=models.PROTECT)
+    personas = models.ForeignKey(PersonaSet, null=True, on_delete=models.PROTECT)
+    history_size = models.PositiveIntegerField(null=True)
+    per_user = models.BooleanField(default=False, help_text="SP-RAG draws within one user's own history.")
+    prompt_form = models.CharField(max_length=10, default="helm", help_text="Benchmarks: helm or bare.")
+    worked_examples = models.BooleanField(default=False)
+    batch = models.BooleanField(default=False, help_text="Sent through the provider's batch API.")
+    batch_ids = models.JSONField(default=list)
+    budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, help_text="USD.")
+    reserved = models.DecimalField(max_digits=14, decimal_places=8, default=0, help_text="USD of calls under way.")
+    spent = models.DecimalField(max_digits=14, decimal_places=8, default=0, help_text="USD of calls settled.")
+    estimate = models.JSONField(default=dict, help_text="Calls, tokens and dollars as planned.")
+    first_run = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="repetitions")
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField(default=timezone.now)
+    began_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                name="run_of_study_or_benchmark",
+                condition=Q(study__isnull=False, version__isnull=False) | ~Q(benchmark=""),
+            ),
+            models.CheckConstraint(
+                name="run_condition_known", condition=Q(condition__in=["offline", "sp-history", "sp-rag", "sp-profile"])
+            ),
+            models.CheckConstraint(
+                name="run_state_known",
+                condition=Q(state__in=["planned", "running", "paused", "stopped", "cancelled", "done"]),
+            ),
+            models.CheckConstraint(name="run_spends_forward", condition=Q(spent__gte=0)),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk} {self.condition}"
+
+
+class SimulatedUser(models.Model):
+    """What is put in front of every prompt of one sock puppet, by seed."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="simulated_users")
+    index = models.PositiveIntegerField()
+    recipe = models.JSONField(default=dict, help_text="Ids and hashes of what goes in; see analysis.conditions.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "index"], name="simulated_user_once")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} user {self.index}"
+
+
+class Completion(models.Model):
+    """One call: planned before anything is sent, leased by a lane, and committed with its answer."""
+
+    class Status(models.TextChoices):
+        PENDING = "pending", "Pending"
+        LEASED = "leased", "In flight"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="completions")
+    prompt = models.ForeignKey(Prompt, null=True, on_delete=models.PROTECT, related_name="completions")
+    item = models.ForeignKey(BenchmarkItem, null=True, on_delete=models.PROTECT, related_name="completions")
+    user = models.ForeignKey(SimulatedUser, null=True, on_delete=models.CASCADE, related_name="completions")
+    repeat = models.PositiveIntegerField(help_text="The draw's number, from 0.")
+    position = models.PositiveIntegerField(help_text="Order of sending: one user's calls stand next to each other.")
+    status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
+    lane = models.CharField(max_length=40, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, help_text="When the last attempt was sent.")
+    lost_answers = models.PositiveIntegerField(
+        default=0, help_text="Attempts that may have been paid without an answer."
+    )
+    reserved = models.DecimalField(max_digits=14, decimal_places=8, default=0)
+    included = models.PositiveIntegerField(null=True, help_text="Conversations or sentences that fitted.")
+    skipped = models.PositiveIntegerField(default=0, help_text="Conversations that alone exceed the window.")
+    messages_sha256 = models.CharField(max_length=64, blank=True)
+    reply = models.TextField(blank=True)
+    finish_reason = models.CharField(max_length=30, blank=True)
+    model_served = models.CharField(max_length=200, blank=True)
+    fingerprint = models.CharField(max_length=200, blank=True)
+    request_id = models.CharField(max_length=200, blank=True)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    cached_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    latency_ms = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(max_digits=14, decimal_places=8, default=0, help_text="USD.")
+    error = models.CharField(max_length=500, blank=True)
+    error_kind = models.CharField(max_length=40, blank=True)
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "prompt", "item", "user", "repeat"], name="call_once", nulls_distinct=False
+            ),
+            models.CheckConstraint(
+                name="call_asks_one_thing",
+                condition=Q(prompt__isnull=False, item__isnull=True) | Q(prompt__isnull=True, item__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="call_status_known", condition=Q(status__in=["pending", "leased", "done", "failed"])
+            ),
+            models.CheckConstraint(name="leased_call_has_lease", condition=~Q(status="leased") | Q(lease_until__isnull=False)),
+            models.CheckConstraint(name="done_call_has_time", condition=~Q(status="done") | Q(done_at__isnull=False)),
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "position"], name="open_calls", condition=Q(status__in=["pending", "leased"])
+            ),
+            models.Index(fields=["run", "status"], name="calls_by_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} call {self.pk}"
