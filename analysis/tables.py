@@ -1,5 +1,6 @@
 """The one door from rows to tables: which rows a table has, and what stands in each of its columns."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +10,12 @@ from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subqu
 from django.db.models.functions import Coalesce
 
 from surveys.codebook import Column, Table
+from surveys.flow import reason_of
 from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Response, Study
 
 Row = dict[str, Any]
 Origin = Participant.Origin
+OPEN = (Participant.State.SCREENING, Participant.State.ACTIVE)
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,11 @@ def timing_rows(study: Study, selection: Selection) -> QuerySet:
     )
 
 
-CLIENT_CLOCKS = {"client_opened_at": "opened_at", "client_copied_at": "copied_at", "client_sent_at": "sent_at"}
+CLIENT_CLOCKS = {
+    "client_opened_at": "opened_at",
+    "client_copied_at": "copied_at",
+    "client_sent_at": "sent_at",
+}
 ENTERED = ("pasted", "typed", "removed", "share_pasted", "edited_after")
 
 
@@ -204,7 +211,9 @@ PARTICIPANT_FIELDS = (
 
 
 def participant_rows(study: Study, selection: Selection) -> QuerySet:
-    answered = Response.objects.filter(participant=OuterRef("pk"), accepted=True).order_by().values("participant")
+    answered = (
+        Response.objects.filter(participant=OuterRef("pk"), accepted=True).order_by().values("participant")
+    )
     count = answered.annotate(n=Count("prompt", distinct=True)).values("n")
     people = Participant.objects.filter(selection.people(), study=study).order_by("id")
     return people.values(
@@ -240,24 +249,38 @@ def read_source(row: Row, column: Column) -> Any:
 
 
 class Flow:
-    """People and anonymous ends counted together; made of two queries, and as short as the list of outcomes."""
+    """People and anonymous ends counted together; imported people never came and are left out."""
 
     def __init__(self, study: Study, selection: Selection) -> None:
         self.study, self.selection = study, selection
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
-        yield from self
+        counts: Counter[tuple] = Counter()
+        for row in (*self.people(), *self.gone()):
+            n = row.pop("people")
+            counts[tuple(row.items())] += n
+        for key, people in sorted(counts.items(), key=lambda item: str(item[0])):
+            yield {**dict(key), "people": people}
 
-    def __iter__(self) -> Iterator[Row]:
-        keys = ("pilot", "origin", "outcome", "overflow")
-        people = Participant.objects.filter(self.selection.people(), study=self.study)
-        gone = AnonymousExit.objects.filter(self.selection.people(), version__study=self.study)
-        for rows in (people.annotate(outcome=F("state")), gone.annotate(outcome=F("kind"), overflow=Q(pk=None))):
-            counted = rows.order_by().values(*keys, **version_fields()).annotate(people=Count("pk"))
-            yield from counted.order_by("number", *keys)
+    def people(self) -> Iterator[Row]:
+        keys = ("pilot", "origin", "state", "reason", "overflow", "step")
+        people = Participant.objects.filter(self.selection.people(), study=self.study).order_by()
+        counted = people.exclude(origin=Origin.IMPORTED).values(*keys, **version_fields())
+        for row in counted.annotate(people=Count("pk")):
+            state = row.pop("state")
+            row["outcome"] = "in_progress" if state in OPEN else state
+            row["reason"] = reason_of(state, row["reason"], row.pop("step"))
+            yield row
+
+    def gone(self) -> Iterator[Row]:
+        exits = AnonymousExit.objects.filter(self.selection.people(), version__study=self.study).order_by()
+        counted = exits.values("pilot", "origin", "step", outcome=F("kind"), **version_fields())
+        for row in counted.annotate(people=Count("pk")):
+            step = row.pop("step")
+            yield row | {"reason": f"at {step}" if step else "", "overflow": False}
 
     def count(self) -> int:
-        return sum(1 for _ in self)
+        return sum(1 for _ in self.iterator(1))
 
 
 @dataclass(frozen=True)

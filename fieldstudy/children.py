@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,15 @@ def ask_to_stop(process: psutil.Process, stop: signal.Signals) -> None:
 
 
 def await_end(process: psutil.Process, patience: float) -> None:
-    """Wait for a process that was asked to stop; end it by force if it does not, and what it leaves too."""
-    with suppress(psutil.NoSuchProcess):
-        try:
-            process.wait(patience)
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait(5)
+    """Wait for a process that was asked to stop; end it by force if it does not, and what it leaves too.
+
+    One that has ended and that nobody has collected yet (a container's first process may never) is gone.
+    """
+    deadline = time.monotonic() + patience
+    while is_alive(process):
+        if time.monotonic() > deadline:
+            ask_to_stop(process, signal.SIGKILL)
+        time.sleep(0.02)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 

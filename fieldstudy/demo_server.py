@@ -166,6 +166,7 @@ def start_servers(port: int, children: list[Child]) -> None:
     web = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)]
     web += ["--workers", "1", "--blocking-threads", "8", "fieldstudy.wsgi:application"]
     worker = [sys.executable, "-m", "celery", "-A", "fieldstudy", "worker", "--beat", "--concurrency", "2"]
+    worker += ["--without-gossip", "--without-mingle"]  # there is no other worker to talk to
     worker += ["--schedule", str(embedded.var_folder() / "run" / "beat.db"), "--loglevel", "INFO"]
     for name, command in (("web", web), ("worker", worker)):
         log = log_folder() / f"{name}.log"

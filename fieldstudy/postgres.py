@@ -99,7 +99,9 @@ def start_postgres(data: Path, log: Path, sockets: Path, account: pwd.struct_pas
     running = running_postgres(data)
     if running is not None:
         return running
-    (data / "postmaster.pid").unlink(missing_ok=True)  # its process is gone, or is another program by now
+    # What these name is gone, or is another program by now: PostgreSQL itself would look at the number only.
+    for stale in (data / "postmaster.pid", *sockets.glob(".s.PGSQL.*")):
+        stale.unlink(missing_ok=True)
     settings = {
         "listen_addresses": "",
         "unix_socket_directories": str(sockets),

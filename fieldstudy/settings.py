@@ -41,6 +41,12 @@ def env_list(name: str, default: str = "") -> list[str]:
 def database_from_url(url: str) -> dict:
     parts = urlsplit(url)
     query = parse_qs(parts.query)
+    try:
+        port = str(parts.port or "")
+    except ValueError:
+        raise ImproperlyConfigured(
+            "DATABASE_URL has a port that is no number. In a password, write / : @ ? # as %2F %3A %40 %3F %23."
+        ) from None
     pool_size = env_int("DATABASE_POOL", 16)  # connections that a process keeps open; 0: no pool
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -48,7 +54,7 @@ def database_from_url(url: str) -> dict:
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": query.get("host", [parts.hostname or ""])[0],
-        "PORT": str(parts.port or ""),
+        "PORT": port,
         "CONN_MAX_AGE": 0 if pool_size else 60,
         "OPTIONS": {
             **({"pool": {"min_size": 1, "max_size": pool_size, "timeout": 30}} if pool_size else {}),
@@ -180,7 +186,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 500
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "no-referrer"  # a participant's address holds their signed link
+# A participant's address holds their signed link, so no other site may learn it; "no-referrer" would also make
+# browsers send `Origin: null` with our own forms, which the CSRF check refuses.
+SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

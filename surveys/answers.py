@@ -34,7 +34,9 @@ STATEMENT = re.compile(
 )
 FINAL = re.compile(r"\bfinal\b|\btherefore\b|\bthus\b|\bconclusion\b|\bso,?\s+the\b", re.I)
 DENIED = re.compile(
-    r"(?:\bnot\b|n['’]t\b|\bcannot\b|\bwrong\b|\bincorrect\b|\brather than\b|\binstead of\b)[^.;:\n]*$", re.I
+    r"(?:\bnot\b|n['’]t\b|\bcannot\b|\bwrong\b|\bincorrect\b|\brather than\b|\binstead of\b)"
+    r"(?:(?!\bbut\b)[^.;:\n])*$",
+    re.I,
 )
 BOXED = re.compile(r"\$?\\?(?:boxed|text|textbf|mathrm)\s*\{\s*([^{}]{1,80})\}\$?")
 CHOSEN_LINE = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)")

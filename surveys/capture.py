@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
+from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
 from surveys.models import Draft, Flag, Participant, Prompt, Response
@@ -18,6 +19,12 @@ from surveys.privacy import count_personal, remove_personal
 from surveys.quality import Finding, OtherPrompt, Paste, find_problems
 from surveys.studies import definition_of, prompts_of
 
+State, Step = Participant.State, Participant.Step
+STATE_OF_LIVING = Case(
+    When(state=State.TIMED_OUT, step=Step.QUESTIONS, then=Value(State.SCREENING)),
+    When(state=State.TIMED_OUT, then=Value(State.ACTIVE)),
+    default=F("state"),
+)
 LONGEST_TEXT = 1_000_000
 LONGEST_HTML = 2_000_000
 MOST_REVISIONS = 200
@@ -83,13 +90,8 @@ def submit_paste(participant: Participant, submission: Submission) -> Outcome:
     elif personal and submission.privacy != "keep":
         return Outcome(text=text, personal=personal)
     with transaction.atomic():
-        participant = lock_for_answer(participant)
+        show_life(participant)
         return store_revision(participant, submission, text)
-
-
-def lock_for_answer(participant: Participant) -> Participant:
-    # One row, locked: two tabs of one person come one after the other; other people never wait.
-    return Participant.objects.select_for_update().get(pk=participant.pk)
 
 
 def store_revision(participant: Participant, submission: Submission, text: str) -> Outcome:
@@ -97,26 +99,28 @@ def store_revision(participant: Participant, submission: Submission, text: str) 
     earlier = list(
         Response.objects.filter(participant=participant, prompt=prompt)
         .order_by("revision")
-        .values("revision", "key", "text_sha256", "accepted")
+        .values_list("revision", "key", "text_sha256", "accepted")
     )
-    newest = earlier[-1]["revision"] if earlier else 0
+    newest = earlier[-1][0] if earlier else 0
+    # A page that was held is sent again with its key: taking it then is a revision of its own.
+    kept = uuid.uuid5(submission.key, "kept")
+    known = {(key, sha, accepted): revision for revision, key, sha, accepted in earlier}
+    for key in (submission.key, kept):
+        if taken := known.get((key, sha256, True)):
+            return Outcome(text, taken)
     findings = find_problems(
         paste_of(participant, prompt, text, sha256), definition_of(participant.version_id).paste_checks
     )
     accepted = submission.keep or not findings
-    # A page that was held is sent again with its key: keeping it is a revision of its own.
-    own = (submission.key, uuid.uuid5(submission.key, "kept"))
-    key = own[1] if submission.keep else own[0]
-    outcome = Outcome(text, newest + 1, findings=[] if accepted else findings)
-    for row in earlier:
-        if (row["key"], row["text_sha256"]) == (key, sha256):
-            return replace(outcome, revision=row["revision"])
-    outcome.older_page = any(row["revision"] > submission.base and row["key"] not in own for row in earlier)
+    outcome = Outcome(text, newest + 1, findings=[] if accepted else findings, older_page=submission.base < newest)
+    held = known.get((submission.key, sha256, False))
+    if held and not accepted:
+        return replace(outcome, revision=held, older_page=False)
     if newest >= MOST_REVISIONS:
         raise TooManyRevisions(f"This answer was already changed {MOST_REVISIONS} times.")
+    key = kept if held else submission.key
     write_response(participant, submission, key, text, sha256, newest + 1, accepted)
     record_flags(participant, prompt, findings, accepted)
-    show_life(participant)
     return outcome
 
 
@@ -148,12 +152,15 @@ def write_response(
 
 
 def show_life(participant: Participant) -> None:
-    """Renew the lease, or take a place again where it was given away; note when the person was last here."""
+    """Note that the person is here, and renew the lease, or take a place again where it was given away.
+
+    The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come
+    one after the other; other people never wait. Raises DoesNotExist when another tab ended the part just now.
+    """
+    row = Participant.objects.filter(pk=participant.pk, finished_at__isnull=True)
+    if not row.update(last_seen_at=timezone.now(), state=STATE_OF_LIVING):
+        raise Participant.DoesNotExist("The part has ended.")
     hold_place_again(participant)
-    participant.last_seen_at = timezone.now()
-    if participant.state == Participant.State.TIMED_OUT:
-        participant.state = Participant.State.ACTIVE
-    participant.save(update_fields=["last_seen_at", "state"])
 
 
 def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -> Paste:
@@ -178,7 +185,7 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Fin
     """What the checks notice right after a paste. It is shown at once, so it is written down as shown."""
     text = clean_text(text)
     with transaction.atomic():
-        participant = lock_for_answer(participant)
+        show_life(participant)
         findings = find_problems(
             paste_of(participant, prompt, text, hash_text(text)), definition_of(participant.version_id).paste_checks
         )
@@ -189,25 +196,28 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Fin
 def record_flags(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> None:
     """Write what was shown; when an answer is accepted, what became of everything shown before it."""
     now = timezone.now()
-    known = {flag.check_name: flag for flag in Flag.objects.filter(participant=participant, prompt=prompt)}
-    found = {finding.check: finding for finding in findings}
-    for name, flag in known.items():
-        outcome = Flag.Outcome.KEPT if name in found else Flag.Outcome.FIXED
-        flag.outcome, flag.decided_at = (outcome, now) if accepted else (Flag.Outcome.SHOWN, None)
-    if known:
-        Flag.objects.bulk_update(known.values(), ["outcome", "decided_at"])
+    decided = {"outcome": Flag.Outcome.FIXED, "decided_at": now}
+    undecided = {"outcome": Flag.Outcome.SHOWN, "decided_at": None}
+    earlier = Flag.objects.filter(participant=participant, prompt=prompt)
+    if findings:
+        earlier = earlier.exclude(check_name__in=[finding.check for finding in findings])
+    earlier.update(**(decided if accepted else undecided))
     Flag.objects.bulk_create(
-        Flag(
-            participant=participant,
-            prompt=prompt,
-            check_name=name,
-            check_version=finding.version,
-            message=finding.message % finding.detail if finding.detail else finding.message,
-            outcome=Flag.Outcome.KEPT if accepted else Flag.Outcome.SHOWN,
-            decided_at=now if accepted else None,
-        )
-        for name, finding in found.items()
-        if name not in known
+        [
+            Flag(
+                participant=participant,
+                prompt=prompt,
+                check_name=finding.check,
+                check_version=finding.version,
+                message=finding.message % finding.detail if finding.detail else finding.message,
+                outcome=Flag.Outcome.KEPT if accepted else Flag.Outcome.SHOWN,
+                decided_at=now if accepted else None,
+            )
+            for finding in findings
+        ],
+        update_conflicts=True,
+        unique_fields=["participant", "prompt", "check_name"],
+        update_fields=["outcome", "decided_at"],
     )
 
 
@@ -241,11 +251,8 @@ def read_evidence(raw: str) -> dict[str, Any]:
     page was in the background, "pasted", "typed": characters, "length", "edited_after": bool, "share_pasted": 0–1,
     "pastes": [{"at", "plain", "html"}] sizes in characters}. Without JavaScript: {"observed": false}.
     """
-    try:
-        given = json.loads(raw)
-    except ValueError:
-        given = None
-    if not isinstance(given, dict):
+    given = read_object(raw)
+    if given is None:
         return {"observed": False}
     kept: dict[str, Any] = {"observed": True}
     kept |= {name: number for name in NUMBERS if (number := read_number(given.get(name))) is not None}
@@ -255,6 +262,14 @@ def read_evidence(raw: str) -> dict[str, Any]:
     entered = kept.get("pasted", 0) + kept.get("typed", 0)
     kept["share_pasted"] = round(kept.get("pasted", 0) / entered, 4) if entered else None
     return kept
+
+
+def read_object(raw: str) -> dict[str, Any] | None:
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError):  # a hundred thousand open brackets
+        return None
+    return given if isinstance(given, dict) else None
 
 
 def read_paste(paste: Mapping[str, Any]) -> dict[str, int]:
@@ -267,12 +282,7 @@ def read_number(value: Any) -> int | None:
 
 def read_counts(raw: str) -> dict[str, int]:
     """Counts by kind of what the page removed before sending."""
-    try:
-        given = json.loads(raw or "{}")
-    except ValueError:
-        return {}
-    if not isinstance(given, dict):
-        return {}
+    given = read_object(raw) or {}
     return {str(kind)[:20]: number for kind, value in list(given.items())[:10] if (number := read_number(value))}
 
 
@@ -285,11 +295,10 @@ def save_draft(participant: Participant, step: str, data: dict[str, Any], number
     `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
     """
     with transaction.atomic():
-        participant = lock_for_answer(participant)
-        draft = Draft.objects.filter(participant=participant, step=step).first()
+        show_life(participant)
+        draft = Draft.objects.filter(participant=participant, step=step).only("number").first()
         if draft and draft.number != number:
             return None
-        show_life(participant)
         if draft is None:
             draft = Draft(participant=participant, step=step, number=0)
         draft.number += 1

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
+from pathlib import Path
 from typing import NamedTuple
 
 from surveys.paste_samples import Case
 from surveys.quality import CHECKS, find_problems
+
+BEGIN, END = "<!-- rates -->", "<!-- end of rates -->"
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,15 @@ def _check_rates(name: str, origin: str, results: Sequence[Result]) -> CheckRate
 
 def _rate(n: int, wrong: int) -> Rate:
     return Rate(n, wrong, wrong / n, *wilson_interval(wrong, n)) if n else Rate(0, 0, None, None, None)
+
+
+def write_table(page: Path, table: str) -> None:
+    """Replace what stands between the two marks of a markdown page; ValueError when a mark is missing."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"it has no place for the table, {BEGIN} to {END}")
+    page.write_text(f"{before}{begin}\n\n{table}\n{end}{after}", encoding="utf-8")
 
 
 def as_json(rates: Sequence[CheckRates]) -> list[dict[str, object]]:

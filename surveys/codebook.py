@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import F, Func
 
 from surveys.definitions import Definition
+from surveys.flow import OUTCOMES
 from surveys.models import ChatbotContext, Flag, Participant, Prompt, Study, StudyVersion
 from surveys.quality import MESSAGES
 from surveys.study_schema import NONE, SEVERAL
@@ -23,7 +24,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `levels` are the values it can have with their meanings; empty `versions` are all of them."""
+    """One column. `levels` are its possible values with their meanings; empty `versions` are all of them."""
 
     name: str
     kind: str
@@ -119,27 +120,41 @@ def labels(choices: Iterable[tuple[Any, Any]], *leave: str) -> dict[str, str]:
     return {str(value): str(label) for value, label in choices if value not in leave}
 
 
-def list_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[tuple[str, str, tuple[Column, ...]]]:
+def list_tables(
+    versions: tuple[Version, ...], imported: list[str]
+) -> Iterator[tuple[str, str, tuple[Column, ...]]]:
     origin = version_columns(versions)
     person = (*origin, *person_columns(versions))
     prompt = (text("prompt", "the prompt", prompt_levels(versions)),)
-    yield "responses", "the answer of one participant to one prompt: the newest accepted revision", (
-        *person,
-        *prompt,
-        *RESPONSE,
+    yield (
+        "responses",
+        "the answer of one participant to one prompt: the newest accepted revision",
+        (
+            *person,
+            *prompt,
+            *RESPONSE,
+        ),
     )
     yield "revisions", "one submitted revision of one answer, accepted or not", (*person, *prompt, *REVISION)
     yield "flags", "one paste check that spoke about one answer", (*person, *prompt, *FLAG)
     yield "context", "the chatbot that one participant used", (*person, *CONTEXT)
-    yield "timings", "the answer of one participant to one prompt: when and how it was given", (
-        *person,
-        *prompt,
-        *TIMING,
+    yield (
+        "timings",
+        "the answer of one participant to one prompt: when and how it was given",
+        (
+            *person,
+            *prompt,
+            *TIMING,
+        ),
     )
-    yield "participants", "one person who agreed to take part", (
-        *person,
-        *PARTICIPANT,
-        *unique_names([*answer_columns(versions, imported), *check_columns(versions)]),
+    yield (
+        "participants",
+        "one person who agreed to take part",
+        (
+            *person,
+            *PARTICIPANT,
+            *unique_names([*answer_columns(versions, imported), *check_columns(versions)]),
+        ),
     )
     yield "flow", "how many people of one version and origin came to one end", (*origin, *FLOW)
 
@@ -178,7 +193,10 @@ RESPONSE = (
     integer("characters", "length of the text", "characters"),
     integer("personal_removed", "personal details that were removed before sending", "details"),
     integer("personal_kept", "what looked like personal details and was sent", "details"),
-    moment("submitted_at", "when the server stored it; for imported rows the file's time, else that of the import"),
+    moment(
+        "submitted_at",
+        "when the server stored it; for imported rows the file's time, else that of the import",
+    ),
 )
 REVISION = (
     *RESPONSE[:2],
@@ -249,11 +267,8 @@ PARTICIPANT = (
     text("comments", "what the person wrote on the last page"),
 )
 FLOW = (
-    text(
-        "outcome",
-        "where they are, or how they ended",
-        {"no_consent": "No consent", "withdrawn": "Withdrawn", **labels(Participant.State.choices)},
-    ),
+    text("outcome", "how they ended, or that they are still in progress", {o: o for o in OUTCOMES}),
+    text("reason", "why, where a rule of the study says so"),
     boolean("overflow", "completed after the place was given to somebody else"),
     integer("people", "how many", "people"),
 )
@@ -287,7 +302,9 @@ def chatbot_question(versions: tuple[Version, ...]) -> Iterator[Column]:
         asked = versions[-1].definition.chatbot_question
         bots = {bot.slug: bot.name for version in versions for bot in version.definition.chatbots}
         extra = {SEVERAL: asked.several, NONE: asked.none}
-        yield text("answer_chatbot", asked.text, bots | {slug: label for slug, label in extra.items() if label})
+        yield text(
+            "answer_chatbot", asked.text, bots | {slug: label for slug, label in extra.items() if label}
+        )
 
 
 def check_columns(versions: tuple[Version, ...]) -> Iterator[Column]:
@@ -322,7 +339,7 @@ def numbers_of(found: list[tuple[int, Any]], versions: tuple[Version, ...]) -> t
 
 
 def unique_names(columns: Iterable[Column]) -> Iterator[Column]:
-    """Names that every format can hold: letters, digits and underscores, and none twice, whatever the case."""
+    """Names that every format can hold: letters, digits and underscores, none twice, whatever the case."""
     seen: set[str] = set()
     for column in columns:
         name = base = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in column.name)[:60]
@@ -332,4 +349,3 @@ def unique_names(columns: Iterable[Column]) -> Iterator[Column]:
             name = f"{base[:57]}_{count}"
         seen.add(name.casefold())
         yield replace(column, name=name)
-

@@ -31,6 +31,9 @@ ANNOUNCEMENT = re.compile(
     rf" ({'|'.join(NUMBER_WORDS)}|[3-9]|1\d|20)\b(?![-\u2013:.,])",
     re.I,
 )
+OPTION = re.compile(
+    r"[*_]*[(\[]?[A-Z][)\].:]+[*_]*\s"
+)  # "C. the cell membrane" ends as the options of a prompt do
 EMOTICON = re.compile(r"[:;=]-?[()DPp]$")
 UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$"
@@ -51,13 +54,16 @@ def find_break(text: str) -> str | None:
     lines = [line.rstrip() for line in strip_residue(text[-LOOK_BACK:]).splitlines() if line.strip()]
     if not lines:
         return None
-    return _break_of_last(lines) or ("count" if 0 < count_items(text) < _announced(text) else None)
+    return _break_of_last(lines) or ("count" if _has_fewer_than_announced(text) else None)
 
 
-def _announced(text: str) -> int:
-    """How many items the opening promises: 5 in "Here are five films"."""
+def _has_fewer_than_announced(text: str) -> bool:
+    """Whether the list is shorter than its opening says, as three items after "Here are five films"."""
     match = ANNOUNCEMENT.search(text[:300])
-    return 0 if not match else NUMBER_WORDS.get(match[1].lower()) or int(match[1])
+    if not match:
+        return False
+    announced = NUMBER_WORDS.get(match[1].lower()) or int(match[1])
+    return 0 < count_items(text) < announced
 
 
 def _break_of_last(lines: Sequence[str]) -> str | None:
@@ -94,6 +100,8 @@ def _hangs(last: str) -> bool:
 def _unended(last: str, before: Sequence[str]) -> str | None:
     """A last line without a full stop is a break where lines of its sort have one or it holds sentences."""
     body = strip_marker(last)
+    if OPTION.match(body):
+        return None
     if SENTENCE_WITHIN.search(body):
         return "sentence"
     alike = [
@@ -112,7 +120,7 @@ def _lacks_explanation(body: str, others: Sequence[str]) -> bool:
 
 
 def _explains(body: str) -> bool:
-    return bool(re.search(r":\s|\s[-\u2013\u2014]\s", body)) and len(body.split()) > 4
+    return bool(re.search(r":\s|\s[-\u2013\u2014]\s", body)) and len(body.split()) > 2
 
 
 def _is_prose(body: str) -> bool:

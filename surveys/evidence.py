@@ -6,10 +6,10 @@ from typing import Any
 from surveys.models import Response
 
 COUNTED = {
-    "email": "e-mail addresses",
-    "phone": "phone numbers",
-    "name": "names",
-    "link": "links to chats",
+    "e-mail": "e-mail address",
+    "phone": "phone number",
+    "name": "name",
+    "chat-link": "link to a chat",
 }
 
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from surveys.models import AnonymousExit, Participant, Study
 from surveys.people import WHO, people_of
@@ -54,17 +54,19 @@ def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
 def participant_rows(study: Study, who: str) -> list[Row]:
     people = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).order_by()
     # The place itself is given back by many ends; having been given a cell is not.
-    grouped = people.values_list("version__number", "state", "reason", "overflow", "step", "cell__isnull")
+    grouped = people.annotate(placed=Q(cell__isnull=False)).values_list(
+        "version__number", "state", "reason", "overflow", "step", "placed"
+    )
     return [
         {
             "version": version,
             "outcome": "in_progress" if state in (State.SCREENING, State.ACTIVE) else state,
             "reason": reason_of(state, reason, step),
             "overflow": overflow,
-            "placed": not without_cell,
+            "placed": placed,
             "n": n,
         }
-        for version, state, reason, overflow, step, without_cell, n in grouped.annotate(n=Count("id"))
+        for version, state, reason, overflow, step, placed, n in grouped.annotate(n=Count("id"))
     ]
 
 

@@ -24,9 +24,9 @@ CITATION = re.compile(
 TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 TABLE_RULE = re.compile(r"^\|?[\s:|+-]*-{2,}[\s:|+-]*$")
 LABEL = re.compile(
-    r"^(?:\*\*|__)?(?:why|what|how|where|when|who|best for|known for|genre|director|starring|cast|year|price|cost"
-    r"|location|address|pros?|cons?|note|tip|bonus|cuisine|rating|description|overview|details?|features?|style"
-    r"|example|ingredients?|instructions?|directions?|method|steps?|platforms?|summary|plot)\b[^:\n]{0,30}:",
+    r"^(?:\*\*|__)?(?:why|what|how|where|when|who|best for|known for|genre|director|starring|cast|year|price"
+    r"|cost|location|address|pros?|cons?|note|tip|bonus|cuisine|rating|description|overview|details?|features?"
+    r"|style|example|ingredients?|instructions?|directions?|method|steps?|platforms?|summary|plot)\b[^:\n]{0,30}:",
     re.I,
 )
 DASH = re.compile(r"\s+[-\u2013\u2014\u2015]+\s+|\s*[\u2014\u2015]\s*|\s+\u2013|\s*--+\s*")
@@ -139,7 +139,7 @@ def _bulleted_titles(lines: Sequence[str]) -> list[str]:
 
 
 def _headed_titles(lines: Sequence[str]) -> list[str]:
-    """Headings, or lines that are bold from end to end, each with its paragraph or its labelled bullets below."""
+    """Headings, or lines that are bold from end to end, each with its paragraph or bullets below."""
     stripped = [line.strip() for line in lines]
     headings = [HEADING.sub("", line) for line in stripped if HEADING.match(line)]
     bold = [line for line in stripped if BOLD_LINE.match(line)]
@@ -155,13 +155,13 @@ def _bold_titles(lines: Sequence[str]) -> list[str]:
 
 
 def _single_title(lines: Sequence[str]) -> list[str]:
-    """One list line alone, as when only the first of several was copied; the prose around it names nothing."""
+    """One list line alone, as when only the first was copied; the prose around it names nothing."""
     marked = [line.strip() for line in lines if NUMBER.match(_bare(line)) or BULLET.match(line.strip())]
     return _titles([strip_marker(marked[0])]) if len(marked) == 1 and len(lines) > 1 else []
 
 
 def _titled_lines(lines: Sequence[str]) -> list[str]:
-    """Lines such as "Tesla: electric cars" or plain names, as a list looks whose markers were lost in copying."""
+    """Lines such as "Tesla: electric cars" or plain names: a list that lost its markers in copying."""
     texts = [line.strip() for line in lines if line.strip()]
     titled = [line for line in texts if _has_title(line)]
     if len(titled) >= 2:
@@ -220,7 +220,7 @@ def _titles(bodies: Sequence[str]) -> list[str]:
 
 
 def _title(body: str) -> str:
-    """The name at the head of a list line: what is bold or quoted, else what stands before the explanation."""
+    """The name at the head of a list line: what is bold or quoted, else what precedes the explanation."""
     body = body.strip()
     bold = BOLD.match(body)
     if bold:
@@ -245,7 +245,7 @@ def cut_explanation(item: str) -> str:
 
 
 def _is_subtitle(rest: str) -> bool:
-    """ "Avatar: The Way of Water" is one title; "Tesla: makes electric cars" is a title and an explanation."""
+    """True of "Avatar: The Way of Water", one title; not of "Tesla: makes electric cars"."""
     words = rest.strip(EDGES).split()
     long = [word for word in words if len(word) > 3]
     return (
@@ -270,5 +270,5 @@ def _indent(line: str) -> int:
 
 
 def _bare(line: str) -> str:
-    """The line without what may stand before its number: heading marks, bold marks, quotation marks of a reply."""
+    """The line without what may stand before its number: heading marks and the marks of a quoted reply."""
     return line.strip().lstrip("#>").strip()

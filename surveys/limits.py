@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 HOUR = 3600
 # A university or a mobile network sends many honest people through one address.
+OWN = ("127.0.0.1", "::1")  # a rehearsal on one's own computer
 LIMITS = {"entry": 600, "consent": 300, "login": 20, "webhook": 6000, "draft": 6000}
 
 
@@ -33,7 +34,7 @@ def within_limit(request: HttpRequest, action: str) -> bool:
     Kept for an hour at most, under a keyed hash. Without Valkey nobody is turned away: participants come first.
     """
     limit = LIMITS[action] * settings.LIMIT_FACTOR
-    if not limit:
+    if not limit or (settings.DEBUG and client_address(request) in OWN):
         return True
     hour = int(time.time() // HOUR)
     address = f"{action} {hour} {client_address(request)}".encode()

@@ -17,11 +17,14 @@ class MemberError(Exception):
 
 def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
     """A new study whose file this account brought; StudyError when its slug is taken."""
+    taken = StudyError(f"There is already a study called `{definition.slug}`. Choose another slug.")
+    if Study.objects.filter(slug=definition.slug).exists():
+        raise taken
     with transaction.atomic():
         study, outcome = load_definition(definition, owner.get_username())
-        # Only the study's own rows tell: a look-up before would let two people through at once.
+        # Two people may bring the same slug at the same moment: the second one's changes are undone here.
         if outcome != "created":
-            raise StudyError(f"There is already a study called `{definition.slug}`. Choose another slug.")
+            raise taken
         add_member(study, owner, Role.OWNER, owner.get_username())
         return study
 

@@ -114,6 +114,10 @@ class Monitor:
         return sum(cell.leased for cell in self.cells)
 
     @property
+    def free(self) -> int:
+        return self.places - self.filled - self.leased
+
+    @property
     def people(self) -> int:
         return sum(self.states.values()) + sum(self.exits.values())
 

@@ -15,6 +15,7 @@ from surveys.item_forms import BULLET, NUMBER
 from surveys.quality import OtherPrompt, Paste
 
 HERE = Path(__file__).parent
+SEED = 20250101
 RECOMMENDATIONS = "repeated_answers_recommendations"
 PROFILES = "profile_vs_generic"
 LETTERS = "helm_mmlu_college_chemistry"
@@ -51,7 +52,7 @@ class Answer:
 
 
 def is_held_out(text: str) -> bool:
-    """Half of all texts, by their hash: rules are written on the other half and rates published on this one."""
+    """Half of all texts, by hash: the rules were written on the other half, the rates are of this one."""
     return hashlib.sha256(text.encode()).digest()[1] % 2 == 1
 
 
@@ -103,7 +104,7 @@ def _decided(word: str) -> bool | None:
 
 
 def build_cases(data: Path, seed: int) -> list[Case]:
-    """The whole sample, in a fixed order; `seed` decides where answers are cut and which parts are taken out."""
+    """The whole sample, in a fixed order; `seed` decides where answers are cut and what is taken out."""
     answers = read_answers(data)
     suggestions = [answer for answer in answers if answer.record.startswith(RECOMMENDATIONS)]
     prompts = tuple(dict.fromkeys(answer.prompt for answer in suggestions))
@@ -189,7 +190,7 @@ def _repeated_prompts(
 def _other_answers(
     mine: list[tuple[Answer, Paste]], letters: list[Paste], others: dict[str, tuple[OtherPrompt, ...]]
 ) -> Iterator[Case]:
-    """Each answer under each other prompt, once with only its topic to tell, once as the answer given before."""
+    """An answer under another prompt: only its topic tells, or the same person gave it before."""
     prompts = list(others)
     for at, (answer, paste) in enumerate(mine):
         prompt = prompts[(prompts.index(answer.prompt) + 1 + at % (len(prompts) - 1)) % len(prompts)]
@@ -213,16 +214,22 @@ def _other_answers(
         yield Case("other-prompt", True, "list under a choice", at_choice, answer.held_out)
 
 
+def _written_faults(name: str) -> Iterator[tuple[Any, bool]]:
+    """Faults in our words, each with its half: the second list was written after the rules were finished."""
+    faults = json.loads((HERE / "paste_faults.json").read_text(encoding="utf-8"))[name]
+    for half in ("developed", "held_out"):
+        yield from ((fault, half == "held_out") for fault in faults[half])
+
+
 def _written_refusals(mine: list[tuple[Answer, Paste]]) -> Iterator[Case]:
-    faults = json.loads((HERE / "paste_faults.json").read_text(encoding="utf-8"))
     paste = mine[0][1]
     for name, origin in (("refusals", "refusal in our words"), ("failures", "error message")):
-        for text in faults[name]:
-            yield Case("refusal", True, origin, replace(paste, text=text), is_held_out(text))
+        for text, held_out in _written_faults(name):
+            yield Case("refusal", True, origin, replace(paste, text=text), held_out)
 
 
 def _cuts(pastes: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[Case]:
-    """Complete answers, each cut at two random characters; a cut that happens to fall after a sentence stays in."""
+    """Complete answers, each cut at two random characters; a cut after a full sentence stays in."""
     for answer, paste in pastes:
         if answer.cut_off is False and len(answer.text) > 200:
             for _ in range(2):
@@ -233,13 +240,11 @@ def _cuts(pastes: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[C
 
 
 def _wrapped(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[Case]:
-    wraps = json.loads((HERE / "paste_faults.json").read_text(encoding="utf-8"))["residue"]
-    for before, after in wraps:
-        for answer, paste in draw.sample(mine, 6):
+    for (before, after), held_out in _written_faults("residue"):
+        half = [paste for answer, paste in mine if answer.held_out is held_out]
+        for paste in draw.sample(half, 4):
             text = f"{before}{paste.text}{after}"
-            yield Case(
-                "residue", True, "page around it", replace(paste, text=text), is_held_out(before + after)
-            )
+            yield Case("residue", True, "page around it", replace(paste, text=text), held_out)
 
 
 def _copies(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterator[Case]:

@@ -1,7 +1,7 @@
 """Places: leased to a person, renewed by signs of life, confirmed at the end, given back by everybody else.
 
-Locks are always taken in the same order, first the person's own row and then places, so that nobody ever holds a
-place while waiting for a person.
+Locks are always taken in the same order, the person's own row, then cells, then places, so that nobody ever holds
+a place while waiting for a person or a cell.
 """
 
 from collections.abc import Iterable
@@ -30,19 +30,24 @@ def free_places(now: datetime) -> Q:
 def lease_place(participant: Participant, cells: Iterable[QuotaCell], minutes: int) -> Place | None:
     """Take one place in the emptiest of the cells, or None when all are full. Inside a transaction.
 
-    Two passes: the first steps over places that others are taking at this moment, the second waits for them, for
-    a neighbour who is about to give the last place back must not make us turn somebody away.
+    Newcomers to a cell come one after the other, so that the last place is either given or still to be had when
+    the next one looks. Answers never wait for this: they renew a place of their own.
     """
+    cells = lock_cells(cells)
     now = timezone.now()
-    rows = emptiest_first(cells, now)
-    for wait in (False, True):
-        for cell in rows:
-            place = lock_free_place(cell, now, wait)
-            if place:
-                place.participant, place.expires_at = participant, now + timedelta(minutes=minutes)
-                place.save(update_fields=["participant", "expires_at"])
-                return place
+    for cell in emptiest_first(cells, now):
+        place = lock_free_place(cell, now)
+        if place:
+            place.participant, place.expires_at = participant, now + timedelta(minutes=minutes)
+            place.save(update_fields=["participant", "expires_at"])
+            return place
     return None
+
+
+def lock_cells(cells: Iterable[QuotaCell]) -> list[QuotaCell]:
+    """In one order for everybody: two people who both fit two cells must not each wait for the other's."""
+    ids = [cell.pk for cell in cells]
+    return list(QuotaCell.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"))
 
 
 def emptiest_first(cells: Iterable[QuotaCell], now: datetime) -> list[QuotaCell]:
@@ -52,13 +57,14 @@ def emptiest_first(cells: Iterable[QuotaCell], now: datetime) -> list[QuotaCell]
     return sorted((cell for cell in cells if count.get(cell.pk)), key=lambda cell: (-count[cell.pk], cell.position))
 
 
-def lock_free_place(cell: QuotaCell, now: datetime, wait: bool) -> Place | None:
+def lock_free_place(cell: QuotaCell, now: datetime) -> Place | None:
     places = Place.objects.filter(free_places(now), cell=cell).order_by(F("expires_at").asc(nulls_first=True), "number")
-    place = places.select_for_update(skip_locked=not wait, of=("self",)).select_related("cell").first()
-    # A place that we waited for may be gone when its lock is ours; PostgreSQL then gives no row although others
+    locked = places.select_for_update(of=("self",)).select_related("cell")
+    place = locked.first()
+    # A place that ran out may be renewed while we wait for it, and PostgreSQL then gives no row although others
     # are free. Each turn of this loop waits for one such neighbour, so it ends.
-    while wait and place is None and places.exists():
-        place = places.select_for_update(of=("self",)).select_related("cell").first()
+    while place is None and places.exists():
+        place = locked.first()
     return place
 
 

@@ -1,4 +1,4 @@
-"""What in a pasted answer may name a person: one set of rules, applied by the page and again by the server."""
+"""What in a pasted answer may name a person: one set of rules for the page and for the server."""
 
 import json
 import re
@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-# Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u. Where a pattern has a
-# group 1, only that group is personal, and it stands at the end of the match.
+# Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u. Where a pattern
+# has a group 1, only that group is personal, and it stands at the end of the match.
 RULES_PATH = Path(__file__).with_name("privacy_rules.json")
 RULES: list[dict[str, str]] = json.loads(RULES_PATH.read_text(encoding="utf-8"))
 KINDS = tuple(dict.fromkeys(rule["kind"] for rule in RULES))
@@ -46,7 +46,7 @@ def find_personal(text: str) -> list[Mark]:
 
 
 def remove_personal(text: str) -> tuple[str, dict[str, int]]:
-    """The text with every personal detail replaced by a word in brackets, and how many of each kind there were."""
+    """The text with a word in brackets for every personal detail, and how many of each kind there were."""
     marks = find_personal(text)
     pieces, at = [], 0
     for mark in marks:

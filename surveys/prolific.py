@@ -1,8 +1,12 @@
-"""What Prolific sends with a participant, and where people go back to."""
+"""What Prolific sends with a participant, where people go back to, and what its webhooks tell later."""
 
+import base64
+import hmac
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlencode
 
 PROLIFIC_ID = re.compile(r"[0-9A-Za-z]{24}")
@@ -25,7 +29,9 @@ class Visit:
 def read_visit(parameters: Mapping[str, str]) -> Visit:
     """The visit in an address. Raises ValueError with the names of the ids that are missing or malformed."""
     values = [parameters.get(name, "").strip() for name in PARAMETERS]
-    faults = [name for name, value in zip(PARAMETERS, values, strict=True) if not PROLIFIC_ID.fullmatch(value)]
+    faults = [
+        name for name, value in zip(PARAMETERS, values, strict=True) if not PROLIFIC_ID.fullmatch(value)
+    ]
     if faults:
         raise ValueError(", ".join(faults))
     return Visit(*values)
@@ -33,3 +39,60 @@ def read_visit(parameters: Mapping[str, str]) -> Visit:
 
 def completion_url(code: str) -> str:
     return f"{COMPLETE}?{urlencode({'cc': code})}"
+
+
+# --- webhooks ---------------------------------------------------------------
+
+# Prolific tries for 24 hours. What comes later is not a late try but somebody's recording.
+REPLAY_SECONDS = 25 * 3600
+AHEAD_SECONDS = 300
+LARGEST_EVENT = 100_000
+
+
+class BadSignature(Exception):
+    """A call that Prolific did not sign, or signed too long ago."""
+
+
+@dataclass(frozen=True)
+class SubmissionEvent:
+    """What Prolific tells about one submission; it names no study."""
+
+    submission: str
+    participant: str
+    status: str
+    sent_at: float
+
+
+def check_signature(secret: str, body: bytes, timestamp: str, signature: str, now: float) -> None:
+    """Raise BadSignature unless `signature` is base64 of HMAC-SHA256 over timestamp and raw body."""
+    expected = base64.b64encode(hmac.digest(secret.encode(), timestamp.encode() + body, "sha256"))
+    if not secret or not hmac.compare_digest(expected, signature.encode()):
+        raise BadSignature("The signature does not fit the body.")
+    age = now - read_seconds(timestamp)
+    if not -AHEAD_SECONDS <= age <= REPLAY_SECONDS:
+        raise BadSignature("The call was signed too long ago, or in the future.")
+
+
+def read_seconds(timestamp: str) -> float:
+    """Seconds since 1970; Prolific's clients have seen seconds, milliseconds and ISO dates."""
+    try:
+        number = float(timestamp)
+    except ValueError:
+        try:
+            return datetime.fromisoformat(timestamp).timestamp()
+        except ValueError:
+            raise BadSignature("The timestamp is no time.") from None
+    return number / 1000 if number > 1e11 else number
+
+
+def read_event(body: bytes, sent_at: str) -> SubmissionEvent | None:
+    """The event, or None when it is about something else. Raises ValueError for what is no event at all."""
+    content = json.loads(body)
+    if not isinstance(content, dict) or not isinstance(content.get("event_type"), str):
+        raise ValueError("The body is no event.")
+    if content["event_type"] != "submission.status.change":
+        return None
+    parts = [content.get(name) for name in ("resource_id", "participant_id", "status")]
+    if not all(isinstance(part, str) and part for part in parts):
+        raise ValueError("The event names no submission, participant or status.")
+    return SubmissionEvent(*parts, read_seconds(sent_at))

@@ -69,6 +69,7 @@ MESSAGES = {
 }
 
 TOPIC_HEAD = 3000  # characters in which an answer shows what it is about
+LONGEST_PROMPT = 10_000
 OPENING_WORDS = 25  # its first sentence or two, which name the subject
 _STOPWORDS = (
     "about above after again also because been before being both could does each every five four from "
@@ -84,7 +85,7 @@ STOPWORDS = frozenset(_STOPWORDS.split())
 
 
 def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
-    """What the `enabled` checks notice, in the order of CHECKS; a finding keeps quiet those it already explains."""
+    """What the `enabled` checks notice, in the order of CHECKS; a finding silences those it explains."""
     paste = replace(paste, text=outer_text(paste.text))
     findings: list[Finding] = []
     silenced: set[str] = set()
@@ -103,27 +104,28 @@ def _is_empty(paste: Paste) -> dict[str, Any] | None:
 
 
 def _is_prompt(paste: Paste) -> dict[str, Any] | None:
-    return {} if _repeats(paste.text, paste.prompt_text) else None
+    return {} if _repeats(_said(paste), paste.prompt_text) else None
 
 
-def _repeats(text: str, prompt: str) -> bool:
-    """The text is the prompt, most of it, or it with no more than a few words around it."""
-    if len(text) > 2 * len(prompt) + 400:
-        return False
-    said, asked = _words(residue.strip_residue(text)), _prompt_words(prompt)
-    if len(said) < 4 or not asked:
+def _said(paste: Paste) -> list[str]:
+    """The words of the paste; none of a text that is longer than any prompt."""
+    return _words(residue.strip_residue(paste.text)) if len(paste.text) < LONGEST_PROMPT else []
+
+
+def _repeats(said: Sequence[str], prompt: str) -> bool:
+    """The words are the prompt's, most of them, or they with no more than a few around them."""
+    asked = _prompt_words(prompt)
+    if not 4 <= len(said) <= len(asked) + max(6, len(asked) // 4):
         return False
     said_line, asked_line = f" {' '.join(said)} ", f" {' '.join(asked)} "
-    if asked_line in said_line:
-        return len(said) - len(asked) <= max(6, len(asked) // 4)
-    return said_line in asked_line and 2 * len(said) >= len(asked)
+    return asked_line in said_line or (said_line in asked_line and 2 * len(said) >= len(asked))
 
 
 def _is_of_other_prompt(paste: Paste) -> dict[str, Any] | None:
-    words, start = _words(paste.text[:TOPIC_HEAD]), _squeeze(paste.text)
+    words, said, start = _words(paste.text[:TOPIC_HEAD]), _said(paste), _squeeze(paste.text)
     for other in paste.other_prompts:
         same = len(words) > 8 and start == _squeeze(other.answer)
-        if same or _repeats(paste.text, other.text) or _opens_with(words, other.text):
+        if same or _repeats(said, other.text) or _opens_with(words, other.text):
             return {"slug": other.slug}
     slug = _find_topic(paste, words)
     return {"slug": slug} if slug else None
@@ -139,7 +141,7 @@ def _opens_with(words: Sequence[str], prompt: str) -> bool:
 
 
 def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
-    """The other prompt whose words the text uses, in its opening or much more often, and not its own prompt's."""
+    """The other prompt whose words the text opens with, or uses much more than its own prompt's."""
     own = _topic_words(paste.prompt_text)
     said, opening = {_stem(word) for word in set(words)}, {_stem(word) for word in words[:OPENING_WORDS]}
     own_share = len(own & said) / len(own) if own else 1.0
@@ -164,7 +166,7 @@ def _topic_words(prompt: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """One form for "movie" and "movies", "craft" and "crafting"; crude, and the same for prompt and answer."""
+    """One form for "movie" and "movies", "craft" and "crafting"; crude, but alike on both sides."""
     for ending, rest in (("ies", "y"), ("ing", ""), ("s", "")):
         if len(word) > len(ending) + 2 and word.endswith(ending):
             return (word[: -len(ending)] + rest).rstrip("e")
@@ -179,14 +181,16 @@ def _is_refusal(paste: Paste) -> dict[str, Any] | None:
     failure = refusals.reports_failure(paste.text)
     if failure:
         return {"words": failure}
-    return {} if refusals.declines(paste.text) and not _answers(paste) else None
+    if refusals.declines(paste.text):
+        return None if _answers(paste) else {}
+    return {} if refusals.falls_short(paste.text) and not _answers(paste, prose=True) else None
 
 
-def _answers(paste: Paste) -> bool:
-    """An apology before a real answer is none: "I'm sorry, I can't know your taste, but here are five films"."""
+def _answers(paste: Paste, prose: bool = False) -> bool:
+    """Whether an answer follows, as in "I can't know your taste, but here are five films"."""
     if paste.kind == "choice":
         return read_choice(paste.text, paste.letters, paste.choices) is not None
-    return count_items(paste.text, prose=False) >= min(3, paste.items_wanted)
+    return count_items(paste.text, prose) >= min(3, paste.items_wanted)
 
 
 def _is_cut_off(paste: Paste) -> dict[str, Any] | None:

@@ -2,53 +2,60 @@
 
 import re
 
-# Lines that no answer has by itself; one is enough, wherever it stands.
-SURE = re.compile(
-    r"^[ \t>*]*(?:"
-    r"(?:chatgpt|gemini|claude|copilot|bing|assistant)(?: \S{1,12}){0,2} (?:said|replied|wrote|answered"
-    r"|says):?"
-    r"|(?:you|user) said:?|you:|chatgpt:|gemini:"
-    r"|\w{0,12} ?copy code|\w{0,12}copyedit|copy (?:response|message|to clipboard|link|table)|copied!?"
-    r"|(?:regenerate|retry)(?: response| draft| answer)?|try again\.\.\.|stop generating"
-    r"|(?:show|hide|view other|regenerate) drafts?|draft \d|show thinking|hide thinking"
-    r"|thought (?:for|about this for) (?:a (?:few )?seconds?|\d{1,4} ?(?:s|seconds?|m"
-    r"|minutes?)(?: \d{1,2} ?(?:s|seconds?))?)"
-    r"|reasoned (?:about .{1,60} )?for .{1,30}|analy[sz]ed \d+ images?|searched \d+ sites|searching the web"
-    r"|export to (?:sheets|docs)|double-check response|share & export|open in (?:docs|sheets|canvas)"
-    r"|(?:good|bad) response|edit (?:message|prompt|in a page)|read aloud|switch model|more actions"
-    r"|(?:chatgpt|gemini|copilot|claude) (?:can|may|could) make mistakes\b.{0,120}"
-    r"|gemini (?:may|can) display inaccurate info\b.{0,160}|.{0,60}so double-check (?:it|its responses)\.?"
-    r"|(?:free research preview|your privacy (?:&|and) gemini).{0,120}"
-    r"|conversation with gemini|google apps|(?:saved )?memory (?:updated|full)|updated saved memory"
-    r"|is this conversation helpful so far\?|was this response better or worse\?|opens in a new window"
-    r"|which response do you prefer\?|response [12]|you're giving feedback on .{1,60}"
-    r"|message (?:chatgpt|gemini|copilot)|ask (?:anything|gemini)|enter a prompt here|log in"
-    r"|sign up(?: for free)?"
-    r"|skip to content|chat history|temporary chat|new chat|\d{1,2} ?/ ?\d{1,2}"
-    r"|chatgpt hat gesagt:?|du hast gesagt:?|code kopieren|chatgpt kann fehler machen.{0,80}|neu generieren"
-    r"|chatgpt dijo:?|dijiste:?|has dicho:?|copiar c\u00f3digo|chatgpt puede cometer errores.{0,80}"
-    r"|regenerar|mostrar borradores"
-    r"|chatgpt a dit\s?:?|vous avez dit\s?:?|copier le code|chatgpt peut (?:faire des erreurs"
-    r"|commettre des erreurs).{0,80}"
-    r"|chatgpt disse:?|voc\u00ea disse:?|copiar c\u00f3digo|hai detto:?|chatgpt ha detto:?|copia codice"
-    r"|\u0642\u0627\u0644 chatgpt:?|\u0644\u0642\u062f \u0642\u0644\u062a:?"
-    r"|\u0646\u0633\u062e \u0627\u0644\u0643\u0648\u062f"
-    r"|chatgpt \u8bf4[\uff1a:]?|\u4f60\u8bf4[\uff1a:]?|\u590d\u5236\u4ee3\u7801"
-    r"|chatgpt \u3067\u3082\u9593\u9055\u3048\u308b\u3053\u3068\u304c\u3042\u308a\u307e\u3059.{0,60}"
-    r")[ \t*]*$",
-    re.I,
+_BOT = r"(?:chatgpt|gemini|claude|copilot|bing|meta ai|grok|assistant)"
+# Lines that no answer has by itself; one is enough, wherever it stands. Each is a whole line.
+_SURE = (
+    # who spoke
+    rf"(?:o )?{_BOT}(?: \S{{1,12}}){{0,2}} (?:said|says|replied|wrote|answered|dijo|disse|sagte|hat gesagt"
+    rf"|ha detto|a dit|说|說) ?[:：]?",
+    r"(?:you|user|tú|sie|du|vous|tu|você|hai) (?:said|dijiste|sagten|hast gesagt|sagtest|avez dit|as dit"
+    r"|disse|detto) ?:?",
+    rf"(?:you|user|{_BOT}) ?:|dijiste:?|has dicho:?|你说[：:]?|قال chatgpt:?|لقد قلت:?",
+    # code and tables
+    r"(?:plaintext|text|markdown|python|bash|shell|json|html|css|javascript|sql|yaml|xml)copy(?: code"
+    r"|edit).*",
+    r"\w{0,12} ?copy code|\w{0,12}copyedit|copy (?:response|message|to clipboard|link|table)|copied!?",
+    r"code kopieren|copiar código|copier le code|copia codice|نسخ الكود|复制代码|export to (?:sheets|docs)",
+    # what it is doing
+    r"(?:thought|worked|reasoned|searched|analy[sz]ed|browsed)(?: about .{1,60}| about this)? for .{1,30}",
+    r"(?:(?:finished )?(?:analy[sz]ing|thinking|browsing|searching(?: (?:for|the) .{1,40})?)"
+    r"|reading \d+ sources)(?:\u2026|\.\.\.)?",
+    r"(?:searched|read|analy[sz]ed) (?:the web|\d+ \w{1,12})|(?:show|hide) thinking",
+    r"(?:updated )?(?:saved )?memory(?: (?:updated|full))?|do you want to save this memory\?",
+    # buttons
+    r"(?:regenerate|retry|redo|try again)(?: response| draft| answer|\.\.\.)?|stop generating|regenerar"
+    r"|neu generieren",
+    r"(?:show|hide|view (?:all|other)|regenerate) drafts?|draft \d|mostrar borradores|\d{1,2} ?/ ?\d{1,2}",
+    r"double-check response|share (?:& export|via \w{1,12})|(?:open|edit) in (?:docs|sheets|canvas|a page)",
+    r"(?:good|bad) response|edit (?:message|prompt)|expand prompt|read aloud|switch model|more actions"
+    r"|thumbs (?:up|down)",
+    r"(?:get plus|upgrade (?:plan|to \w{1,12})|give feedback|log in|sign up(?: for free)?|stay logged out)",
+    rf"(?:message|ask) (?:{_BOT}|anything)|enter a prompt here|skip to content|chat history|temporary chat",
+    r"(?:start |continue in )?a? ?new chat|search chats|conversation with gemini|google apps",
+    # notices and questions of the page
+    rf".{{0,30}}\b(?:{_BOT}|ai)\b.{{0,30}}\b(?:mistakes|errores|fehler|erreurs|erros|errori|間違え)\b.{{0,60}}",
+    r"gemini (?:may|can) display inaccurate info\b.{0,160}|.{0,60}so double-check (?:it|its responses)\.?",
+    r"(?:free research preview|your privacy (?:&|and) gemini).{0,120}|.{0,60}opens in a new window",
+    r"(?:is|was) this (?:conversation |response )?(?:helpful|better or worse)(?: so far)?\?"
+    r"|do you like this personality\?",
+    r"which response do you prefer\?|response [12]|you're giving feedback on .{1,60}"
+    r"|chatgpt でも間違える.{0,60}",
 )
+SURE = re.compile(rf"^[ \t>*]*(?:{'|'.join(_SURE)})[ \t*]*$", re.I)
 # Words that an answer may hold too: they count as a whole line among the first or the last lines only.
-LIKELY = re.compile(
-    r"^(?:share|copy|edit|listen|sources|like|dislike|save|export|retry|more|report|submit|upgrade|tools"
-    r"|canvas|"
-    r"chatgpt(?: (?:\d\S*|plus|auto|instant|thinking))?|gemini(?: (?:advanced|\d\S*(?: (?:flash|pro))?))?"
-    r"|gpt-?\d\S*|\do(?:-mini)?|flash|"
-    r"2\.\d (?:flash|pro)|you|user|copilot|compartir|teilen|partager|copiar|kopieren|copier|bearbeiten"
-    r"|modifier|editar)$",
-    re.I,
+_LIKELY = (
+    "share|copy|edit|edited|listen|sources|references|like|dislike|save|export|retry|more|report|submit"
+    "|upgrade|tools",
+    "canvas|voice|volume_up|today|you|user|copilot",
+    r"chatgpt(?: (?:\d\S*|plus|auto|instant|thinking))?(?: \W)?|gemini(?: (?:advanced|\d\S*(?: (?:flash"
+    r"|pro))?))?",
+    r"gpt-?\d\S*(?: mini)?|\do(?:-mini)?|\d\.\d (?:flash|pro)|\d{1,2}:\d\d(?: [ap]m)?",
+    "compartir|teilen|partager|compartilhar|condividi|copiar|kopieren|copier|copia|bearbeiten|modifier"
+    "|editar|modifica",
 )
+LIKELY = re.compile(rf"^(?:{'|'.join(_LIKELY)})$", re.I)
 EDGE_LINES = 3
+BARE_WORDS = 5
 HEAD_LINES, TAIL_LINES = 300, 100  # where the words of the page are looked for
 
 
@@ -74,10 +81,12 @@ def _outer_lines(text: str) -> list[str]:
 
 
 def _edge_lines(text: str) -> list[str]:
-    """The outermost lines of a text of several; a text of one line is all answer."""
+    """The outermost lines; none of a bare list of names, in which "You" or "Share" may be a title."""
     head = [line.strip() for line in text[:2000].splitlines() if line.strip()]
     tail = [line.strip() for line in text[-2000:].splitlines() if line.strip()]
-    return [*head[:EDGE_LINES], *tail[-EDGE_LINES:]] if len(head) > 1 else []
+    if all(len(line.split()) <= BARE_WORDS for line in head):
+        return []
+    return [*head[:EDGE_LINES], *tail[-EDGE_LINES:]]
 
 
 def _is_residue(line: str) -> bool:

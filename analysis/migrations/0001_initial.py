@@ -8,251 +8,590 @@ from pgvector.django import VectorExtension
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('surveys', '0002_unchangeable'),
+        ("surveys", "0002_unchangeable"),
     ]
 
     operations = [
         VectorExtension(),
         migrations.CreateModel(
-            name='Corpus',
+            name="Corpus",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(unique=True)),
-                ('format', models.CharField(help_text='The importer that read it.', max_length=20)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.SlugField(unique=True)),
+                ("format", models.CharField(help_text="The importer that read it.", max_length=20)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                'verbose_name_plural': 'corpora',
+                "verbose_name_plural": "corpora",
             },
         ),
         migrations.CreateModel(
-            name='PersonaSet',
+            name="PersonaSet",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(unique=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.SlugField(unique=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
         ),
         migrations.CreateModel(
-            name='Conversation',
+            name="Conversation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(help_text='Over its messages; importing it twice is one row.', max_length=64)),
-                ('source_id', models.CharField(blank=True, max_length=200)),
-                ('user', models.CharField(blank=True, help_text="The source's hashed user, empty when unknown.", max_length=100)),
-                ('language', models.CharField(blank=True, max_length=30)),
-                ('turns', models.PositiveIntegerField(help_text='User messages that have a reply.')),
-                ('characters', models.PositiveIntegerField()),
-                ('messages', models.JSONField(help_text='[{"role": "user"|"assistant"|"system", "content"}]')),
-                ('began_at', models.DateTimeField(null=True)),
-                ('corpus', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversations', to='analysis.corpus')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "sha256",
+                    models.CharField(
+                        help_text="Over its messages; importing it twice is one row.", max_length=64
+                    ),
+                ),
+                ("source_id", models.CharField(blank=True, max_length=200)),
+                (
+                    "user",
+                    models.CharField(
+                        blank=True, help_text="The source's hashed user, empty when unknown.", max_length=100
+                    ),
+                ),
+                ("language", models.CharField(blank=True, max_length=30)),
+                ("turns", models.PositiveIntegerField(help_text="User messages that have a reply.")),
+                ("characters", models.PositiveIntegerField()),
+                (
+                    "messages",
+                    models.JSONField(help_text='[{"role": "user"|"assistant"|"system", "content"}]'),
+                ),
+                ("began_at", models.DateTimeField(null=True)),
+                (
+                    "corpus",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="conversations",
+                        to="analysis.corpus",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Endpoint',
+            name="Endpoint",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(unique=True)),
-                ('provider', models.CharField(choices=[('openai', 'OpenAI-compatible'), ('fake', 'Scripted answers (simulated)')], default='openai', max_length=10)),
-                ('base_url', models.URLField(blank=True)),
-                ('model', models.CharField(max_length=200)),
-                ('key_env', models.CharField(blank=True, max_length=100)),
-                ('requests_per_minute', models.PositiveIntegerField(null=True)),
-                ('tokens_per_minute', models.PositiveIntegerField(null=True)),
-                ('concurrency', models.PositiveIntegerField(default=8)),
-                ('context_window', models.PositiveIntegerField(default=128000, help_text='Tokens, prompt and reply together.')),
-                ('max_tokens', models.PositiveIntegerField(default=1024, help_text='Longest reply.')),
-                ('price_in', models.DecimalField(decimal_places=6, default=0, help_text='USD per million tokens.', max_digits=12)),
-                ('price_out', models.DecimalField(decimal_places=6, default=0, help_text='USD per million tokens.', max_digits=12)),
-                ('extra', models.JSONField(default=dict, help_text="Fields added to each request's body.")),
-                ('json_schema', models.BooleanField(default=False, help_text='Ask for JSON by schema where the model offers it.')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.SlugField(unique=True)),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[("openai", "OpenAI-compatible"), ("fake", "Scripted answers (simulated)")],
+                        default="openai",
+                        max_length=10,
+                    ),
+                ),
+                ("base_url", models.URLField(blank=True)),
+                ("model", models.CharField(max_length=200)),
+                ("key_env", models.CharField(blank=True, max_length=100)),
+                ("requests_per_minute", models.PositiveIntegerField(null=True)),
+                ("tokens_per_minute", models.PositiveIntegerField(null=True)),
+                ("concurrency", models.PositiveIntegerField(default=8)),
+                (
+                    "context_window",
+                    models.PositiveIntegerField(
+                        default=128000, help_text="Tokens, prompt and reply together."
+                    ),
+                ),
+                ("max_tokens", models.PositiveIntegerField(default=1024, help_text="Longest reply.")),
+                (
+                    "price_in",
+                    models.DecimalField(
+                        decimal_places=6, default=0, help_text="USD per million tokens.", max_digits=12
+                    ),
+                ),
+                (
+                    "price_out",
+                    models.DecimalField(
+                        decimal_places=6, default=0, help_text="USD per million tokens.", max_digits=12
+                    ),
+                ),
+                ("extra", models.JSONField(default=dict, help_text="Fields added to each request's body.")),
+                (
+                    "json_schema",
+                    models.BooleanField(
+                        default=False, help_text="Ask for JSON by schema where the model offers it."
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('concurrency__gt', 0)), name='endpoint_concurrency'), models.CheckConstraint(condition=models.Q(('provider__in', ['openai', 'fake'])), name='endpoint_provider')],
+                "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("concurrency__gt", 0)), name="endpoint_concurrency"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("provider__in", ["openai", "fake"])), name="endpoint_provider"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Persona',
+            name="Persona",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(max_length=64)),
-                ('source_id', models.CharField(blank=True, max_length=200)),
-                ('description', models.TextField(blank=True)),
-                ('sentences', models.JSONField(default=list)),
-                ('set', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='personas', to='analysis.personaset')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("sha256", models.CharField(max_length=64)),
+                ("source_id", models.CharField(blank=True, max_length=200)),
+                ("description", models.TextField(blank=True)),
+                ("sentences", models.JSONField(default=list)),
+                (
+                    "set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="personas",
+                        to="analysis.personaset",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('benchmark', models.CharField(blank=True, max_length=50)),
-                ('condition', models.CharField(choices=[('offline', 'Offline'), ('sp-history', 'SP-History'), ('sp-rag', 'SP-RAG'), ('sp-profile', 'SP-Profile')], max_length=12)),
-                ('state', models.CharField(choices=[('planned', 'Planned'), ('running', 'Running'), ('paused', 'Paused'), ('stopped', 'Stopped'), ('cancelled', 'Cancelled'), ('done', 'Done')], default='planned', max_length=10)),
-                ('reason', models.CharField(blank=True, help_text='Why it stopped, in one line.', max_length=300)),
-                ('temperature', models.FloatField(default=1.0)),
-                ('repeats', models.PositiveIntegerField(default=1)),
-                ('users', models.PositiveIntegerField(default=1)),
-                ('seed', models.BigIntegerField(default=0)),
-                ('history_size', models.PositiveIntegerField(null=True)),
-                ('per_user', models.BooleanField(default=False, help_text="SP-RAG draws within one user's own history.")),
-                ('prompt_form', models.CharField(default='helm', help_text='Benchmarks: helm or bare.', max_length=10)),
-                ('worked_examples', models.BooleanField(default=False)),
-                ('batch', models.BooleanField(default=False, help_text="Sent through the provider's batch API.")),
-                ('batch_ids', models.JSONField(default=list)),
-                ('budget', models.DecimalField(decimal_places=6, help_text='USD.', max_digits=12, null=True)),
-                ('reserved', models.DecimalField(decimal_places=8, default=0, help_text='USD of calls under way.', max_digits=14)),
-                ('spent', models.DecimalField(decimal_places=8, default=0, help_text='USD of calls settled.', max_digits=14)),
-                ('estimate', models.JSONField(default=dict, help_text='Calls, tokens and dollars as planned.')),
-                ('created_by', models.CharField(max_length=150)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('began_at', models.DateTimeField(null=True)),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('corpus', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='analysis.corpus')),
-                ('endpoint', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='analysis.endpoint')),
-                ('first_run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='repetitions', to='analysis.run')),
-                ('personas', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='analysis.personaset')),
-                ('study', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='surveys.study')),
-                ('version', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='surveys.studyversion')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("benchmark", models.CharField(blank=True, max_length=50)),
+                (
+                    "condition",
+                    models.CharField(
+                        choices=[
+                            ("offline", "Offline"),
+                            ("sp-history", "SP-History"),
+                            ("sp-rag", "SP-RAG"),
+                            ("sp-profile", "SP-Profile"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("planned", "Planned"),
+                            ("running", "Running"),
+                            ("paused", "Paused"),
+                            ("stopped", "Stopped"),
+                            ("cancelled", "Cancelled"),
+                            ("done", "Done"),
+                        ],
+                        default="planned",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "reason",
+                    models.CharField(blank=True, help_text="Why it stopped, in one line.", max_length=300),
+                ),
+                ("temperature", models.FloatField(default=1.0)),
+                ("repeats", models.PositiveIntegerField(default=1)),
+                ("users", models.PositiveIntegerField(default=1)),
+                ("seed", models.BigIntegerField(default=0)),
+                ("history_size", models.PositiveIntegerField(null=True)),
+                (
+                    "per_user",
+                    models.BooleanField(
+                        default=False, help_text="SP-RAG draws within one user's own history."
+                    ),
+                ),
+                (
+                    "prompt_form",
+                    models.CharField(default="helm", help_text="Benchmarks: helm or bare.", max_length=10),
+                ),
+                ("worked_examples", models.BooleanField(default=False)),
+                (
+                    "batch",
+                    models.BooleanField(default=False, help_text="Sent through the provider's batch API."),
+                ),
+                ("batch_ids", models.JSONField(default=list)),
+                ("budget", models.DecimalField(decimal_places=6, help_text="USD.", max_digits=12, null=True)),
+                (
+                    "reserved",
+                    models.DecimalField(
+                        decimal_places=8, default=0, help_text="USD of calls under way.", max_digits=14
+                    ),
+                ),
+                (
+                    "spent",
+                    models.DecimalField(
+                        decimal_places=8, default=0, help_text="USD of calls settled.", max_digits=14
+                    ),
+                ),
+                (
+                    "estimate",
+                    models.JSONField(default=dict, help_text="Calls, tokens and dollars as planned."),
+                ),
+                ("created_by", models.CharField(max_length=150)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("began_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "corpus",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.PROTECT, to="analysis.corpus"
+                    ),
+                ),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="analysis.endpoint",
+                    ),
+                ),
+                (
+                    "first_run",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="repetitions",
+                        to="analysis.run",
+                    ),
+                ),
+                (
+                    "personas",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.PROTECT, to="analysis.personaset"
+                    ),
+                ),
+                (
+                    "study",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="surveys.study",
+                    ),
+                ),
+                (
+                    "version",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="surveys.studyversion",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='Schedule',
+            name="Schedule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('every_days', models.PositiveIntegerField(default=7)),
-                ('next_at', models.DateTimeField()),
-                ('active', models.BooleanField(default=True)),
-                ('first_run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='schedule', to='analysis.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("every_days", models.PositiveIntegerField(default=7)),
+                ("next_at", models.DateTimeField()),
+                ("active", models.BooleanField(default=True)),
+                (
+                    "first_run",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="schedule",
+                        to="analysis.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='SimulatedUser',
+            name="SimulatedUser",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('index', models.PositiveIntegerField()),
-                ('recipe', models.JSONField(default=dict, help_text='Ids and hashes of what goes in; see analysis.conditions.')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='simulated_users', to='analysis.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("index", models.PositiveIntegerField()),
+                (
+                    "recipe",
+                    models.JSONField(
+                        default=dict, help_text="Ids and hashes of what goes in; see analysis.conditions."
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="simulated_users",
+                        to="analysis.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Completion',
+            name="Completion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('repeat', models.PositiveIntegerField(help_text="The draw's number, from 0.")),
-                ('position', models.PositiveIntegerField(help_text="Order of sending: one user's calls stand next to each other.")),
-                ('status', models.CharField(choices=[('pending', 'Pending'), ('leased', 'In flight'), ('done', 'Done'), ('failed', 'Failed')], default='pending', max_length=8)),
-                ('lane', models.CharField(blank=True, max_length=40)),
-                ('lease_until', models.DateTimeField(null=True)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('sent_at', models.DateTimeField(help_text='When the last attempt was sent.', null=True)),
-                ('lost_answers', models.PositiveIntegerField(default=0, help_text='Attempts that may have been paid without an answer.')),
-                ('reserved', models.DecimalField(decimal_places=8, default=0, max_digits=14)),
-                ('included', models.PositiveIntegerField(help_text='Conversations or sentences that fitted.', null=True)),
-                ('skipped', models.PositiveIntegerField(default=0, help_text='Conversations that alone exceed the window.')),
-                ('messages_sha256', models.CharField(blank=True, max_length=64)),
-                ('reply', models.TextField(blank=True)),
-                ('finish_reason', models.CharField(blank=True, max_length=30)),
-                ('model_served', models.CharField(blank=True, max_length=200)),
-                ('fingerprint', models.CharField(blank=True, max_length=200)),
-                ('request_id', models.CharField(blank=True, max_length=200)),
-                ('prompt_tokens', models.PositiveIntegerField(null=True)),
-                ('cached_tokens', models.PositiveIntegerField(null=True)),
-                ('completion_tokens', models.PositiveIntegerField(null=True)),
-                ('latency_ms', models.PositiveIntegerField(null=True)),
-                ('cost', models.DecimalField(decimal_places=8, default=0, help_text='USD.', max_digits=14)),
-                ('error', models.CharField(blank=True, max_length=500)),
-                ('error_kind', models.CharField(blank=True, max_length=40)),
-                ('done_at', models.DateTimeField(null=True)),
-                ('item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='completions', to='surveys.benchmarkitem')),
-                ('prompt', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='completions', to='surveys.prompt')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='completions', to='analysis.run')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='completions', to='analysis.simulateduser')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("repeat", models.PositiveIntegerField(help_text="The draw's number, from 0.")),
+                (
+                    "position",
+                    models.PositiveIntegerField(
+                        help_text="Order of sending: one user's calls stand next to each other."
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Pending"),
+                            ("leased", "In flight"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                        ],
+                        default="pending",
+                        max_length=8,
+                    ),
+                ),
+                ("lane", models.CharField(blank=True, max_length=40)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("sent_at", models.DateTimeField(help_text="When the last attempt was sent.", null=True)),
+                (
+                    "lost_answers",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Attempts that may have been paid without an answer."
+                    ),
+                ),
+                ("reserved", models.DecimalField(decimal_places=8, default=0, max_digits=14)),
+                (
+                    "included",
+                    models.PositiveIntegerField(
+                        help_text="Conversations or sentences that fitted.", null=True
+                    ),
+                ),
+                (
+                    "skipped",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Conversations that alone exceed the window."
+                    ),
+                ),
+                ("messages_sha256", models.CharField(blank=True, max_length=64)),
+                ("reply", models.TextField(blank=True)),
+                ("finish_reason", models.CharField(blank=True, max_length=30)),
+                ("model_served", models.CharField(blank=True, max_length=200)),
+                ("fingerprint", models.CharField(blank=True, max_length=200)),
+                ("request_id", models.CharField(blank=True, max_length=200)),
+                ("prompt_tokens", models.PositiveIntegerField(null=True)),
+                ("cached_tokens", models.PositiveIntegerField(null=True)),
+                ("completion_tokens", models.PositiveIntegerField(null=True)),
+                ("latency_ms", models.PositiveIntegerField(null=True)),
+                ("cost", models.DecimalField(decimal_places=8, default=0, help_text="USD.", max_digits=14)),
+                ("error", models.CharField(blank=True, max_length=500)),
+                ("error_kind", models.CharField(blank=True, max_length=40)),
+                ("done_at", models.DateTimeField(null=True)),
+                (
+                    "item",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="completions",
+                        to="surveys.benchmarkitem",
+                    ),
+                ),
+                (
+                    "prompt",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="completions",
+                        to="surveys.prompt",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="completions",
+                        to="analysis.run",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="completions",
+                        to="analysis.simulateduser",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ConversationVector',
+            name="ConversationVector",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=100)),
-                ('vector', pgvector.django.vector.VectorField(dimensions=384)),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='vectors', to='analysis.conversation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("model", models.CharField(max_length=100)),
+                ("vector", pgvector.django.vector.VectorField(dimensions=384)),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="vectors",
+                        to="analysis.conversation",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('conversation', 'model'), name='vector_once')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("conversation", "model"), name="vector_once")
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='conversation',
-            index=models.Index(fields=['corpus', 'turns', 'id'], name='conversation_by_turns'),
+            model_name="conversation",
+            index=models.Index(fields=["corpus", "turns", "id"], name="conversation_by_turns"),
         ),
         migrations.AddIndex(
-            model_name='conversation',
-            index=models.Index(fields=['corpus', 'user', 'id'], name='conversation_by_user'),
+            model_name="conversation",
+            index=models.Index(fields=["corpus", "user", "id"], name="conversation_by_user"),
         ),
         migrations.AddConstraint(
-            model_name='conversation',
-            constraint=models.UniqueConstraint(fields=('corpus', 'sha256'), name='conversation_once'),
+            model_name="conversation",
+            constraint=models.UniqueConstraint(fields=("corpus", "sha256"), name="conversation_once"),
         ),
         migrations.AddConstraint(
-            model_name='persona',
-            constraint=models.UniqueConstraint(fields=('set', 'sha256'), name='persona_once'),
+            model_name="persona",
+            constraint=models.UniqueConstraint(fields=("set", "sha256"), name="persona_once"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('study__isnull', False), ('version__isnull', False)), models.Q(('benchmark', ''), _negated=True), _connector='OR'), name='run_of_study_or_benchmark'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("study__isnull", False), ("version__isnull", False)),
+                    models.Q(("benchmark", ""), _negated=True),
+                    _connector="OR",
+                ),
+                name="run_of_study_or_benchmark",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('condition__in', ['offline', 'sp-history', 'sp-rag', 'sp-profile'])), name='run_condition_known'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("condition__in", ["offline", "sp-history", "sp-rag", "sp-profile"])),
+                name="run_condition_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['planned', 'running', 'paused', 'stopped', 'cancelled', 'done'])), name='run_state_known'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("state__in", ["planned", "running", "paused", "stopped", "cancelled", "done"])
+                ),
+                name="run_state_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('spent__gte', 0)), name='run_spends_forward'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("spent__gte", 0)), name="run_spends_forward"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='simulateduser',
-            constraint=models.UniqueConstraint(fields=('run', 'index'), name='simulated_user_once'),
+            model_name="simulateduser",
+            constraint=models.UniqueConstraint(fields=("run", "index"), name="simulated_user_once"),
         ),
         migrations.AddIndex(
-            model_name='completion',
-            index=models.Index(condition=models.Q(('status__in', ['pending', 'leased'])), fields=['run', 'position'], name='open_calls'),
+            model_name="completion",
+            index=models.Index(
+                condition=models.Q(("status__in", ["pending", "leased"])),
+                fields=["run", "position"],
+                name="open_calls",
+            ),
         ),
         migrations.AddIndex(
-            model_name='completion',
-            index=models.Index(fields=['run', 'status'], name='calls_by_status'),
+            model_name="completion",
+            index=models.Index(fields=["run", "status"], name="calls_by_status"),
         ),
         migrations.AddConstraint(
-            model_name='completion',
-            constraint=models.UniqueConstraint(fields=('run', 'prompt', 'item', 'user', 'repeat'), name='call_once', nulls_distinct=False),
+            model_name="completion",
+            constraint=models.UniqueConstraint(
+                fields=("run", "prompt", "item", "user", "repeat"), name="call_once", nulls_distinct=False
+            ),
         ),
         migrations.AddConstraint(
-            model_name='completion',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('item__isnull', True), ('prompt__isnull', False)), models.Q(('item__isnull', False), ('prompt__isnull', True)), _connector='OR'), name='call_asks_one_thing'),
+            model_name="completion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("item__isnull", True), ("prompt__isnull", False)),
+                    models.Q(("item__isnull", False), ("prompt__isnull", True)),
+                    _connector="OR",
+                ),
+                name="call_asks_one_thing",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='completion',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'leased', 'done', 'failed'])), name='call_status_known'),
+            model_name="completion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", ["pending", "leased", "done", "failed"])),
+                name="call_status_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='completion',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'leased'), _negated=True), ('lease_until__isnull', False), _connector='OR'), name='leased_call_has_lease'),
+            model_name="completion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "leased"), _negated=True),
+                    ("lease_until__isnull", False),
+                    _connector="OR",
+                ),
+                name="leased_call_has_lease",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='completion',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'done'), _negated=True), ('done_at__isnull', False), _connector='OR'), name='done_call_has_time'),
+            model_name="completion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "done"), _negated=True), ("done_at__isnull", False), _connector="OR"
+                ),
+                name="done_call_has_time",
+            ),
         ),
     ]

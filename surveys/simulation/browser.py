@@ -45,12 +45,14 @@ class Browser:
 
     def follow(self, method: str, path: str, fields: dict[str, str] | None = None) -> Page:
         """The page at the end of the redirects; its path is the address that the person then sees."""
-        for _ in range(MOST_REDIRECTS):
+        for hop in range(MOST_REDIRECTS):
             status, target, html = self.ask(method, path, fields)
             if status == 429:
                 raise TurnedAway(f"{path} answered 429")
             if status not in REDIRECTS:
-                return read_page(status, path, html)
+                page = read_page(status, path, html)
+                page.led_here = hop > 0
+                return page
             method, path, fields = "GET", target, None
         raise Unreachable(f"{path} redirects for ever.")
 

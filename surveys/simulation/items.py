@@ -4,7 +4,15 @@ import re
 
 TOPICS: dict[str, tuple[str, ...]] = {
     "haircut": (
-        *("Textured crop", "Layered lob", "Soft bob", "Taper fade", "Curtain bangs", "Pixie cut", "Side part"),
+        *(
+            "Textured crop",
+            "Layered lob",
+            "Soft bob",
+            "Taper fade",
+            "Curtain bangs",
+            "Pixie cut",
+            "Side part",
+        ),
         *("Shag", "Buzz cut", "Wolf cut", "Box braids", "Twist out", "French crop", "Blunt bob", "Undercut"),
     ),
     "movie": (
@@ -13,7 +21,13 @@ TOPICS: dict[str, tuple[str, ...]] = {
         *("Little Women", "The Farewell", "Roma", "Burning", "Columbus", "Drive My Car"),
     ),
     "restaurant": (
-        *("A neighborhood trattoria", "A ramen bar", "A farm-to-table bistro", "A taqueria", "A Thai kitchen"),
+        *(
+            "A neighborhood trattoria",
+            "A ramen bar",
+            "A farm-to-table bistro",
+            "A taqueria",
+            "A Thai kitchen",
+        ),
         *("An Ethiopian restaurant", "A steakhouse", "A sushi counter", "A barbecue place", "A vegan diner"),
         *("A Lebanese grill", "A seafood shack", "A soul food kitchen"),
     ),
@@ -32,13 +46,35 @@ TOPICS: dict[str, tuple[str, ...]] = {
         *("Stoner", "The Dispossessed", "Convenience Store Woman"),
     ),
     "travel|trip|visit": (
-        *("Savannah, Georgia", "Santa Fe, New Mexico", "Asheville, North Carolina", "Portland, Maine", "Kyoto"),
+        *(
+            "Savannah, Georgia",
+            "Santa Fe, New Mexico",
+            "Asheville, North Carolina",
+            "Portland, Maine",
+            "Kyoto",
+        ),
         *("Lisbon", "Chicago", "Acadia National Park", "Sedona, Arizona", "Charleston", "Hudson, New York"),
         *("Marfa, Texas", "Duluth, Minnesota", "Machu Picchu", "Galena, Illinois"),
     ),
     "hobb|free time": (
-        *("Hiking", "Watercolor painting", "Pottery", "Gardening", "Bouldering", "Photography", "Baking bread"),
-        *("Chess", "Birdwatching", "Learning the ukulele", "Knitting", "Swimming", "Woodworking", "Astronomy"),
+        *(
+            "Hiking",
+            "Watercolor painting",
+            "Pottery",
+            "Gardening",
+            "Bouldering",
+            "Photography",
+            "Baking bread",
+        ),
+        *(
+            "Chess",
+            "Birdwatching",
+            "Learning the ukulele",
+            "Knitting",
+            "Swimming",
+            "Woodworking",
+            "Astronomy",
+        ),
     ),
     "gift": (
         *("A framed photo", "A cooking class", "A scented candle", "A concert ticket", "A good umbrella"),
@@ -51,18 +87,45 @@ TOPICS: dict[str, tuple[str, ...]] = {
         *("Ful medames", "Smoked salmon bagel"),
     ),
     "song": (
-        *("Dreams by Fleetwood Mac", "Levitating by Dua Lipa", "Alright by Kendrick Lamar", "Golden Hour by JVKE"),
-        *("Redbone by Childish Gambino", "Sparks by Coldplay", "Cranes in the Sky by Solange", "Motion by Khruangbin"),
-        *("Feeling Good by Nina Simone", "Sideline by Men I Trust", "Bags by Clairo", "Rivers by Leon Bridges"),
+        *(
+            "Dreams by Fleetwood Mac",
+            "Levitating by Dua Lipa",
+            "Alright by Kendrick Lamar",
+            "Golden Hour by JVKE",
+        ),
+        *(
+            "Redbone by Childish Gambino",
+            "Sparks by Coldplay",
+            "Cranes in the Sky by Solange",
+            "Motion by Khruangbin",
+        ),
+        *(
+            "Feeling Good by Nina Simone",
+            "Sideline by Men I Trust",
+            "Bags by Clairo",
+            "Rivers by Leon Bridges",
+        ),
     ),
 }
 ANYTHING = (
-    *("The green one", "The small one", "A quiet one", "The classic", "A new one", "The long way", "The old way"),
+    *(
+        "The green one",
+        "The small one",
+        "A quiet one",
+        "The classic",
+        "A new one",
+        "The long way",
+        "The old way",
+    ),
     *("A bright one", "The plain one", "The bold one", "A slow one", "The local one"),
 )
 
 
 def items_for(prompt_text: str) -> tuple[str, ...]:
     """The items that go with a prompt; of several topics the one that is named first."""
-    found = [(match.start(), items) for word, items in TOPICS.items() if (match := re.search(word, prompt_text, re.I))]
+    found = [
+        (match.start(), items)
+        for word, items in TOPICS.items()
+        if (match := re.search(word, prompt_text, re.I))
+    ]
     return min(found)[1] if found else ANYTHING

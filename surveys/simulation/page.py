@@ -29,6 +29,7 @@ class Page:
     code: str = ""
     back: str = ""
     asks: list[str] = field(default_factory=list)
+    led_here: bool = False  # by a redirect: what was sent before was taken
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 from django.core.signing import BadSignature, Signer
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
@@ -65,7 +66,7 @@ def decide(request: HttpRequest, study: Study, visit: Visit) -> HttpResponse:
     origin = read_origin(request, visit)
     if request.POST.get("consent") == "no":
         recruitment.refuse_consent(study, origin)
-        return redirect("survey:no-consent", study.slug)
+        return redirect(f"{reverse('survey:no-consent', args=[study.slug])}?lang={translation.get_language()}")
     if not within_limit(request, "consent"):
         return trouble(request, "busy", status=429)
     participant = recruitment.give_consent(study, visit, origin, translation.get_language() or "en")
@@ -96,6 +97,7 @@ def farewell(request: HttpRequest, slug: str, outcome: str) -> HttpResponse:
     choose_language(request, definition)
     code = definition.codes[outcome]
     page = {"definition": definition, "outcome": outcome, "code": code, "completion_url": completion_url(code)}
+    page["goes_by_itself"] = outcome == "no_consent"
     return render(request, "survey/end.html", page)
 
 

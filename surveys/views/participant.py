@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from functools import wraps
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone, translation
 from django.views.decorators.csrf import csrf_exempt
 
@@ -31,6 +33,12 @@ def participant_page(step: str | None = None) -> Callable:
         @csrf_exempt
         @wraps(view)
         def page(request: HttpRequest, study: str, token: str, **more: object) -> HttpResponse:
+            try:
+                return as_wanted(request, answer(request, study, token, **more))
+            except Participant.DoesNotExist:  # another window ended or erased the part at this moment
+                return as_wanted(request, redirect("survey:resume", study, token))
+
+        def answer(request: HttpRequest, study: str, token: str, **more: object) -> HttpResponse:
             pseudonym = read_link(study, token)
             participant = (
                 Participant.objects.select_related("study", "cell")
@@ -57,9 +65,20 @@ def participant_page(step: str | None = None) -> Callable:
     return decorate
 
 
+def as_wanted(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """A script that sends a form goes to the next page itself: it gets the address, not the page."""
+    if isinstance(response, HttpResponseRedirect) and wants_json(request):
+        return JsonResponse({"next": response.url})
+    return response
+
+
+def wants_json(request: HttpRequest) -> bool:
+    return "application/json" in request.headers.get("Accept", "")
+
+
 def use_language(request: HttpRequest, participant: Participant) -> None:
     asked = request.GET.get("lang")
-    if asked and asked != participant.language and translation.check_for_language(asked):
+    if asked and asked != participant.language and asked in dict(settings.LANGUAGES):
         participant.language = asked
         Participant.objects.filter(pk=participant.pk).update(language=asked)
     translation.activate(participant.language)
@@ -99,13 +118,18 @@ def go_on(request: HttpRequest, step: str) -> HttpResponse:
     return redirect(current_page(participant, request.definition))
 
 
+def posted(request: HttpRequest) -> QueryDict | None:
+    """What was sent, also when it is nothing: of radio buttons that nobody chose a browser sends no word."""
+    return request.POST if request.method == "POST" else None
+
+
 def draft_of(request: HttpRequest, step: str) -> Draft | None:
     return Draft.objects.filter(participant=request.participant, step=step).first()
 
 
 def form_page(request: HttpRequest, template: str, step: str, form, **more: object) -> HttpResponse:
-    draft = draft_of(request, step) if request.method == "GET" else None
-    if draft:
+    draft = draft_of(request, step)
+    if draft and request.method == "GET":
         form.initial |= draft.data
     page = page_context(request, step, form=form, draft_number=draft.number if draft else 0, **more)
     return render(request, template, page)
@@ -120,7 +144,7 @@ def resume(request: HttpRequest) -> HttpResponse:
 def questions(request: HttpRequest) -> HttpResponse:
     if request.participant.step != Step.QUESTIONS:
         return redirect(current_page(request.participant, request.definition))
-    form = QuestionsForm(request.definition, request.POST or None)
+    form = QuestionsForm(request.definition, posted(request))
     if request.method == "POST" and form.is_valid():
         participant = recruitment.screen(request.participant, form.cleaned_data["chatbot"], form.answers())
         return redirect(current_page(participant, request.definition))
@@ -140,7 +164,7 @@ def comprehension(request: HttpRequest) -> HttpResponse:
     checks = request.definition.comprehension
     if not checks or has_reached(request.participant, Step.CONTEXT):
         return go_on(request, Step.CONTEXT)
-    form = ComprehensionForm(checks, request.POST or None)
+    form = ComprehensionForm(checks, posted(request))
     if request.method != "POST" or not form.is_valid():
         return form_page(request, "survey/comprehension.html", Step.COMPREHENSION, form, again=False)
     tries = [*request.participant.checks.get("comprehension", []), form.cleaned_data]
@@ -162,7 +186,7 @@ def context(request: HttpRequest) -> HttpResponse:
     known = getattr(request.participant, "context", None)
     bot = chatbot_of(request)
     initial = {} if known or not bot else {"product": bot.slug}
-    form = ContextForm(request.definition, request.POST or None, instance=known, initial=initial)
+    form = ContextForm(request.definition, posted(request), instance=known, initial=initial)
     if request.method == "POST" and form.is_valid():
         given = form.save(commit=False)
         given.participant, given.recorded_at = request.participant, timezone.now()
@@ -179,7 +203,7 @@ def attention(request: HttpRequest, slug: str) -> HttpResponse:
     given = participant.checks.get("attention", {})
     if check is None or slug in given:
         return redirect(next_prompt(participant, request.definition))
-    form = CheckForm(check, request.POST or None)
+    form = CheckForm(check, posted(request))
     if request.method == "POST" and form.is_valid():
         note_attention(participant, check, form.cleaned_data["answer"])
         return go_on(request, Step.PROMPTS)
@@ -198,7 +222,7 @@ def debrief(request: HttpRequest) -> HttpResponse:
     participant = request.participant
     if set(participant.order) - answered_slugs(participant):
         return redirect(next_prompt(participant, request.definition))
-    form = LastForm(request.POST or None, initial={"comments": participant.comments})
+    form = LastForm(posted(request), initial={"comments": participant.comments})
     if request.method == "POST" and form.is_valid():
         Participant.objects.filter(pk=participant.pk).update(comments=form.cleaned_data["comments"])
         participant = recruitment.complete(participant)
@@ -216,13 +240,16 @@ def end(request: HttpRequest) -> HttpResponse:
         return redirect(current_page(recruitment.reopen(participant), request.definition))
     outcome = "late" if participant.overflow else participant.state
     page = page_context(request, Step.END, outcome=outcome, code=participant.code)
-    return render(request, "survey/end.html", page | {"completion_url": completion_url(participant.code)})
+    page["completion_url"] = completion_url(participant.code)
+    # Somebody who returned may go on after all, and a researcher's preview has nothing to finish at Prolific.
+    page["goes_by_itself"] = outcome != State.RETURNED and participant.origin != Participant.Origin.PREVIEW
+    return render(request, "survey/end.html", page)
 
 
 @participant_page()
 def trouble(request: HttpRequest) -> HttpResponse:
     """Something does not work: how to go on, and a paid way out for those who can't."""
-    form = TroubleForm(request.POST or None)
+    form = TroubleForm(posted(request))
     if request.method == "POST" and form.is_valid() and not request.participant.has_ended:
         reason = form.cleaned_data["what"][:200] or "no words"
         participant = recruitment.stop(request.participant, State.TECHNICAL, reason)
@@ -236,7 +263,7 @@ def stop(request: HttpRequest) -> HttpResponse:
     slug = request.participant.study.slug
     if request.method == "POST" and request.POST.get("how") == "withdraw":
         recruitment.withdraw(request.participant)
-        return redirect("survey:withdrawn", slug)
+        return redirect(f"{reverse('survey:withdrawn', args=[slug])}?lang={translation.get_language()}")
     if request.method == "POST" and request.POST.get("how") == "return":
         participant = recruitment.stop(request.participant, State.RETURNED, "returned-by-participant")
         return redirect(current_page(participant, request.definition))

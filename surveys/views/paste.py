@@ -15,7 +15,7 @@ from surveys.pages import address, after_prompt, answered_slugs, next_prompt
 from surveys.privacy import find_personal
 from surveys.quality import Finding
 from surveys.studies import prompts_of
-from surveys.views.participant import draft_of, page_context, participant_page
+from surveys.views.participant import draft_of, page_context, participant_page, wants_json
 
 Step = Participant.Step
 LARGEST_DRAFT = 1_200_000
@@ -36,22 +36,22 @@ def prompt(request: HttpRequest, number: int) -> HttpResponse:
 
 def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
     submission = read_submission(request, asked)
-    wants_json = "application/json" in request.headers.get("Accept", "")
     if len(submission.text) > capture.LONGEST_TEXT:
         words = gettext("This text is longer than %(limit)s characters. Please paste only the answer.")
         error = words % {"limit": f"{capture.LONGEST_TEXT:,}"}
-        return answer_again(request, asked, number, submission, wants_json, error=error)
+        return answer_again(request, asked, number, submission, error=error)
     try:
         outcome = capture.submit_paste(request.participant, submission)
-    except capture.TooManyRevisions as fault:
-        return answer_again(request, asked, number, submission, wants_json, error=str(fault))
+    except capture.TooManyRevisions:
+        error = gettext("This answer was changed too many times. The last one that was saved counts.")
+        return answer_again(request, asked, number, submission, error=error)
     if not outcome.accepted:
         submission.text = outcome.text
-        return answer_again(request, asked, number, submission, wants_json, outcome=outcome)
+        return answer_again(request, asked, number, submission, outcome=outcome)
     following = after_prompt(request.participant, request.definition, number)
     if outcome.older_page:
         following += "?older=1"
-    return JsonResponse({"next": following}) if wants_json else redirect(following)
+    return redirect(following)
 
 
 def read_submission(request: HttpRequest, asked: Prompt) -> capture.Submission:
@@ -87,11 +87,12 @@ def fresh_page(request: HttpRequest, asked: Prompt, number: int) -> dict:
         .first()
     )
     draft = draft_of(request, step_name(asked))
-    text = newest.text if newest else ""
-    if draft and (newest is None or draft.saved_at > newest.submitted_at):
-        text = draft.data.get("text", "")
     page = paste_page(request, asked, number, newest.revision if newest else 0)
-    page |= {"text": text, "draft_number": draft.number if draft else 0, "older": request.GET.get("older")}
+    page |= {"text": newest.text if newest else "", "older": request.GET.get("older")}
+    if draft:
+        page["draft_number"] = draft.number
+        if newest is None or draft.saved_at > newest.submitted_at:
+            page |= {name: draft.data.get(name, "") for name in ("text", "evidence", "removed", "privacy")}
     return page
 
 
@@ -121,18 +122,24 @@ def answer_again(
     asked: Prompt,
     number: int,
     submission: capture.Submission,
-    wants_json: bool,
     outcome: capture.Outcome | None = None,
     error: str = "",
 ) -> HttpResponse:
     """The same page with the text still in it and what we ask about it."""
     personal = outcome.personal if outcome else {}
     messages = [translate(finding) for finding in outcome.findings] if outcome else []
-    if wants_json:
-        return JsonResponse({"error": error, "personal": personal, "messages": messages}, status=422)
-    page = paste_page(request, asked, number, outcome.revision if outcome else submission.base)
+    # A held answer is a revision too: the page that is sent again has seen it.
+    revision = (outcome.revision if outcome else 0) or submission.base
+    if wants_json(request):
+        asks = {"error": error, "personal": personal, "messages": messages, "page": capture.seal_page(revision)}
+        return JsonResponse(asks, status=422)
+    page = paste_page(request, asked, number, revision)
+    draft = draft_of(request, step_name(asked))
     page |= {
         "text": submission.text,
+        "html": submission.html,
+        "evidence": request.POST.get("evidence", ""),
+        "draft_number": draft.number if draft else 0,
         "key": submission.key,
         "privacy": submission.privacy,
         "removed": request.POST.get("removed", ""),

@@ -17,27 +17,32 @@ LISTS = {
     "bold with colon inside": "1. **Tesla:** cars\n2. **Apple:** phones\n3. **Google:** search\n"
     "4. **Amazon:** shop\n5. **Nike:** shoes",
     "bold numbers": "**1. Tesla** – cars\n**2. Apple** – phones\n**3. Google**\n**4. Amazon**\n**5. Nike**",
-    "bullets": "My list:\n- Tesla: makes electric cars\n- Apple: makes phones\n- Google: runs a search engine\n"
-    "- Amazon: sells things\n- Nike: sells shoes",
+    "bullets": "My list:\n- Tesla: makes electric cars\n- Apple: makes phones\n"
+    "- Google: runs a search engine\n- Amazon: sells things\n- Nike: sells shoes",
     "round bullets with tabs": "•\tTesla\n•\tApple\n•\tGoogle\n•\tAmazon\n•\tNike",
-    "nested details": "1. Tesla\n   - Why: cars\n   - Where: Austin\n2. Apple\n   - Why: phones\n3. Google\n"
-    "   1. search\n   2. mail\n4. Amazon\n5. Nike",
-    "headings with labels": "### 1. Tesla\n- **Why:** cars\n- **Location:** Austin\n\n### 2. Apple\n- **Why:** phones\n"
-    "\n### 3. Google\n- **Why:** search\n\n### 4. Amazon\n- **Why:** shop\n\n### 5. Nike\n- **Why:** shoes",
-    "headings without numbers": "## Tesla\nWhy: cars.\n\n## Apple\nWhy: phones.\n\n## Google\nSearch.\n\n## Amazon\nShop."
-    "\n\n## Nike\nShoes.",
-    "table with numbers": "| # | Company | Why |\n|---|---|---|\n| 1 | **Tesla** | cars |\n| 2 | Apple | phones |\n"
+    "nested details": "1. Tesla\n   - Why: cars\n   - Where: Austin\n2. Apple\n   - Why: phones\n"
+    "3. Google\n   1. search\n   2. mail\n4. Amazon\n5. Nike",
+    "headings with labels": "### 1. Tesla\n- **Why:** cars\n- **Location:** Austin\n\n"
+    "### 2. Apple\n"
+    "- **Why:** phones\n\n### 3. Google\n- **Why:** search\n\n"
+    "### 4. Amazon\n- **Why:** shop\n\n### 5. Nike\n- **Why:** shoes",
+    "headings without numbers": "## Tesla\nWhy: cars.\n\n## Apple\nWhy: phones.\n\n"
+    "## Google\nSearch.\n\n"
+    "## Amazon\nShop.\n\n## Nike\nShoes.",
+    "table with numbers": "| # | Company | Why |\n|---|---|---|\n| 1 | **Tesla** | cars |\n"
+    "| 2 | Apple | phones |\n"
     "| 3 | Google | search |\n| 4 | Amazon | shop |\n| 5 | Nike | shoes |",
-    "table": "| Company | Why |\n|:--|:--|\n| Tesla | cars |\n| Apple | phones |\n| Google | search |\n| Amazon | shop |\n"
-    "| Nike | shoes |\n\nAsk me for more.",
+    "table": "| Company | Why |\n|:--|:--|\n| Tesla | cars |\n| Apple | phones |\n| Google | search |\n"
+    "| Amazon | shop |\n| Nike | shoes |\n\nAsk me for more.",
     "keycap digits": "1️⃣ Tesla\n2️⃣ Apple\n3️⃣ Google\n4️⃣ Amazon\n5️⃣ Nike",
-    "markers lost in copying": "Tesla – electric cars\nApple – phones\nGoogle – search\nAmazon – shop\nNike – shoes",
+    "markers lost in copying": "Tesla – electric cars\nApple – phones\n"
+    "Google – search\nAmazon – shop\nNike – shoes",
     "bare lines": "Tesla\nApple\nGoogle\nAmazon\nNike",
     "comma list": "I'd recommend Tesla, Apple, Google, Amazon, and Nike.",
     "comma list alone": "Tesla, Apple, Google, Amazon, Nike",
-    "bold in prose": "You could look at **Tesla** or **Apple**. I also like **Google**, **Amazon** and **Nike**.",
-    "links": "1. [Tesla](https://tesla.com) – cars\n2. [Apple](https://apple.com/a_(b)) – phones\n3. Google [3]\n"
-    "4. Amazon 【5†source】\n5. Nike",
+    "bold in prose": "See **Tesla** or **Apple**. I like **Google**, **Amazon** and **Nike**.",
+    "links": "1. [Tesla](https://tesla.com) – cars\n2. [Apple](https://apple.com/a_(b)) – phones\n"
+    "3. Google [3]\n4. Amazon 【5†source】\n5. Nike",
     "all ones": "1. Tesla\n1. Apple\n1. Google\n1. Amazon\n1. Nike",
     "windows newlines": "1. Tesla\r\n2. Apple\r\n3. Google\r\n4. Amazon\r\n5. Nike",
     "emoji": "1. 🚗 **Tesla** – cars\n2. 🍏 **Apple** – phones\n3. 🔍 Google\n4. 📦 Amazon\n5. 👟 Nike",
@@ -62,7 +67,14 @@ def test_read_items_drops_repeats_before_it_counts_to_five():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "   \n", "I'm sorry, but I can't help with that request.", "What kind of films do you like?", "- ", "1.\n2.\n"],
+    [
+        "",
+        "   \n",
+        "I'm sorry, but I can't help with that request.",
+        "What kind of films do you like?",
+        "- ",
+        "1.\n2.\n",
+    ],
 )
 def test_read_items_of_what_names_nothing_is_empty(text):
     assert read_items(text) == []
@@ -78,12 +90,16 @@ def test_read_items_without_prose_counts_lists_only():
 
 
 def test_read_items_keeps_titles_with_a_subtitle_whole():
-    text = '1. **Spider-Man: Into the Spider-Verse** (2018) – animated\n2. "Avatar: The Way of Water" – blue\n3. Heat (1995)'
+    text = "1. **Spider-Man: Into the Spider-Verse** (2018) – animated\n"
+    text += '2. "Avatar: The Way of Water" – blue\n3. Heat (1995)'
     assert read_items(text) == ["spider-man: into the spider-verse", "avatar: the way of water", "heat"]
 
 
 def test_read_items_of_recipe_steps_takes_quantities_for_no_numbering():
-    assert read_items("1. Omelette: whisk 2 eggs\n1.5 cups of milk\n2. Pancakes: mix all") == ["omelette", "pancakes"]
+    assert read_items("1. Omelette: whisk 2 eggs\n1.5 cups of milk\n2. Pancakes: mix all") == [
+        "omelette",
+        "pancakes",
+    ]
 
 
 @pytest.mark.parametrize(

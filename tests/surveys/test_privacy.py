@@ -1,4 +1,4 @@
-"""Personal details in pasted answers: what is marked, what is left alone, and that a browser marks the same."""
+"""Personal details in pasted answers: what is marked, what is not, and that a browser marks the same."""
 
 import json
 import re
@@ -44,7 +44,10 @@ PERSONAL = [
     ("مرحباً يا سارة!", [("name", "سارة")]),
     ("שלום דנה, הנה", [("name", "דנה")]),
     ("你好，小明！这里", [("name", "小明")]),
-    ("Write to anna.smith+films@mail.example.co.uk today.", [("e-mail", "anna.smith+films@mail.example.co.uk")]),
+    (
+        "Write to anna.smith+films@mail.example.co.uk today.",
+        [("e-mail", "anna.smith+films@mail.example.co.uk")],
+    ),
     ("(a_b@example.org)", [("e-mail", "a_b@example.org")]),
     ("почта иван@пример.рф.", [("e-mail", "иван@пример.рф")]),
     ("Call +44 20 7946 0958.", [("phone", "+44 20 7946 0958")]),
@@ -165,12 +168,16 @@ def test_rules_mark_the_same_in_a_browser():
     texts = [text for text, _ in PERSONAL] + HARMLESS
     texts += ["\n".join(texts), "".join(chr(c) for c in range(0x20, 0x2100))]
     command = ["node", str(FINDER), str(RULES_PATH)]
-    answer = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=60)
+    answer = subprocess.run(
+        command, input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=60
+    )
     in_browser = [[tuple(mark) for mark in marks] for marks in json.loads(answer.stdout)]
     assert in_browser == [marked(text) for text in texts]
 
 
-@pytest.mark.parametrize("unit", ["a", "a@", "a.a@a.", "+1", "012-", "\nHi Aa", "\nHi Aa-", "call 1 ( ", "\n", "Hi A", "1 "])
+@pytest.mark.parametrize(
+    "unit", ["a", "a@", "a.a@a.", "+1", "012-", "\nHi Aa", "\nHi Aa-", "call 1 ( ", "\n", "Hi A", "1 "]
+)
 def test_find_personal_takes_time_in_proportion_to_the_text(unit):
     def seconds(length):
         text = (unit * length)[:length]

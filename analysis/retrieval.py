@@ -1,0 +1,135 @@
+"""The conversations nearest to a question: exact by default, by an approximate index on request."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from django.db import connection, transaction
+
+from analysis.models import Conversation, Corpus
+from analysis.models.corpora import DIMENSIONS
+
+# One row of PostgreSQL's binary COPY: the number of fields, then each field's length and value.
+ROW = np.dtype(
+    [
+        ("fields", ">i2"),
+        ("id_bytes", ">i4"),
+        ("id", ">i8"),
+        ("vector_bytes", ">i4"),
+        ("dimensions", ">i2"),
+        ("unused", ">i2"),
+        ("vector", ">f4", (DIMENSIONS,)),
+    ]
+)
+HEADER_BYTES = 19  # signature, flags, length of the header's extension
+ROWS_AT_ONCE = 2000
+QUESTIONS_AT_ONCE = 64
+TIE = 1e-6  # similarities that differ less are equal, so that no processor's rounding decides
+RECALL_QUESTIONS = 50
+EF_SEARCH = 200
+
+
+class Vectors(NamedTuple):
+    """Embeddings in memory: `matrix` is float32, a row of length 1 for each conversation in `ids`."""
+
+    ids: np.ndarray
+    matrix: np.ndarray
+
+
+class Near(NamedTuple):
+    sha256: str
+    similarity: float
+
+
+def load_vectors(corpus: Corpus, model: str, user: str | None = None) -> Vectors:
+    """All embeddings of a corpus, or those of one of its users, in no particular order."""
+    query = (
+        "COPY (SELECT v.conversation_id, v.vector FROM analysis_conversationvector v"
+        " JOIN analysis_conversation c ON c.id = v.conversation_id"
+        " WHERE c.corpus_id = %s AND v.model = %s" + (' AND c."user" = %s' if user is not None else "")
+        # ids and vectors have one length each, so the rows can be read as an array
+        + ") TO STDOUT (FORMAT BINARY)"
+    )
+    values = [corpus.pk, model, *([] if user is None else [user])]
+    parts = list(_read_rows(query, values))
+    if not parts:
+        return Vectors(np.empty(0, "int64"), np.empty((0, DIMENSIONS), "float32"))
+    return Vectors(np.concatenate([part.ids for part in parts]), np.concatenate([part.matrix for part in parts]))
+
+
+def _read_rows(query: str, values: list) -> Iterator[Vectors]:
+    with connection.cursor() as cursor, cursor.copy(query, values) as copy:
+        waiting, first = bytearray(), HEADER_BYTES
+        for block in copy:
+            waiting += block
+            if len(waiting) >= ROWS_AT_ONCE * ROW.itemsize:
+                yield _as_vectors(waiting[first:])
+                waiting, first = bytearray(), 0
+        if len(waiting) - first >= ROW.itemsize:
+            yield _as_vectors(waiting[first:])
+
+
+def _as_vectors(written: bytearray) -> Vectors:
+    rows = np.frombuffer(written, ROW, count=len(written) // ROW.itemsize)  # the last two bytes end the copy
+    return Vectors(rows["id"].astype("int64"), rows["vector"].astype("float32"))
+
+
+def rank(vectors: Vectors, questions: np.ndarray, number: int) -> list[list[tuple[int, float]]]:
+    """For each question (a row of length 1) the `number` nearest conversations, and those that tie with the last.
+
+    Each is (id, cosine similarity), in no particular order.
+    """
+    number = min(number, len(vectors.ids))
+    if not number:
+        return [[] for _ in questions]
+    found = []
+    for start in range(0, len(questions), QUESTIONS_AT_ONCE):
+        for similarities in questions[start : start + QUESTIONS_AT_ONCE] @ vectors.matrix.T:
+            edge = np.partition(similarities, -number)[-number]
+            places = np.flatnonzero(similarities >= edge - TIE)
+            found.append(list(zip(vectors.ids[places].tolist(), similarities[places].tolist(), strict=True)))
+    return found
+
+
+def nearest_to_many(
+    corpus: Corpus, model: str, questions: np.ndarray, number: int, user: str | None = None
+) -> list[list[Near]]:
+    """For each question the `number` nearest conversations, nearest first; equal ones by their hash."""
+    ranked = rank(load_vectors(corpus, model, user), questions, number)
+    hashes = hashes_of({key for row in ranked for key, _ in row})
+    return [_cut([Near(hashes[key], similarity) for key, similarity in row], number) for row in ranked]
+
+
+def hashes_of(ids: set[int]) -> dict[int, str]:
+    ordered, found = sorted(ids), {}
+    for start in range(0, len(ordered), 10_000):
+        rows = Conversation.objects.filter(pk__in=ordered[start : start + 10_000])
+        found |= dict(rows.values_list("pk", "sha256"))
+    return found
+
+
+def _cut(rows: list[Near], number: int) -> list[Near]:
+    return sorted(rows, key=lambda near: (-round(near.similarity / TIE), near.sha256))[:number]
+
+
+def nearest(
+    corpus: Corpus, model: str, question: np.ndarray, number: int, approximate: bool = False
+) -> list[Near]:
+    """The `number` nearest conversations to one question, found in the database.
+
+    `approximate` uses the corpus's index (`build_index`), which may miss some; `measure_recall` says how many.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        if approximate:
+            cursor.execute(f"SET LOCAL hnsw.ef_search = {max(EF_SEARCH, number)}")
+            cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
+            cursor.execute("SET LOCAL enable_seqscan = off")
+        else:
+            cursor.execute("SET LOCAL enable_indexscan = off")
+        cursor.execute(
+            "SELECT c.sha256, -(v.vector <#> %s::vector) FROM analysis_conversationvector v"
+            " JOIN analysis_conversation c ON c.id = v.conversation_id"
+            " WHERE c.corpus_id = %s AND v.model = %s ORDER BY v.vector <#> %s::vector LIMIT %s",
+            [literal := str(question.tolist()), corpus.pk, model, literal, number],
+        )
+        return _cut([Near(*row) for row in cursor.fetchall()], number)

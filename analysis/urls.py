@@ -1,0 +1,12 @@
+"""Addresses of the console's export pages."""
+
+from django.urls import path
+
+from analysis import views
+
+app_name = "export"
+urlpatterns = [
+    path("console/<slug:slug>/export/", views.page, name="page"),
+    path("console/<slug:slug>/export/codebook.<slug:kind>", views.codebook, name="codebook"),
+    path("console/<slug:slug>/export/<slug:table>.<slug:kind>", views.download, name="download"),
+]

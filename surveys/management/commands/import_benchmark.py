@@ -1,0 +1,42 @@
+"""Import benchmark items and fill them into the studies that ask for them."""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from surveys.benchmarks import BenchmarkFault, import_benchmark
+from surveys.studies import StudyError
+
+OUTCOMES = {
+    "updated": "has a new version with the items",
+    "unchanged": "had them already",
+    "launched": "was launched and stays as it is; change it with `load_study FILE --amend WHY`",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Import a benchmark from JSON lines (id, subject, question, choices, answer), an original MMLU CSV "
+        "file (<subject>_<split>.csv) or ETHICS rows (id, category, scenario, label)."
+    )
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("name", help="as the study files call it, such as mmlu or ethics")
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        name, path = options["name"], options["file"]
+        try:
+            filled = import_benchmark(name, path, "command line")
+        except OSError as error:
+            raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
+        except (BenchmarkFault, StudyError) as fault:
+            raise CommandError("\n".join(f"{path}: {line}" for line in str(fault).splitlines())) from None
+        if options["json"]:
+            self.stdout.write(json.dumps({"benchmark": name, **vars(filled)}))
+            return
+        self.stdout.write(f"{name}: {filled.items} items, {filled.created} new, {filled.updated} changed")
+        for study, outcome in filled.studies.items():
+            self.stdout.write(f"{study} {OUTCOMES[outcome]}")

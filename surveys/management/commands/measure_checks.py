@@ -1,0 +1,50 @@
+"""`measure_checks`: how often each paste check is wrong, over real model answers and faults put into them."""
+
+import json
+import os
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from surveys.check_rates import as_json, as_table, measure_rates, write_table
+from surveys.paste_samples import SEED, build_cases
+
+
+class Command(BaseCommand):
+    help = "Measure the misses and false alarms of the paste checks on a labelled sample."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--data", type=Path, default=default_data(), help="folder with the model answers")
+        parser.add_argument("--seed", type=int, default=SEED, help="decides where answers are cut")
+        parser.add_argument("--developed", action="store_true", help="the half the rules were written on")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--write", type=Path, metavar="FILE.md", help="put the table into this page")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            cases = build_cases(options["data"], options["seed"])
+        except (OSError, ValueError) as error:
+            raise CommandError(f"No sample: {error}. Name the folder with --data.") from error
+        rates = measure_rates(cases, held_out=not options["developed"])
+        if options["write"]:
+            write(options["write"], as_table(rates))
+        if options["json"]:
+            half = "developed" if options["developed"] else "held-out"
+            self.stdout.write(json.dumps({"seed": options["seed"], "half": half, "rates": as_json(rates)}))
+        else:
+            self.stdout.write(as_table(rates))
+
+
+def default_data() -> Path:
+    shared = os.environ.get("FIELDSTUDY_SHARED") or settings.BASE_DIR.parent / "shared"
+    return Path(shared) / "data" / "model_answers"
+
+
+def write(page: Path, table: str) -> None:
+    try:
+        write_table(page, table)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{page} was not changed: {error}.") from error

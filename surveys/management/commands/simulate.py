@@ -1,0 +1,110 @@
+"""Play made-up participants against a running server and check afterwards that nothing went wrong."""
+
+import argparse
+import json
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from django.core.management.base import BaseCommand, CommandError
+
+from surveys.models import Study
+from surveys.simulation.browser import TurnedAway, Unreachable
+from surveys.simulation.run import NotSimulated, simulate
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+class Command(BaseCommand):
+    help = (
+        "Play made-up participants over HTTP against a running server; every row of theirs is marked as "
+        "simulated. With --faults things go wrong on the way; for that the lease of those who come too late "
+        "is ended in the database, which stands for the time that they were away. Exit status 1 when "
+        "something that was confirmed is not there, or somebody is where they should not be."
+    )
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("--participants", type=positive, required=True, metavar="N")
+        parser.add_argument("--concurrency", type=positive, default=8, metavar="C", help="people at once (8)")
+        parser.add_argument(
+            "--faults", action="store_true", help="dropped lines, double clicks, late people …"
+        )
+        parser.add_argument(
+            "--url", default="http://127.0.0.1:8000", help="the server (http://127.0.0.1:8000)"
+        )
+        parser.add_argument("--seed", type=int, help="repeat the same choices; Prolific IDs are always new")
+        parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+    def handle(self, *args, **options) -> None:
+        study = Study.objects.select_related("current").filter(slug=options["study"]).first()
+        check(study, options)
+        seed = secrets.randbelow(1_000_000) if options["seed"] is None else options["seed"]
+        settings = {name: options[name] for name in ("participants", "concurrency", "faults")}
+        try:
+            report = simulate(
+                study, options["url"], seed=seed, progress=bar(options["participants"]), **settings
+            )
+        except Unreachable as fault:
+            raise CommandError(
+                f"{fault}. Start the server (make demo), or name another with --url."
+            ) from None
+        except TurnedAway as fault:
+            raise CommandError(
+                f"{fault}: too many visits from one address. Start the server with LIMIT_FACTOR=0."
+            ) from None
+        except NotSimulated as fault:
+            raise CommandError(str(fault)) from None
+        report = {"study": study.slug, "concurrency": options["concurrency"], "seed": seed, **report}
+        self.stdout.write(json.dumps(report) if options["json"] else describe(report))
+        for violation in report["violations"]:
+            self.stderr.write(violation)
+        if report["violations"]:
+            sys.exit(1)
+
+
+def check(study: Study | None, options: dict) -> None:
+    if study is None:
+        raise CommandError(
+            f"There is no study {options['study']}. Load it first: manage.py load_study FILE.toml"
+        )
+    if not study.is_open:
+        raise CommandError(
+            f"{study.slug} is {study.get_state_display().lower()}: nobody is let in. Launch it first."
+        )
+    if urlsplit(options["url"]).scheme != "http" or not urlsplit(options["url"]).hostname:
+        raise CommandError(f"--url {options['url']} is not an address such as http://127.0.0.1:8000")
+
+
+def bar(total: int) -> Callable[[int], None]:
+    """A line on standard error that says how many people are done and how long the rest will take."""
+    start, done, live = time.monotonic(), 0, sys.stderr.isatty()
+
+    def advance(people: int) -> None:
+        nonlocal done
+        done += people
+        left = (time.monotonic() - start) / max(done, 1) * (total - done)
+        filled = 30 * done // total
+        if live or done == total:
+            line = f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} people, {left:.0f} s left "
+            print(line, end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    return advance
+
+
+def describe(report: dict) -> str:
+    lines = [
+        "{participants} people in {seconds} s: {requests} requests ({requests_per_second}/s), "
+        "{submissions} answers sent, {confirmed} confirmed, {questioned} questioned".format(**report),
+        "ends: " + ", ".join(f"{code} {n}" for code, n in report["ends"].items()),
+        "mishaps: " + (", ".join(f"{name} {n}" for name, n in report["mishaps"].items()) or "none"),
+        f"seed {report['seed']}; {len(report['violations']) or 'no'} violations",
+    ]
+    return "\n".join(lines)

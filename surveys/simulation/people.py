@@ -1,0 +1,133 @@
+"""Who takes part in a simulation: made-up people, how far they will go, and what they told us afterwards."""
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from surveys.definitions import Definition
+from surveys.prolific import Visit
+from surveys.study_schema import NONE, SEVERAL
+
+# How a part ends under faults, with its share in a hundred people. Without faults everybody finishes.
+WAYS = {
+    "finish": 64,
+    "late": 8,
+    "no_consent": 4,
+    "screened_out": 5,
+    "withdraw": 4,
+    "return": 4,
+    "come_back": 4,
+    "technical": 3,
+    "misunderstand": 2,
+    "walk_away": 2,
+}
+STUDY_ID = "5f0000000000000000051111"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An answer that the server confirmed. `text` is None where the server was asked to take details out."""
+
+    slug: str
+    key: str
+    text: str | None
+
+
+@dataclass
+class Person:
+    pid: str
+    way: str
+    rng: Random
+    chatbot: str
+    cell: str
+    stops_at: int
+    scripts: bool  # whether their browser notes how they paste
+
+    def visit(self) -> Visit:
+        """One more submission on Prolific."""
+        return Visit(self.pid, STUDY_ID, secrets.token_hex(12))
+
+
+@dataclass
+class Story:
+    """What somebody saw and did, to be compared with the database."""
+
+    person: Person
+    sent: set[tuple[str, str]] = field(default_factory=set)  # (prompt, text), confirmed or not
+    confirmed: list[Sent] = field(default_factory=list)
+    newest: dict[str, set[str | None]] = field(default_factory=dict)  # texts that may stand as the answer
+    kept: set[str] = field(default_factory=set)  # prompts whose answer was questioned and kept, or
+    fixed: set[str] = field(default_factory=set)  # put right
+    mishaps: Counter[str] = field(default_factory=Counter)
+    troubles: list[str] = field(default_factory=list)
+    consented: bool = False
+    refusals: int = 0  # times that "I don't agree" was sent
+    lapsed: bool = False
+    end: str = ""  # name of the last page
+    code: str = ""
+    submissions: int = 0
+    requests: int = 0
+    waits: list[float] = field(default_factory=list)
+
+    def confirm(self, *together: Sent) -> None:
+        """The server took these; of several sent at the same moment any may be the newest."""
+        self.confirmed += together
+        self.newest[together[0].slug] = {sent.text for sent in together}
+
+
+def make_people(definition: Definition, count: int, faults: bool, seed: int) -> list[Person]:
+    """`count` people over all cells. Prolific IDs are new in each run; everything else follows from the seed."""
+    rng = Random(seed)
+    ways = draw_ways(definition, count, rng) if faults else ["finish"] * count
+    cells = [(bot.slug, cell.slug) for bot in definition.chatbots for cell in definition.cells]
+    return [
+        Person(
+            pid=secrets.token_hex(12),
+            way=way,
+            rng=Random(f"{seed} {number}"),
+            chatbot=cells[number % len(cells)][0],
+            cell=cells[number % len(cells)][1],
+            stops_at=rng.randrange(1, len(definition.prompts) + 1),
+            scripts=rng.random() < 0.85,
+        )
+        for number, way in enumerate(ways)
+    ]
+
+
+def draw_ways(definition: Definition, count: int, rng: Random) -> list[str]:
+    """Every way at least once where there are enough people; the first person always finishes."""
+    possible = {way: share for way, share in WAYS.items() if can_go(definition, way)}
+    drawn = rng.choices(list(possible), list(possible.values()), k=count)
+    rest = [*possible, *drawn][1:count]
+    rng.shuffle(rest)
+    return ["finish", *rest]
+
+
+def can_go(definition: Definition, way: str) -> bool:
+    if way == "misunderstand":
+        return bool(definition.comprehension)
+    if way == "screened_out":
+        screening = any(question.purpose == "screening" for question in definition.questions)
+        return screening or bool(definition.chatbot_question.none)
+    return True
+
+
+def first_answers(definition: Definition, person: Person) -> Iterator[tuple[str, str]]:
+    """Fields of the first questions with what this person answers."""
+    screened_out = person.way == "screened_out"
+    several = definition.chatbot_question.several and person.rng.random() < 0.15
+    no_chatbot = screened_out and definition.chatbot_question.none
+    yield "chatbot", NONE if no_chatbot else SEVERAL if several else person.chatbot
+    where = next(cell.where for cell in definition.cells if cell.slug == person.cell)
+    for question in definition.questions:
+        refused = [option for option in question.options if option not in question.accept]
+        if screened_out and question.accept and refused:
+            offered = refused
+        else:
+            offered = list(where.get(question.slug) or question.accept or question.options)
+        if question.kind == "choice":
+            yield f"q-{question.slug}", person.rng.choice(offered)
+        else:
+            yield f"q-{question.slug}", "30" if question.kind == "number" else "As it comes."

@@ -1,0 +1,57 @@
+// The console works as plain pages; this adds copying, quick switches and a monitor that updates by itself.
+
+for (const element of document.querySelectorAll("[data-without-script]")) element.hidden = true;
+document.querySelector("[data-focus]")?.focus();
+
+for (const field of document.querySelectorAll("[data-submit]")) {
+  field.addEventListener("change", () => field.form.requestSubmit());
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    await navigator.clipboard.writeText(field.value);
+    button.textContent = "Copied";
+  });
+}
+
+const live = document.querySelector("[data-live]");
+if (live) followNumbers(live);
+
+function followNumbers(part) {
+  const words = document.querySelector("[data-freshness]");
+  const hold = document.querySelector("[data-hold]");
+  let held = false;
+  let seen = Date.now();
+  let failed = false;
+
+  function say() {
+    const seconds = Math.round((Date.now() - seen) / 1000);
+    const age = seconds < 3 ? "just now" : seconds < 90 ? `${seconds} seconds ago` : `${Math.round(seconds / 60)} minutes ago`;
+    if (held) words.textContent = `Updating is stopped. These numbers are from ${age}.`;
+    else if (failed) words.textContent = `No connection. These numbers are from ${age}.`;
+    else words.textContent = `Updated ${age}.`;
+  }
+
+  // Somebody who marks text in the numbers wants to keep it; a hidden page needs none.
+  const reading = () => {
+    const chosen = document.getSelection();
+    return chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode);
+  };
+  part.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden || held || reading()) event.preventDefault();
+  });
+  part.addEventListener("htmx:afterSwap", () => { seen = Date.now(); failed = false; say(); });
+  part.addEventListener("htmx:responseError", () => { failed = true; say(); });
+  part.addEventListener("htmx:sendError", () => { failed = true; say(); });
+  hold.hidden = false;
+  hold.addEventListener("click", () => {
+    held = !held;
+    hold.textContent = held ? "Go on updating" : "Stop updating";
+    say();
+  });
+  say();
+  setInterval(say, 1000);
+}

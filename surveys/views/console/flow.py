@@ -1,0 +1,144 @@
+"""The participant flow as a figure, a table and a file."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_safe
+
+from surveys.flow import OUTCOMES, flow_counts
+from surveys.people import WHO, kinds_of_people, who_or_main
+from surveys.views.console.pages import show, study_page
+from surveys.views.console.words import OUTCOME_NAMES, reason_name
+
+WIDTH, MAIN, SIDE, SIDE_AT = 760, 270, 380, 360
+LINE, PADDING, GAP = 20, 14, 34
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of the figure; `lines` are (indent, words, bold)."""
+
+    x: int
+    y: int
+    width: int
+    lines: tuple[tuple[int, str, bool], ...]
+    side: bool = False
+
+    @property
+    def height(self) -> int:
+        return 2 * PADDING + LINE * len(self.lines) - 4
+
+    @property
+    def middle(self) -> int:
+        return self.y + self.height // 2
+
+    @property
+    def centre(self) -> int:
+        return self.x + self.width // 2
+
+    @property
+    def rows(self) -> list[tuple[int, int, str, bool]]:
+        """(x, baseline, words, bold) of each line."""
+        return [
+            (self.x + PADDING + indent, self.y + PADDING + 12 + LINE * number, words, bold)
+            for number, (indent, words, bold) in enumerate(self.lines)
+        ]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Boxes from top to bottom, each main box with the one beside the arrow that leaves it."""
+
+    boxes: list[Box]
+    height: int
+    width: int = WIDTH
+
+    @property
+    def arrows(self) -> list[tuple[int, int, int, int]]:
+        main = [box for box in self.boxes if not box.side]
+        down = [
+            (upper.centre, upper.y + upper.height, lower.centre, lower.y - 1)
+            for upper, lower in zip(main, main[1:], strict=False)
+        ]
+        across = [(main[0].centre, box.middle, box.x - 1, box.middle) for box in self.boxes if box.side]
+        return down + across
+
+
+@study_page()
+@require_safe
+def flow(request: HttpRequest) -> HttpResponse:
+    who = who_or_main(request.GET.get("who", ""))
+    counts, kinds = flow_counts(request.study, who), kinds_of_people(request.study)
+    return show(
+        request,
+        "console/flow.html",
+        "flow",
+        counts=counts,
+        figure=draw_flow(counts),
+        rows=table_rows(counts),
+        who=who,
+        choices=[(name, label) for name, (label, _) in WHO.items() if name != "imported" and (kinds[name] or name in ("main", who))],
+        imported=kinds["imported"],
+        simulated=kinds["simulated"] if who in ("main", "all") else 0,
+    )
+
+
+@study_page()
+@require_safe
+def flow_file(request: HttpRequest, kind: str) -> HttpResponse:
+    """The figure as SVG, or its numbers as JSON."""
+    counts = flow_counts(request.study, who_or_main(request.GET.get("who", "")))
+    if kind == "json":
+        response = JsonResponse(counts, json_dumps_params={"indent": 2})
+    else:
+        drawn = render_to_string("console/_flow.svg", {"figure": draw_flow(counts), "study": request.study, "file": True})
+        response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-flow.{kind}"'
+    return response
+
+
+def draw_flow(counts: dict) -> Figure:
+    """Started → consented → given a place → completed, with those who left beside each arrow."""
+    mains = [
+        ("Came to the first page", counts["started"], None),
+        ("Agreed to take part", counts["consented"], side_lines({"no_consent": counts["no_consent"]}, {})),
+        ("Were given a place", counts["placed"], side_lines(counts["before_place"], counts["reasons"], "no_consent")),
+        ("Completed", counts["completed"], side_lines(counts["after_place"], {}, "completed")),
+    ]
+    boxes, y = [], 8
+    for title, n, beside in mains:
+        if beside:
+            side = Box(SIDE_AT, y - GAP // 2, SIDE - 8, tuple(beside), side=True)
+            boxes.append(side)
+            y = side.y + side.height + GAP // 2
+        lines = [(0, title, False), (0, f"n = {n:,}", True)]
+        if title == "Completed" and counts["overflow"]:
+            lines.append((0, f"{counts['overflow']:,} of them after their place was given away", False))
+        box = Box(8, y, MAIN, tuple(lines))
+        boxes.append(box)
+        y = box.y + box.height + GAP
+    return Figure(boxes, y - GAP + 8)
+
+
+def side_lines(counts: dict[str, int], reasons: dict, *without: str) -> list[tuple[int, str, bool]]:
+    left = {outcome: n for outcome, n in counts.items() if n and outcome not in without}
+    lines = [(0, f"Left here or still here: {sum(left.values()):,}", True)]
+    for outcome, n in left.items():
+        lines.append((0, f"{OUTCOME_NAMES[outcome]}: {n:,}", False))
+        if outcome == "screened_out":
+            lines += [(16, f"{reason_name(reason)}: {k:,}", False) for reason, k in reasons.get(outcome, {}).items()]
+    return lines
+
+
+def table_rows(counts: dict) -> list[dict]:
+    return [
+        {
+            "name": OUTCOME_NAMES[outcome],
+            "n": counts[outcome],
+            "share": round(100 * counts[outcome] / counts["started"]) if counts["started"] else 0,
+            "reasons": [(reason_name(reason), n) for reason, n in counts["reasons"].get(outcome, {}).items()],
+            "versions": [version[outcome] for version in counts["versions"]],
+        }
+        for outcome in OUTCOMES
+    ]

@@ -1,0 +1,88 @@
+"""What every console page shares: who may open it, and the frame around it."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render, resolve_url
+from django.utils import translation
+
+from surveys.access import RANK, Role, role_in, study_for
+
+View = Callable[..., HttpResponse]
+
+
+def member_page(view: View) -> View:
+    """A page for everybody with an account."""
+
+    @wraps(view)
+    def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:
+        use_english(request)
+        return view(request, *args, **names) if request.user.is_authenticated else ask_to_log_in(request)
+
+    return page
+
+
+def use_english(request: HttpRequest) -> None:
+    """The console speaks one language; Django's own messages would else follow the browser's."""
+    translation.activate("en")
+    request.LANGUAGE_CODE = "en"
+
+
+def study_page(least: Role = Role.VIEWER) -> Callable[[View], View]:
+    """A page of one study: found for its members only, refused to those whose role is too small."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        @member_page
+        def page(request: HttpRequest, slug: str, *args: object, **names: object) -> HttpResponse:
+            try:
+                study = study_for(request.user, slug, least)
+                request.study, request.role = study, role_in(request.user, study)
+                return view(request, *args, **names)
+            except PermissionDenied as refusal:
+                return render(request, "console/refused.html", {"why": str(refusal)}, status=403)
+            except Http404:
+                return render(request, "console/missing.html", status=404)
+
+        return page
+
+    return decorate
+
+
+def ask_to_log_in(request: HttpRequest) -> HttpResponse:
+    if request.headers.get("HX-Request"):
+        # A part of a page must not become a log-in form: the browser is sent there as a whole.
+        return HttpResponse(headers={"HX-Redirect": resolve_url("console:login")})
+    return redirect_to_login(request.get_full_path() if request.method == "GET" else resolve_url("console:studies"))
+
+
+def may(request: HttpRequest, least: Role) -> bool:
+    return RANK[request.role] >= RANK[least]
+
+
+def show(request: HttpRequest, template: str, here: str, status: int = 200, **page: object) -> HttpResponse:
+    """Render a study's page; `here` is the entry of the rail that it belongs to."""
+    frame = {
+        "study": request.study,
+        "here": here,
+        "role": request.role,
+        "may_act": may(request, Role.RESEARCHER),
+        "may_own": may(request, Role.OWNER),
+    }
+    return render(request, template, frame | page, status=status)
+
+
+def page_of(request: HttpRequest, rows: QuerySet, size: int) -> Page:
+    return Paginator(rows, size).get_page(request.GET.get("page"))
+
+
+def address_without_page(request: HttpRequest) -> str:
+    """The query string that page links go on from."""
+    query = request.GET.copy()
+    query.pop("page", None)
+    return f"{query.urlencode()}&" if query else ""

@@ -1,0 +1,192 @@
+"""Participants: the list with its filters, one person with everything they gave, and decisions about them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.contrib import messages
+from django.db.models import F, QuerySet
+from django.db.models.functions import Left, Length
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from surveys.access import Role
+from surveys.decisions import DecisionError, mark_returned
+from surveys.evidence import describe_evidence, describe_personal, describe_timing
+from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
+from surveys.people import SORTS, WHO, find_people, kinds_of_people, who_or_main
+from surveys.studies import definition_of
+from surveys.views.console.pages import address_without_page, may, page_of, show, study_page
+from surveys.views.console.words import CHECK_NAMES, reason_name
+
+PAGE_SIZE = 50
+EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest has an address of its own
+FOLD = 1500  # characters from which an answer is folded
+
+
+@study_page()
+@require_safe
+def participants(request: HttpRequest) -> HttpResponse:
+    wanted = {name: request.GET.get(name, "") for name in ("who", "state", "cell", "flag", "q", "sort")}
+    wanted["who"] = who_or_main(wanted["who"])
+    people = page_of(request, find_people(request.study, wanted, may(request, Role.RESEARCHER)), PAGE_SIZE)
+    kinds = kinds_of_people(request.study)
+    return show(
+        request,
+        "console/participants.html",
+        "people",
+        people=people,
+        wanted=wanted,
+        filtered=any(wanted[name] for name in ("state", "cell", "flag", "q")),
+        kinds=[(who, name, kinds[who]) for who, (name, _) in WHO.items()],
+        states=Participant.State.choices,
+        cells=QuotaCell.objects.filter(study=request.study),
+        checks=CHECK_NAMES.items(),
+        sorts=[(name, label) for name, (label, _) in SORTS.items()],
+        query=address_without_page(request),
+    )
+
+
+def find_person(request: HttpRequest, pseudonym: str) -> Participant:
+    people = Participant.objects.select_related("cell", "version", "context", "place", "study")
+    return get_object_or_404(people, study=request.study, pseudonym=pseudonym)
+
+
+@study_page()
+@require_safe
+def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
+    person = find_person(request, pseudonym)
+    definition = definition_of(person.version_id)
+    revisions, flags = list(revisions_of(person)), list(person.flags.select_related("prompt"))
+    sessions, drafts = list(person.sessions.all()), list(person.drafts.all())
+    decisions = list(AuditEvent.objects.filter(study=request.study, subject=person.pseudonym))
+    questions = {question.slug: question.text for question in definition.questions}
+    return show(
+        request,
+        "console/participant.html",
+        "people",
+        person=person,
+        reason=reason_name(person.reason) if person.reason else "",
+        see_pid=may(request, Role.RESEARCHER),
+        can_return=may(request, Role.RESEARCHER) and not person.has_ended,
+        prompts=answered_prompts(person, definition, revisions, flags),
+        answers=[(questions.get(slug, slug), given) for slug, given in person.answers.items()],
+        attention=attention_rows(person, definition),
+        tries=len(person.checks.get("comprehension", [])),
+        sessions=sessions,
+        decisions=decisions,
+        timeline=make_timeline(person, revisions, flags, sessions, drafts, decisions),
+    )
+
+
+def revisions_of(person: Participant) -> QuerySet[Response]:
+    """All revisions without their full texts: one answer may be a megabyte long and have 200 revisions."""
+    return (
+        person.responses.select_related("prompt")
+        .defer("text", "html", "text_sha256")
+        .annotate(excerpt=Left(F("text"), EXCERPT), length=Length("text"), html_length=Length("html"))
+    )
+
+
+@dataclass
+class Revision:
+    response: Response
+    evidence: list[str]
+
+    @property
+    def folded(self) -> bool:
+        return self.response.length > FOLD
+
+    @property
+    def cut(self) -> bool:
+        return self.response.length > EXCERPT
+
+
+@dataclass
+class PromptAnswer:
+    """A prompt with the answer that counts, the other revisions and the flags."""
+
+    number: int
+    title: str
+    text: str
+    answer: Revision | None = None
+    others: list[Revision] = field(default_factory=list)
+    flags: list[tuple[str, Flag]] = field(default_factory=list)
+
+
+def answered_prompts(person: Participant, definition, revisions: list[Response], flags: list[Flag]) -> list[PromptAnswer]:
+    """The prompts in the order in which this person met them."""
+    titles = {prompt.slug: prompt for prompt in definition.prompts}
+    rows = []
+    for number, slug in enumerate(person.order, 1):
+        prompt = titles[slug]
+        row = PromptAnswer(number, prompt.title, prompt.text or prompt.question)
+        mine = [describe_revision(response) for response in revisions if response.prompt.slug == slug]
+        accepted = [revision for revision in mine if revision.response.accepted]
+        row.answer = accepted[-1] if accepted else None
+        row.others = [revision for revision in reversed(mine) if revision is not row.answer]
+        row.flags = [(name_check(flag), flag) for flag in flags if flag.prompt.slug == slug]
+        rows.append(row)
+    return rows
+
+
+def describe_revision(response: Response) -> Revision:
+    words = [describe_timing(response), *describe_evidence(response.evidence), *describe_personal(response.personal)]
+    return Revision(response, words)
+
+
+def name_check(flag: Flag) -> str:
+    return CHECK_NAMES.get(flag.check_name, flag.check_name)
+
+
+def attention_rows(person: Participant, definition) -> list[dict]:
+    given = person.checks.get("attention", {})
+    return [
+        {"text": check.text, "given": given[check.slug]["answer"], "passed": given[check.slug]["passed"]}
+        for check in definition.attention
+        if check.slug in given
+    ]
+
+
+Event = tuple[datetime, str, str]
+
+
+def make_timeline(person, revisions, flags, sessions, drafts, decisions) -> list[Event]:
+    """(when, what, detail) of everything that has a time, from the first to the last."""
+    events: list[Event] = [(person.consented_at, "Consent given", f"version {person.consent_version}")]
+    events += [(session.first_seen_at, "Visit", session.get_rule_display()) for session in sessions]
+    if hasattr(person, "context"):
+        events.append((person.context.recorded_at, "Chatbot context given", str(person.context)))
+    for response in revisions:
+        what = "Answer stored" if response.accepted else "Answer held by a question"
+        detail = f"{response.prompt.title}, revision {response.revision}, {response.length:,} characters"
+        events.append((response.submitted_at, what, detail))
+    for flag in flags:
+        events.append((flag.shown_at, "Question shown", f"{name_check(flag)}: {flag.prompt.title}"))
+    events += [(draft.saved_at, "Last saved by itself", f"{draft.step}, {draft.number} times") for draft in drafts]
+    events += [(decision.at, f"{decision.action} by {decision.actor}".capitalize(), "") for decision in decisions]
+    if person.finished_at:
+        events.append((person.finished_at, person.get_state_display(), f"code {person.code}"))
+    return sorted(events, key=lambda event: event[0])
+
+
+@study_page()
+@require_safe
+def response_text(request: HttpRequest, pseudonym: str, number: int) -> HttpResponse:
+    """One revision's text to the letter, as plain text: a browser never takes it for a page."""
+    person = find_person(request, pseudonym)
+    text = get_object_or_404(person.responses.values_list("text", flat=True), pk=number)
+    return HttpResponse(text.encode("utf-8"), content_type="text/plain; charset=utf-8")
+
+
+@study_page(Role.RESEARCHER)
+@require_POST
+def call_returned(request: HttpRequest, pseudonym: str) -> HttpResponse:
+    person = find_person(request, pseudonym)
+    try:
+        mark_returned(person, request.user.get_username())
+    except DecisionError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{person} is marked as returned; the place is free again.")
+    return redirect("console:participant", request.study.slug, person.pseudonym)

@@ -1,0 +1,180 @@
+"""Set-up: the definition to read, its versions, and the steps from draft to closed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from surveys import studies
+from surveys.access import Role
+from surveys.decisions import start_preview
+from surveys.definitions import Definition, prompt_text
+from surveys.models import Study, StudyVersion
+from surveys.pages import address
+from surveys.study_schema import OUTCOMES
+from surveys.views.console.pages import show, study_page
+from surveys.views.console.words import CHECK_NAMES, OUTCOME_NAMES
+
+State = Study.State
+PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+# What to choose on Prolific for each code: its type there, and what is to happen with the submission.
+CODE_TYPES = {
+    "completed": ("COMPLETED", "Manually review, then approve"),
+    "no_consent": ("NO_CONSENT", "Request a return"),
+    "screened_out": ("FIXED_SCREENOUT", "Fixed screen-out payment, where your workspace has it; else request a return"),
+    "over_quota": ("OTHER", "Manually review; pay for the time of the first questions"),
+    "misunderstood": ("OTHER", "Request a return; this is no failed attention check"),
+    "technical": ("OTHER", "Manually review; pay for the time that was used"),
+    "late": ("OTHER", "Manually review, then approve: the work was done"),
+    "withdrawn": ("OTHER", "Request a return"),
+    "returned": ("OTHER", "Request a return"),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step in a study's life: the rule, what its button says, and what the reader must know before."""
+
+    rule: Callable[[Study, str], None]
+    button: str
+    title: str
+    consequences: tuple[str, ...]
+    states: tuple[str, ...]
+
+
+STEPS = {
+    "pilot": Step(
+        studies.start_pilot,
+        "Start the pilot",
+        "Start the pilot?",
+        (
+            "The link works from now on. Everybody who comes is marked as pilot.",
+            "Pilot people fill no places and are left out of the main data. They are paid like all others.",
+        ),
+        (State.DRAFT,),
+    ),
+    "end-pilot": Step(
+        studies.end_pilot,
+        "End the pilot",
+        "End the pilot?",
+        ("Nobody new can begin. People inside may finish and are paid.", "The study is a draft again."),
+        (State.PILOT,),
+    ),
+    "launch": Step(
+        studies.launch,
+        "Launch",
+        "Launch the study?",
+        (
+            "What participants see is frozen, with the hash below over every text and every page.",
+            "A later change is an amendment: it needs a reason, and people who began keep what they saw.",
+            "The link works from now on, and people fill places.",
+        ),
+        (State.DRAFT, State.PILOT),
+    ),
+    "pause": Step(
+        studies.pause,
+        "Pause recruiting",
+        "Pause recruiting?",
+        ("Nobody new can begin. People inside may finish and are paid.", "You can resume at any time."),
+        (State.LIVE,),
+    ),
+    "resume": Step(
+        studies.resume,
+        "Resume recruiting",
+        "Resume recruiting?",
+        ("The link works again, with the version of today.",),
+        (State.PAUSED,),
+    ),
+    "close": Step(
+        studies.close,
+        "Close the study",
+        "Close the study for good?",
+        ("Nobody new can begin, and this can't be undone.", "People inside may finish and are paid."),
+        (State.LIVE, State.PAUSED),
+    ),
+}
+
+
+@study_page()
+@require_safe
+def setup(request: HttpRequest) -> HttpResponse:
+    return show(request, "console/setup.html", "setup", **setup_page(request.study, request.study.current))
+
+
+@study_page()
+@require_safe
+def version(request: HttpRequest, number: int) -> HttpResponse:
+    """An earlier version, to read."""
+    shown = get_object_or_404(StudyVersion, study=request.study, number=number)
+    return show(request, "console/version.html", "setup", **setup_page(request.study, shown))
+
+
+@study_page()
+@require_safe
+def version_document(request: HttpRequest, number: int) -> HttpResponse:
+    """What the hash is taken over, as a file: for a registry, or to check the hash elsewhere."""
+    shown = get_object_or_404(StudyVersion, study=request.study, number=number)
+    content = {"sha256": shown.sha256, "document": shown.document, "interface": shown.interface_sha256}
+    response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
+    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-version-{number}.json"'
+    return response
+
+
+def setup_page(study: Study, shown: StudyVersion) -> dict:
+    definition = studies.definition_of(shown.pk)
+    return {
+        "version": shown,
+        "definition": definition,
+        "versions": study.versions.defer("document").order_by("-number"),
+        "prompts": [(prompt, prompt_text(prompt)) for prompt in definition.prompts],
+        "codes": code_rows(definition),
+        "places": sum(cell.places for cell in definition.cells) * len(definition.chatbots),
+        "checks": [(check, CHECK_NAMES.get(check, check)) for check in definition.paste_checks],
+        "pages_changed": shown.interface_sha256 != studies.interface_hash(),
+        "steps": [(name, step) for name, step in STEPS.items() if study.state in step.states],
+        "participant_link": participant_link(study),
+    }
+
+
+def code_rows(definition: Definition) -> list[dict]:
+    names = [*OUTCOMES, *sorted(set(definition.codes) - set(OUTCOMES))]
+    return [
+        {"name": OUTCOME_NAMES[name], "code": definition.codes[name], "type": CODE_TYPES[name][0], "action": CODE_TYPES[name][1]}
+        for name in names
+        if name in definition.codes
+    ]
+
+
+def participant_link(study: Study) -> str:
+    return f"{settings.SITE_URL}{reverse('survey:arrive', args=[study.slug])}?{PLACEHOLDERS}"
+
+
+@study_page(Role.RESEARCHER)
+@require_POST
+def preview(request: HttpRequest) -> HttpResponse:
+    return redirect(address(start_preview(request.study, request.user.get_username()), "resume"))
+
+
+@study_page(Role.RESEARCHER)
+@require_http_methods(["GET", "POST", "HEAD"])
+def change_state(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask once, with everything that follows from it, then do it."""
+    step = STEPS.get(name)
+    if step is None:
+        raise Http404
+    if request.method != "POST":
+        page = setup_page(request.study, request.study.current)
+        return show(request, "console/change_state.html", "setup", step=step, name=name, **page)
+    try:
+        step.rule(request.study, request.user.get_username())
+    except studies.StudyError as error:
+        messages.error(request, str(error))
+    else:
+        request.study.refresh_from_db()
+        messages.success(request, f"Done. The study is {request.study.get_state_display().lower()} now.")
+    return redirect("console:setup", request.study.slug)

@@ -1,0 +1,121 @@
+"""The list of studies, and making a study or a new version of one from a file."""
+
+from dataclasses import dataclass, field
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from surveys.access import Role, studies_of
+from surveys.definitions import LARGEST_FILE, Definition, Fault, StudyFileError, parse_study
+from surveys.members import create_study
+from surveys.models import Study
+from surveys.studies import StudyError, load_definition
+from surveys.views.console.pages import member_page, show, study_page
+
+LONGEST_REASON = 2000
+
+
+@member_page
+def studies(request: HttpRequest) -> HttpResponse:
+    rows = studies_of(request.user).select_related("current").order_by("-created_at", "slug")
+    # The people's count would multiply the places' rows, so it comes by a query of its own.
+    people = Count("participants", filter=Q(participants__pilot=False) & ~Q(participants__origin="preview"))
+    counts = dict(studies_of(request.user).annotate(n=people).values_list("pk", "n"))
+    found = list(
+        rows.annotate(
+            places=Count("cells__places"),
+            filled=Count("cells__places", filter=Q(cells__places__confirmed_at__isnull=False)),
+        )
+    )
+    for study in found:
+        study.people = counts.get(study.pk, 0)
+    return render(request, "console/studies.html", {"studies": found})
+
+
+@dataclass
+class Upload:
+    """A study file as it was sent, and what is wrong with it."""
+
+    text: str = ""
+    amendment: str = ""
+    definition: Definition | None = None
+    faults: list[Fault] = field(default_factory=list)
+    problem: str = ""
+
+    @property
+    def lines(self) -> list[tuple[Fault, str]]:
+        """Each fault with the line of the file that it names."""
+        written = self.text.splitlines()
+        return [(fault, written[fault.line - 1] if in_range(fault.line, written) else "") for fault in self.faults]
+
+
+def in_range(line: int | None, written: list[str]) -> bool:
+    return line is not None and 0 < line <= len(written)
+
+
+def read_upload(request: HttpRequest) -> Upload:
+    """The chosen file, or else the pasted text; with its definition, or all its faults."""
+    chosen = request.FILES.get("file")
+    content = chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
+    upload = Upload(content.decode("utf-8", "replace"), request.POST.get("amendment", "").strip())
+    if not content.strip():
+        upload.problem = "There is nothing in it. Choose a study file, or paste its text."
+        return upload
+    try:
+        upload.definition = parse_study(content)
+    except StudyFileError as error:
+        upload.faults = error.faults
+    return upload
+
+
+@member_page
+@require_http_methods(["GET", "POST", "HEAD"])
+def new_study(request: HttpRequest) -> HttpResponse:
+    upload = read_upload(request) if request.method == "POST" else Upload()
+    if upload.definition:
+        try:
+            study = create_study(upload.definition, request.user)
+        except StudyError as error:
+            upload.problem = str(error)
+        else:
+            messages.success(request, f"{study.title} is there, as a draft. You are its owner.")
+            return redirect("console:setup", study.slug)
+    failed = upload.faults or upload.problem
+    return render(request, "console/new_study.html", {"upload": upload}, status=422 if failed else 200)
+
+
+@study_page(Role.RESEARCHER)
+@require_http_methods(["GET", "POST", "HEAD"])
+def new_version(request: HttpRequest) -> HttpResponse:
+    upload = read_upload(request) if request.method == "POST" else Upload()
+    if upload.definition and can_be_version(request.study, upload):
+        try:
+            study, outcome = load_definition(upload.definition, request.user.get_username(), upload.amendment)
+        except StudyError as error:
+            upload.problem = str(error)
+        else:
+            say_outcome(request, study, outcome)
+            return redirect("console:setup", study.slug)
+    failed = upload.faults or upload.problem
+    return show(request, "console/new_version.html", "setup", 422 if failed else 200, upload=upload)
+
+
+def can_be_version(study: Study, upload: Upload) -> bool:
+    if upload.definition.slug != study.slug:
+        upload.problem = (
+            f"This file is of the study `{upload.definition.slug}`, not of `{study.slug}`. Choose this study's file, "
+            "or make a new study from it."
+        )
+    elif len(upload.amendment) > LONGEST_REASON:
+        upload.problem = f"The reason is longer than {LONGEST_REASON:,} characters. Please shorten it."
+    return not upload.problem
+
+
+def say_outcome(request: HttpRequest, study: Study, outcome: str) -> None:
+    if outcome == "unchanged":
+        messages.info(request, "The file says what the study already is. Nothing was changed.")
+    else:
+        messages.success(request, f"Version {study.current.number} is what people see from now on.")

@@ -1,0 +1,235 @@
+"""Answers are kept to the letter, once, with all that was asked about them; nothing of a person is lost or doubled."""
+
+import json
+import uuid
+
+import pytest
+
+from surveys import capture, recruitment
+from surveys.capture import Submission, submit_paste
+from surveys.models import Draft, Flag, Participant, Response
+from tests.factories import answer_text, make_participant, make_response, make_study, prompt_of
+
+pytestmark = pytest.mark.django_db
+LONG = "1. A\n2. B\n3. C\n4. D\n5. E\n" + "🫖 شاي \u200b e\u0301 " * 12_000
+LIST = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
+# Longer than what two people may well have in common.
+COPY = "\n".join(
+    f"{n}. {tea}: one for every day." for n, tea in enumerate(("Assam", "Mate", "Sencha", "Chai", "Yen"), 1)
+)
+
+
+def send(participant: Participant, text: str, **changes: object) -> capture.Outcome:
+    return submit_paste(participant, Submission(prompt_of(participant, "teas"), text, **changes))
+
+
+def accepted_texts(participant: Participant) -> list[str]:
+    rows = Response.objects.filter(participant=participant, prompt__slug="teas", accepted=True)
+    return list(rows.order_by("revision").values_list("text", flat=True))
+
+
+def test_text_is_kept_to_the_letter() -> None:
+    participant = make_participant()
+    assert len(LONG.encode()) > 200_000
+    send(participant, LONG, keep=True)
+    assert accepted_texts(participant) == [LONG]
+
+
+def test_line_ends_and_nul_are_the_only_changes() -> None:
+    participant = make_participant()
+    send(participant, "a\r\nb\rc\x00d", keep=True)
+    assert accepted_texts(participant) == ["a\nb\nc\ufffdd"]
+
+
+def test_same_form_twice_is_one_revision() -> None:
+    participant, key = make_participant(), uuid.uuid4()
+    first, second = (send(participant, LIST, key=key) for _ in range(2))
+    assert first.accepted and second.accepted and first.revision == second.revision == 1
+    assert Response.objects.filter(participant=participant).count() == 1
+
+
+def test_kept_form_twice_is_one_accepted_revision() -> None:
+    participant, key = make_participant(), uuid.uuid4()
+    send(participant, "1. Assam", key=key)
+    first, second = (send(participant, "1. Assam", key=key, keep=True) for _ in range(2))
+    assert first.revision == second.revision == 2
+    assert accepted_texts(participant) == ["1. Assam"]
+
+
+def test_kept_answer_sent_once_more_without_keep_stays_accepted() -> None:
+    participant, key = make_participant(), uuid.uuid4()
+    send(participant, "1. Assam", key=key, keep=True)
+    assert send(participant, "1. Assam", key=key).accepted
+    assert accepted_texts(participant) == ["1. Assam"]
+
+
+def test_held_form_twice_is_one_revision_and_asked_again() -> None:
+    participant, key = make_participant(), uuid.uuid4()
+    first, second = (send(participant, "1. Assam", key=key) for _ in range(2))
+    assert [finding.check for finding in second.findings] == [finding.check for finding in first.findings]
+    assert Response.objects.filter(participant=participant).count() == 1
+
+
+def test_held_form_that_is_fine_by_now_is_stored_as_accepted() -> None:
+    study = make_study()
+    neighbour, participant, key = make_participant(study), make_participant(study), uuid.uuid4()
+    send(neighbour, COPY)
+    assert [finding.check for finding in send(participant, COPY, key=key).findings] == ["same-as-other"]
+    recruitment.withdraw(neighbour)
+    assert send(participant, COPY, key=key).accepted
+    assert accepted_texts(participant) == [COPY]
+
+
+def test_accepted_form_sent_again_is_not_asked_about_a_copy_made_since() -> None:
+    study = make_study()
+    participant, neighbour, key = make_participant(study), make_participant(study), uuid.uuid4()
+    send(participant, COPY, key=key)
+    send(neighbour, COPY, keep=True)
+    assert send(participant, COPY, key=key).accepted
+    assert accepted_texts(participant) == [COPY]
+
+
+def test_two_pages_with_one_prompt_keep_both_and_the_newest_counts() -> None:
+    participant = make_participant()
+    first = send(participant, LIST, base=0)
+    second = send(participant, LIST + "\n6. Chai", base=0)
+    assert not first.older_page and second.older_page
+    assert accepted_texts(participant) == [LIST, LIST + "\n6. Chai"]
+
+
+def test_held_answer_is_flagged_and_then_fixed() -> None:
+    participant = make_participant()
+    assert not send(participant, "1. Assam").accepted
+    assert Flag.objects.get(check_name="too-few-items").outcome == "shown"
+    send(participant, LIST)
+    flag = Flag.objects.get(check_name="too-few-items")
+    assert flag.outcome == "fixed" and flag.decided_at
+
+
+def test_held_answer_is_flagged_and_then_kept() -> None:
+    participant = make_participant()
+    send(participant, "1. Assam")
+    send(participant, "1. Assam", keep=True)
+    flag = Flag.objects.get(check_name="too-few-items")
+    assert flag.outcome == "kept" and flag.decided_at
+
+
+def test_second_finding_opens_the_first_flag_again() -> None:
+    participant = make_participant()
+    send(participant, "1. Assam")
+    send(participant, LIST)
+    send(participant, "1. Mate")
+    flag = Flag.objects.get(check_name="too-few-items")
+    assert flag.outcome == "shown" and flag.decided_at is None
+
+
+def test_flag_of_paste_event_is_decided_by_the_form() -> None:
+    participant = make_participant()
+    prompt = prompt_of(participant, "teas")
+    assert [finding.check for finding in capture.check_draft(participant, prompt, "1. Assam")] == [
+        "too-few-items"
+    ]
+    send(participant, "1. Assam", keep=True)
+    assert list(Flag.objects.values_list("check_name", "outcome")) == [("too-few-items", "kept")]
+
+
+def test_personal_details_are_asked_before_anything_is_stored() -> None:
+    participant = make_participant()
+    outcome = send(participant, LIST + "\nWrite to anna@example.org")
+    assert outcome.personal == {"e-mail": 1} and not Response.objects.exists()
+
+
+def test_personal_details_removed_leave_a_count_only() -> None:
+    participant = make_participant()
+    send(participant, LIST + "\nWrite to anna@example.org", privacy="remove")
+    response = Response.objects.get()
+    assert "anna" not in response.text and response.personal == {"removed": {"e-mail": 1}}
+
+
+def test_personal_details_kept_are_counted() -> None:
+    participant = make_participant()
+    text = LIST + "\nWrite to anna@example.org"
+    send(participant, text, privacy="keep")
+    response = Response.objects.get()
+    assert response.text == text and response.personal == {"kept": {"e-mail": 1}}
+
+
+def test_too_many_revisions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "MOST_REVISIONS", 2)
+    participant = make_participant()
+    for number in (1, 2):
+        make_response(participant, "teas", answer_text(prompt_of(participant, "teas"), number))
+    with pytest.raises(capture.TooManyRevisions):
+        send(participant, LIST)
+
+
+def test_answer_after_the_end_is_refused_and_nothing_stored() -> None:
+    participant = make_participant()
+    recruitment.stop(participant, Participant.State.RETURNED)
+    with pytest.raises(Participant.DoesNotExist):
+        send(participant, LIST)
+    assert not Response.objects.exists()
+
+
+def test_answer_of_somebody_timed_out_makes_them_active_in_their_place() -> None:
+    participant = make_participant()
+    Participant.objects.filter(pk=participant.pk).update(state="timed_out")
+    send(participant, LIST)
+    participant.refresh_from_db()
+    assert participant.state == "active" and participant.place.expires_at > participant.last_seen_at
+
+
+# --- drafts -------------------------------------------------------------------------------------------------
+
+
+def test_draft_number_goes_up_and_an_older_page_overwrites_nothing() -> None:
+    participant = make_participant()
+    assert capture.save_draft(participant, "prompt:teas", {"text": "a"}, 0) == 1
+    assert capture.save_draft(participant, "prompt:teas", {"text": "ab"}, 1) == 2
+    assert capture.save_draft(participant, "prompt:teas", {"text": "x"}, 1) is None
+    assert Draft.objects.get().data == {"text": "ab"}
+
+
+# --- hidden fields of the page -----------------------------------------------------------------------------
+
+
+def test_sealed_page_opens_with_its_revision_and_time() -> None:
+    revision, shown_at = capture.open_page(capture.seal_page(3))
+    assert revision == 3 and shown_at
+
+
+@pytest.mark.parametrize("seal", ["", "3", "3~x~y", capture.seal_page(3)[:-1] + "!", "\x00", "é~é~é"])
+def test_forged_seal_opens_as_unknown(seal: str) -> None:
+    assert capture.open_page(seal) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["", "null", "[]", "[1]", "{", '"x"', "1e400", '{"pasted": "x"}', '{"pastes": {"a": 1}}', "[" * 100_000],
+)
+def test_evidence_that_is_none_is_read_as_none(raw: str) -> None:
+    evidence = capture.read_evidence(raw)
+    assert evidence.get("pasted") is None and not evidence.get("pastes")
+
+
+def test_evidence_keeps_what_is_documented_only() -> None:
+    raw = {
+        "pasted": 30,
+        "typed": 10,
+        "pastes": [{"at": 1, "plain": 30, "html": 0, "text": "x"}],
+        "name": "Anna",
+    }
+    evidence = capture.read_evidence(json.dumps(raw))
+    assert evidence["share_pasted"] == 0.75 and evidence["pastes"] == [{"at": 1, "plain": 30, "html": 0}]
+    assert "name" not in evidence and evidence["observed"] is True
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), -1, True, "9", None, 10**20])
+def test_evidence_number_out_of_range_is_left_out(number: object) -> None:
+    evidence = capture.read_evidence(json.dumps({"typed": number}))
+    assert "typed" not in evidence or evidence["typed"] == 1 and number is True
+
+
+@pytest.mark.parametrize("raw", ["", "x", "[]", "[" * 100_000, '{"email": "many"}'])
+def test_counts_that_are_none_are_empty(raw: str) -> None:
+    assert capture.read_counts(raw) == {}

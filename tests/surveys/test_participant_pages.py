@@ -1,0 +1,246 @@
+"""The participant's pages as plain forms: what they show, how errors are told, and that none is a dead end."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from surveys.models import AnonymousExit, Draft, Participant, Response
+from surveys.pages import address
+from surveys.recruitment import complete
+from tests.factories import (
+    answer_all,
+    answer_text,
+    make_definition,
+    make_participant,
+    make_response,
+    make_study,
+    make_visit,
+    prompt_of,
+)
+
+pytestmark = pytest.mark.django_db
+LONG = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong, dark and roasted over wood"
+STEPS = ["questions", "instructions", "comprehension", "context", "prompts", "debrief"]
+
+
+def hidden(page, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"', page.text)
+    assert found, f"no field {name}"
+    return found[1].replace("&quot;", '"')
+
+
+def send(client: Client, participant: Participant, text: str, number: int = 1, **more: str):
+    """Open the paste page and send its form as a browser without scripts does."""
+    url = address(participant, "prompt", number)
+    page = client.get(url)
+    fields = {name: hidden(page, name) for name in ("key", "page", "evidence", "html", "privacy", "removed")}
+    return client.post(url, fields | {"text": text} | more)
+
+
+def test_whole_way_by_plain_forms(client: Client) -> None:
+    study = make_study()
+    visit = make_visit().as_parameters()
+    entry = reverse("survey:arrive", args=[study.slug])
+    assert client.get(entry, visit).status_code == 200
+    client.post(entry, visit | {"consent": "yes"})
+    someone = Participant.objects.get(pid=visit["PROLIFIC_PID"])
+    answers = {"chatbot": "chatgpt", "q-adult": "Yes", "q-milk": "Milk"}
+    client.post(address(someone, "questions"), answers)
+    client.post(address(someone, "instructions"))
+    client.post(address(someone, "comprehension"), {"task": "Answers"})
+    chosen = {"product": "chatgpt", "plan": "free", "memory": "on", "personalisation": "off", "chat": "new"}
+    client.post(address(someone, "context"), chosen | {"device": "phone"})
+    someone.refresh_from_db()
+    send(client, someone, answer_text(prompt_of(someone, 0)), 1)
+    client.post(address(someone, "attention", "leaf"), {"answer": "Green tea"})
+    send(client, someone, answer_text(prompt_of(someone, 1)), 2)
+    client.post(address(someone, "attention", "sea"), {"answer": "Disagree"})
+    page = client.post(address(someone, "debrief"), {"comments": "Fine."}, follow=True)
+    assert "CODE1" in page.text
+    assert "https://app.prolific.com/submissions/complete?cc=CODE1" in page.text
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_form_step_leads_forward_by_its_first_submit_button(client: Client, step: str) -> None:
+    participant = make_participant(at=step)
+    page = client.get(address(participant, "resume"), follow=True).text
+    form = re.search(r'<form id="step"[^>]*method="post".*?</form>', page, re.S)
+    assert form
+    first = re.search(r'<button[^>]*type="submit"[^>]*>', form[0])
+    assert first and 'name="how"' not in first[0]
+
+
+@pytest.mark.parametrize(
+    ("step", "url"), [("questions", "questions"), ("comprehension", "comprehension"), ("context", "context")]
+)
+def test_form_sent_empty_says_what_is_missing_and_where(client: Client, step: str, url: str) -> None:
+    page = client.post(address(make_participant(at=step), url))
+    assert page.status_code == 422
+    assert '<div class="errors" role="alert" tabindex="-1" data-focus>' in page.text
+    assert page.text.count("<title>Error: ") == 1
+    links = re.findall(r'<li><a href="#([^"]+)">', page.text)
+    assert links
+    for link in links:
+        assert f'id="{link}"' in page.text
+        assert f'id="{link}_error"' in page.text
+        assert re.search(rf'aria-describedby="[^"]*{link}_error', page.text)
+
+
+def test_wrong_comprehension_answer_is_explained_once_then_ends_kindly(client: Client) -> None:
+    participant = make_participant(at="comprehension")
+    url = address(participant, "comprehension")
+    page = client.post(url, {"task": "Prompts"})
+    assert page.status_code == 422 and "Please read this and try once more." in page.text
+    page = client.post(url, {"task": "Prompts"}, follow=True)
+    assert "CODE9" in page.text and "We did not explain this well enough" in page.text
+
+
+def test_gate_asks_keeps_the_text_and_lets_it_pass(client: Client) -> None:
+    participant = make_participant()
+    prompt = prompt_of(participant, "teas")
+    number = participant.order.index("teas") + 1
+    if number == 2:
+        make_response(participant, 0)
+    page = send(client, participant, "1. Assam <b>", number)
+    assert page.status_code == 422
+    assert "We asked for" in page.text and "1. Assam &lt;b&gt;</textarea>" in page.text
+    first = re.search(r'<button[^>]*type="submit"[^>]*>', page.text)
+    assert first and 'name="keep" value="1"' in first[0]
+    url = address(participant, "prompt", number)
+    fields = {name: hidden(page, name) for name in ("key", "page")}
+    answer = client.post(url, fields | {"text": "1. Assam <b>", "keep": "1"})
+    assert answer.status_code == 302 and "older" not in answer.url
+    assert Response.objects.get(participant=participant, prompt=prompt, accepted=True).text == "1. Assam <b>"
+
+
+def test_fixing_after_the_gate_is_no_older_page_for_scripts_either(client: Client) -> None:
+    participant = make_participant()
+    make_response(participant, 0)
+    url = address(participant, "prompt", 2)
+    page = client.get(url)
+    fields = {name: hidden(page, name) for name in ("key", "page")}
+    asked = client.post(url, fields | {"text": ""}, headers={"Accept": "application/json"})
+    assert asked.status_code == 422 and asked.json()["messages"]
+    fields |= {"page": asked.json()["page"], "text": answer_text(prompt_of(participant, 1))}
+    sent = client.post(url, fields, headers={"Accept": "application/json"})
+    assert sent.status_code == 200 and "older" not in sent.json()["next"]
+
+
+def test_personal_details_are_shown_before_anything_is_stored(client: Client) -> None:
+    participant = make_participant()
+    page = send(client, participant, "Hi Martina,\n" + LONG)
+    assert "<mark>Martina</mark>" in page.text
+    assert not Response.objects.filter(participant=participant).exists()
+
+
+def test_scripts_get_the_next_address_instead_of_a_redirect(client: Client) -> None:
+    participant = make_participant(at="instructions")
+    answer = client.post(address(participant, "instructions"), headers={"Accept": "application/json"})
+    assert answer.json() == {"next": address(participant, "comprehension")}
+    gone = complete(make_participant(at="debrief"))
+    answer = client.post(address(gone, "draft"), {"step": "debrief"}, headers={"Accept": "application/json"})
+    assert answer.json() == {"next": address(gone, "end")}
+
+
+def test_draft_comes_back_with_its_evidence(client: Client) -> None:
+    participant = make_participant()
+    step = f"prompt:{participant.order[0]}"
+    notes = json.dumps({"pasted": 11, "pastes": [{"at": 1, "plain": 11, "html": 0}]})
+    draft = {"step": step, "number": "0", "text": "half an ans", "evidence": notes, "removed": '{"name": 1}'}
+    assert client.post(address(participant, "draft"), draft).json()["number"] == 1
+    page = client.get(address(participant, "prompt", 1))
+    assert "half an ans</textarea>" in page.text
+    assert hidden(page, "evidence") == notes and hidden(page, "removed") == '{"name": 1}'
+    assert 'data-number="1"' in page.text
+
+
+def test_newer_answer_wins_over_an_older_draft(client: Client) -> None:
+    participant = make_participant()
+    Draft.objects.create(participant=participant, step=f"prompt:{participant.order[0]}", data={"text": "old"})
+    make_response(participant, 0, "The newest words of all", keep=True)
+    assert "The newest words of all</textarea>" in client.get(address(participant, "prompt", 1)).text
+
+
+def test_page_with_errors_still_knows_its_draft(client: Client) -> None:
+    participant = make_participant(at="questions")
+    client.post(address(participant, "draft"), {"step": "questions", "number": "0", "q-milk": "Milk"})
+    page = client.post(address(participant, "questions"), {"q-milk": "No milk"})
+    assert page.status_code == 422 and 'data-number="1"' in page.text
+    assert re.search(r'value="No milk"[^>]*checked', page.text)
+
+
+@pytest.mark.parametrize("ending", ["completed", "returned", "technical"])
+def test_every_page_leads_somewhere_after_the_end(client: Client, ending: str) -> None:
+    participant = make_participant(at=ending)
+    for name in ("resume", "questions", "instructions", "comprehension", "context", "debrief", "end"):
+        page = client.get(address(participant, name), follow=True)
+        assert page.status_code == 200 and participant.code in page.text
+    assert participant.code in client.get(address(participant, "prompt", 1), follow=True).text
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_pages_ahead_lead_back_to_where_the_person_is(client: Client, step: str) -> None:
+    participant = make_participant(at=step)
+    here = client.get(address(participant, "resume"), follow=True).redirect_chain[-1][0]
+    for name in ("debrief", "end"):
+        if step == "debrief" and name == "debrief":
+            continue
+        page = client.get(address(participant, name), follow=True)
+        assert page.redirect_chain[-1][0] == here
+
+
+def test_only_ends_that_need_it_go_to_prolific_by_themselves(client: Client) -> None:
+    shown = client.get(address(make_participant(at="completed"), "end")).text
+    assert 'data-go="10"' in shown
+    returned = make_participant(make_study(), at="returned")
+    shown = client.get(address(returned, "end")).text
+    assert "data-go" not in shown and "Go on with the study after all" in shown
+    preview = make_participant(make_study(), at="completed", origin="preview")
+    assert "data-go" not in client.get(address(preview, "end")).text
+
+
+def test_withdrawing_erases_and_every_old_page_says_so(client: Client) -> None:
+    participant = make_participant()
+    make_response(participant, 0)
+    pages = [address(participant, name) for name in ("resume", "debrief", "stop", "trouble", "end")]
+    client.post(address(participant, "stop"), {"how": "withdraw"})
+    assert not Participant.objects.exists() and not Response.objects.exists()
+    assert AnonymousExit.objects.get().kind == "withdrawn"
+    for page in pages:
+        assert "Everything you gave us is erased" in client.get(page, follow=True).text
+
+
+def test_full_study_turns_newcomers_away_with_a_code(client: Client) -> None:
+    study = make_study(definition=make_definition(places=1))
+    make_participant(study)
+    late = make_participant(study, at="questions")
+    answers = {"chatbot": "chatgpt", "q-adult": "Yes", "q-milk": "Milk"}
+    page = client.post(address(late, "questions"), answers, follow=True)
+    assert "CODE4" in page.text and "All places for your group are taken" in page.text
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"), [({}, "This link is not complete"), ({"PROLIFIC_PID": "<script>"}, "PROLIFIC_PID")]
+)
+def test_entry_with_wrong_ids_says_what_to_do(client: Client, ids: dict, words: str) -> None:
+    page = client.get(reverse("survey:arrive", args=[make_study().slug]), ids)
+    assert page.status_code == 400 and words in page.text and "<script>" not in page.text
+
+
+@pytest.mark.parametrize("state", ["draft", "paused", "closed"])
+def test_study_that_is_not_open_explains_itself(client: Client, state: str) -> None:
+    study = make_study(state)
+    page = client.get(reverse("survey:arrive", args=[study.slug]), make_visit().as_parameters())
+    words = {"draft": "has not begun", "paused": "short break", "closed": "is closed"}[state]
+    assert words in page.text and '<form id="step"' not in page.text
+
+
+def test_pages_hold_nothing_inline(client: Client) -> None:
+    participant = make_participant()
+    answer_all(participant)
+    for name in ("prompt", "debrief", "stop", "trouble"):
+        page = client.get(address(participant, name, *([1] if name == "prompt" else [])), follow=True).text
+        assert not re.search(r"<style|<script(?![^>]* src=)|\sstyle=|\son\w+=", page)

@@ -1,0 +1,195 @@
+"""The rules that hold the house up, read off the source itself."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fieldstudy.embedded import ROOT
+
+APPS = ("fieldstudy", "analysis", "surveys")
+FORBIDDEN = {"surveys": {"analysis", "fieldstudy"}, "analysis": {"fieldstudy"}, "fieldstudy": set()}
+# The edges, which may start background work. Everything else in an app is a rule or a model.
+EDGES = {"views", "api", "admin", "tasks", "urls", "management"}
+CLEAN_OF_DJANGO = {"django", "rest_framework", "celery", "psycopg", "surveys", "fieldstudy"}
+IMPORTERS = {"import_module", "__import__", "import_string", "get_model"}
+ENQUEUEING = {"delay", "apply_async", "send_task"}
+
+
+def sources(*folders: str) -> list[Path]:
+    """Hand-written Python of these folders; migrations are Django's own."""
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [path for path in found if "migrations" not in path.parts]
+
+
+def is_edge(name: str) -> bool:
+    """Whether a module or folder directly below an app is one; `console_urls` is, as `urls` is."""
+    return name.split("_")[-1] in EDGES
+
+
+def rules_and_models() -> list[Path]:
+    paths = sources("surveys", "analysis")
+    return [path for path in paths if not is_edge(path.relative_to(ROOT).parts[1].removesuffix(".py"))]
+
+
+def calls(path: Path) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+
+
+def imported_modules(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
+    """Every module that is imported anywhere below this node, relative and dynamic imports included."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((name.name, node.lineno) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+            yield from ((f"{base}.{name.name}", node.lineno) for name in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in IMPORTERS:
+            yield from (
+                (str(part.value), node.lineno) for part in node.args[:1] if isinstance(part, ast.Constant)
+            )
+
+
+def imports_of(path: Path) -> list[tuple[str, int]]:
+    package = ".".join(path.relative_to(ROOT).parent.parts)
+    return list(imported_modules(ast.parse(path.read_text()), package))
+
+
+def place(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def test_imports_point_one_way_only() -> None:
+    wrong = [
+        f"{place(path, line)} imports {module}"
+        for app in APPS
+        for path in sources(app)
+        for module, line in imports_of(path)
+        if module.split(".")[0] in FORBIDDEN[app]
+    ]
+    assert wrong == []
+
+
+def test_imports_stand_at_the_top_of_the_module() -> None:
+    wrong = [
+        place(path, node.lineno)
+        for path in sources(*APPS)
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
+    assert wrong == []
+
+
+def test_rules_and_models_never_enqueue() -> None:
+    wrong = [
+        place(path, call.lineno)
+        for path in rules_and_models()
+        for call in calls(path)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ENQUEUEING
+    ]
+    assert wrong == []
+
+
+def test_rules_and_models_import_no_edge() -> None:
+    wrong = [
+        f"{place(path, line)} imports {module}"
+        for path in rules_and_models()
+        for module, line in imports_of(path)
+        if module.split(".")[0] in APPS and any(is_edge(name) for name in module.split(".")[1:2])
+    ]
+    assert wrong == []
+
+
+def test_statistics_know_neither_django_nor_the_tables() -> None:
+    wrong = [
+        f"{place(path, line)} imports {module}"
+        for path in sources("analysis/stats")
+        for module, line in imports_of(path)
+        if module.split(".")[0] in CLEAN_OF_DJANGO or module.startswith("analysis.models")
+    ]
+    assert wrong == []
+
+
+def is_built_at_run_time(text: ast.expr) -> bool:
+    if isinstance(text, ast.JoinedStr):
+        return any(isinstance(part, ast.FormattedValue) for part in text.values)
+    if isinstance(text, ast.BinOp):
+        return isinstance(text.op, (ast.Add, ast.Mod)) and not isinstance(text.right, ast.Constant)
+    return isinstance(text, ast.Call) and isinstance(text.func, ast.Attribute) and text.func.attr == "format"
+
+
+def test_sql_is_never_put_together_from_input() -> None:
+    wrong = [
+        place(path, call.lineno)
+        for path in sources(*APPS)
+        for call in calls(path)
+        if isinstance(call.func, (ast.Attribute, ast.Name))
+        and ast.unparse(call.func).split(".")[-1]
+        in ("execute", "executemany", "raw", "RawSQL", "copy", "extra")
+        and call.args
+        and is_built_at_run_time(call.args[0])
+    ]
+    assert wrong == []
+
+
+INLINE = re.compile(r"<style|<script(?![^>]*\bsrc=)|\s(?:style|on[a-z]+)=[\"']|javascript:", re.IGNORECASE)
+ELSEWHERE = re.compile(r"(?:src|action|<link[^>]*href)=[\"']?(?:https?:)?//", re.IGNORECASE)
+DATA_BLOCK = re.compile(r"<script[^>]*type=\"application/json\"[^>]*>")
+
+
+def templates() -> list[Path]:
+    return sorted((ROOT / "templates").rglob("*.html"))
+
+
+@pytest.mark.parametrize("path", templates(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_template_has_nothing_inline_and_nothing_from_elsewhere(path: Path) -> None:
+    text = DATA_BLOCK.sub("", path.read_text())
+    assert [match.group() for match in INLINE.finditer(text)] == []
+    assert [match.group() for match in ELSEWHERE.finditer(text)] == []
+
+
+def test_modules_say_what_they_are_for() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in [*sources(*APPS), ROOT / "manage.py"]
+        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert silent == []
+
+
+def test_no_file_outgrows_a_readers_patience() -> None:
+    files = [*sources(*APPS, "tests"), *(ROOT / "templates").rglob("*.html")]
+    assert {path.name: n for path in files if (n := len(path.read_text().splitlines())) > 500} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("import analysis.runs", "analysis.runs"),
+        ("def f():\n    from analysis import runs", "analysis.runs"),
+        ("from ..analysis import runs", "analysis.runs"),
+        ("import_module('analysis.runs')", "analysis.runs"),
+    ],
+)
+def test_hidden_imports_are_seen(source: str, module: str) -> None:
+    package = "surveys" if source.startswith("from ..") else "surveys.models"
+    assert [name for name, _ in imported_modules(ast.parse(source), package)] == [module]
+
+
+@pytest.mark.parametrize(
+    "source", ["f'SELECT {x}'", "'SELECT ' + x", "'SELECT %s' % x", "'SELECT {}'.format(x)"]
+)
+def test_formatted_sql_is_seen(source: str) -> None:
+    assert is_built_at_run_time(ast.parse(source, mode="eval").body)
+
+
+@pytest.mark.parametrize(
+    "source", ['<p style="x">', "<script>x</script>", '<a onclick="x">', '<a href="javascript:x">']
+)
+def test_inline_parts_are_seen(source: str) -> None:
+    assert INLINE.search(source)

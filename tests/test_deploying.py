@@ -1,0 +1,295 @@
+"""Docker and the deploying page, held against the code: no engine is needed for that."""
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import psycopg
+import pytest
+import yaml
+from django.core.management import get_commands
+from django.db import connection
+from django.test import Client
+
+from fieldstudy import health, probe, schema
+from fieldstudy.embedded import ROOT
+from fieldstudy.keeper import postgres
+from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example
+
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+APP_SERVICES = ("migrate", "web", "worker", "beat")
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+PAGE = (ROOT / "docs" / "deploying.md").read_text()
+# Written by compose itself, because they name its other services.
+COMPUTED = {"DATABASE_URL": "db", "REDIS_URL": "valkey"}
+
+
+def image_command(instruction: str) -> list[str]:
+    """The last command of this kind in the Dockerfile, as a list."""
+    lines = DOCKERFILE.replace("\\\n", " ")
+    return yaml.safe_load(re.findall(rf"^\s*{instruction}\b.*?(\[.*\])$", lines, re.MULTILINE)[-1])
+
+
+def commands() -> list[list[str]]:
+    own = [SERVICES[name]["command"] for name in APP_SERVICES if "command" in SERVICES[name]]
+    checks = [SERVICES["worker"]["healthcheck"]["test"][1:]]
+    return [image_command("CMD"), image_command("HEALTHCHECK"), *own, *checks]
+
+
+def test_every_setting_reaches_every_service_of_ours() -> None:
+    for name in APP_SERVICES:
+        assert SERVICES[name]["env_file"] == ".env"
+        assert set(SERVICES[name]["environment"]) <= names_in_code()
+    assert names_in_code() <= names_in_example()
+
+
+def test_needed_settings_stop_compose_when_they_are_missing() -> None:
+    environment = SERVICES["web"]["environment"]
+    for name in ("SECRET_KEY", "ALLOWED_HOSTS", "SITE_URL"):
+        assert environment[name].startswith(f"${{{name}:?"), name
+    for name, service in COMPUTED.items():
+        assert f"{service}:" in environment[name]
+    assert environment["DEBUG"] == "false"
+
+
+def test_no_password_has_a_default() -> None:
+    written = (ROOT / "docker-compose.yml").read_text()
+    used = re.findall(r"\$\{(\w+)(:[-?])?", written)
+    assert {name for name, _ in used} == {"SECRET_KEY", "ALLOWED_HOSTS", "SITE_URL", "POSTGRES_PASSWORD"}
+    assert {how for _, how in used} == {":?"}
+    example = (ROOT / ".env.example").read_text()
+    assert re.search(r"^SECRET_KEY=$", example, re.MULTILINE)
+    assert re.search(r"^POSTGRES_PASSWORD=$", example, re.MULTILINE)
+
+
+def test_filled_in_example_is_accepted_by_the_settings() -> None:
+    lines = re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    filled = {name: value or "x" * 40 for name, value in lines if name not in DOCKER_ONLY}
+    given = {name: SERVICES["web"]["environment"][name] for name in COMPUTED}
+    computed = {name: re.sub(r"\$\{\w+:\?[^}]*\}", "x" * 40, value) for name, value in given.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", "from fieldstudy import settings as s; print(s.DATABASES['default']['HOST'])"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], **filled, **computed},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "db\n", done.stderr
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_command_of_the_image_exists(command: list[str]) -> None:
+    program, *arguments = command
+    if program == "python" and arguments[0] == "manage.py":
+        assert arguments[1] in get_commands()
+    elif program == "python":
+        assert arguments[0] == "-m"
+        assert importlib.util.find_spec(arguments[1])
+    else:
+        assert importlib.util.find_spec(program)
+        target = arguments[-1].split(":")[0] if program == "granian" else arguments[arguments.index("-A") + 1]
+        assert importlib.util.find_spec(target)
+
+
+@pytest.mark.parametrize("name", APP_SERVICES)
+def test_service_runs_without_privileges_on_a_read_only_disk(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+    assert "privileged" not in service
+    users = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)
+    assert users == ["fieldstudy"]
+    assert DOCKERFILE.index("USER fieldstudy") < DOCKERFILE.rindex("\nCMD ")
+
+
+def test_only_the_web_server_is_reachable_and_only_from_its_own_host() -> None:
+    assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
+        "web": ["127.0.0.1:8000:8000"]
+    }
+    arguments = image_command("CMD")
+    assert arguments[arguments.index("--port") + 1] == "8000"
+    assert probe.ADDRESS == "http://127.0.0.1:8000/healthz"
+    assert "--access-log" not in arguments  # addresses of participants are not written down
+
+
+def test_services_wait_for_the_database_and_its_migrations() -> None:
+    for name in ("web", "worker", "beat"):
+        assert SERVICES[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+    assert SERVICES["migrate"]["restart"] == "no"
+    for name, service in SERVICES.items():
+        assert "healthcheck" in service or name == "web", name  # the web server's stands in the Dockerfile
+        assert service["restart"] == ("no" if name == "migrate" else "unless-stopped")
+
+
+def test_images_and_packages_are_pinned() -> None:
+    images = [service["image"] for service in SERVICES.values() if "build" not in service]
+    assert all(re.search(r":\d+\.\d+", image) for image in images), images
+    lines = [
+        line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")
+    ]
+    assert [line for line in lines if line.strip() and "==" not in line] == []
+
+
+def test_database_outlives_its_container() -> None:
+    # From 18 on, the image keeps its data one folder further up than before.
+    assert SERVICES["db"]["volumes"] == ["database:/var/lib/postgresql"]
+    assert "-pg18" in SERVICES["db"]["image"]
+    assert set(COMPOSE["volumes"]) == {"database"}
+
+
+def test_static_files_are_collected_with_hashed_names(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "collectstatic", "--noinput", "-v0"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], **SAFE, "STATIC_ROOT": str(tmp_path / "static")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "static" / "staticfiles.json").exists()
+
+
+@pytest.mark.django_db
+def test_health_names_what_is_missing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_worker_seen", (0.0, ""))
+    monkeypatch.setattr(health, "ask_worker", lambda: "does not answer")
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"ok": True, "database": "ok", "broker": "ok", "worker": "does not answer", "pending_migrations": 0},
+    )
+
+
+@pytest.mark.django_db
+def test_health_fails_without_a_broker(client: Client, settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    answer = client.get("/healthz")
+    assert answer.status_code == 503
+    assert (answer.json()["broker"], answer.json()["worker"]) == ("does not answer", "unknown")
+
+
+@pytest.mark.django_db
+def test_pending_migration_is_told_and_stops_a_server(client: Client) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'surveys' AND name LIKE '0001%%'")
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json()["pending_migrations"]) == (503, 1)
+    with pytest.raises(
+        SystemExit, match=r"lacks 1 migration\(s\), surveys.0001_initial first.*manage.py migrate"
+    ):
+        schema.refuse_pending_migrations()
+
+
+@pytest.mark.django_db
+def test_health_is_answered_without_a_redirect_to_https(client: Client, settings) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+    assert client.get("/healthz").status_code == 200
+
+
+class Answer(BaseHTTPRequestHandler):
+    status, hosts = 200, []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        self.hosts.append(self.headers["Host"])
+        self.send_response(self.status)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Answer]]:
+    server = HTTPServer(("127.0.0.1", 0), Answer)
+    monkeypatch.setattr(probe, "ADDRESS", f"http://127.0.0.1:{server.server_port}/healthz")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    Answer.hosts.clear()
+    yield Answer
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(("status", "result"), [(200, 0), (503, 1)])
+def test_probe_asks_under_a_name_the_server_answers_to(
+    status: int, result: int, answering: type[Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALLOWED_HOSTS", ".study.example.org, other.example.org")
+    monkeypatch.setattr(answering, "status", status)
+    assert probe.main() == result
+    assert answering.hosts == ["study.example.org"]
+
+
+def test_probe_fails_when_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "ADDRESS", "http://127.0.0.1:1/healthz")
+    assert probe.main() == 1
+
+
+def documented(program: str, start: str) -> list[str]:
+    """The arguments the page gives to a program of the database's container, below this heading."""
+    section = PAGE[PAGE.index(start) :]
+    found = re.search(rf"exec -T db {program} (.*)", section)
+    assert found, program
+    return shlex.split(re.sub(r"[<>].*", "", found[1]))
+
+
+def run_documented(program: str, sockets: str, database: str, **streams: object) -> None:
+    """As the page says, with this server's user and database in the place of the container's."""
+    arguments = documented(program, "## Backup and restore")
+    names = {"fieldstudy": database}
+    user = arguments.index("--username")
+    arguments = arguments[:user] + arguments[user + 2 :]
+    command = [str(postgres.BINARIES / program), "-h", sockets, "-U", "postgres"]
+    command += [names.get(argument, argument) for argument in arguments]
+    subprocess.run(command, check=True, timeout=60, **streams)
+
+
+def contents(sockets: str, database: str) -> dict[str, list[tuple]]:
+    with psycopg.connect(host=sockets, user="postgres", dbname=database) as copy:
+        tables = copy.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+        ).fetchall()
+        triggers = copy.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1").fetchall()
+        rows = {
+            name: copy.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1').fetchall() for (name,) in tables
+        }
+    return {**rows, "triggers": triggers}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_documented_backup_restores_every_row(tmp_path: Path, django_user_model) -> None:
+    django_user_model.objects.create_user("owner — 所有者 🙂", password="a long pass phrase")
+    settings = connection.settings_dict
+    if not settings["HOST"].startswith("/"):
+        pytest.skip("DATABASE_URL names a server of its own; its tools may be of another version")
+    sockets, source, target = settings["HOST"], settings["NAME"], "restored"
+    with open(tmp_path / "dump", "wb") as file:
+        run_documented("pg_dump", sockets, source, stdout=file)
+    connection.close()
+    for program in ("dropdb", "createdb"):
+        run_documented(program, sockets, target)
+    with open(tmp_path / "dump", "rb") as file:
+        run_documented("pg_restore", sockets, target, stdin=file)
+    restored = contents(sockets, target)
+    run_documented("dropdb", sockets, target)
+    assert len(restored["auth_user"]) == 1
+    assert len(restored["django_migrations"]) > 20
+    assert restored == contents(sockets, source)
+
+
+def test_pages_name_only_commands_that_exist() -> None:
+    named = re.findall(r"manage\.py (\w+)", PAGE)
+    assert {"migrate", "createsuperuser", "collectstatic"} <= set(named)
+    assert set(named) - set(get_commands()) == set()

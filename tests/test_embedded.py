@@ -1,0 +1,350 @@
+"""The embedded services: shared, stopped with their last holder, and back after any kind of end."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fieldstudy import embedded, failures, postgres
+from fieldstudy.settings import broker_from_url, database_from_url
+
+HOLD = """
+import os, sys
+from fieldstudy import embedded
+embedded.attach()
+import psycopg
+with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+    print(connection.execute("SELECT pg_postmaster_start_time()").fetchone()[0], flush=True)
+sys.stdin.read()
+"""
+
+
+def clean_environment(var: Path, **changes: str) -> dict[str, str]:
+    """Without what the test run itself has set for its own services."""
+    names = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "DATABASE_POOL")
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    return {**kept, "FIELDSTUDY_VAR": str(var), "FIELDSTUDY_FSYNC": "off", **changes}
+
+
+def start_python(*arguments: str, var: Path, **changes: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=embedded.ROOT,
+        env=clean_environment(var, **changes),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_python(*arguments: str, var: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    with start_python(*arguments, var=var, **changes) as process:
+        out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def start_holder(var: Path) -> tuple[subprocess.Popen[str], str]:
+    """A process that holds the services, and when the server it sees was started."""
+    holder = start_python("-c", HOLD, var=var)
+    return holder, holder.stdout.readline().strip()
+
+
+def release(holder: subprocess.Popen[str]) -> None:
+    holder.communicate(timeout=30)
+
+
+def processes_of(var: Path) -> list[str]:
+    """Every living process that has this folder on its command line: servers, keeper, worker."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if f"{var}" in line and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(line)
+    return found
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.fixture(scope="module")
+def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("var")
+    yield folder
+    assert wait_for(lambda: not processes_of(folder)), processes_of(folder)
+
+
+def test_services_are_shared_and_stop_with_the_last_holder(var: Path) -> None:
+    first, started = start_holder(var)
+    second, seen = start_holder(var)
+    assert started == seen != ""
+    release(first)
+    third, seen = start_holder(var)
+    assert seen == started
+    release(second)
+    release(third)
+    assert processes_of(var) == []
+
+
+def test_services_stop_when_the_only_holder_is_killed(var: Path) -> None:
+    holder, _ = start_holder(var)
+    holder.kill()
+    holder.communicate()
+    assert wait_for(lambda: not processes_of(var)), processes_of(var)
+
+
+def test_killed_holder_does_not_stop_the_services_of_others(var: Path) -> None:
+    first, started = start_holder(var)
+    second, _ = start_holder(var)
+    first.kill()
+    first.communicate()
+    third, seen = start_holder(var)
+    assert seen == started
+    release(second)
+    release(third)
+
+
+def test_services_come_back_after_keeper_and_servers_were_killed(var: Path) -> None:
+    holder, started = start_holder(var)
+    for process in psutil.process_iter(["cmdline"]):
+        line = process.info["cmdline"] or []
+        if str(var) in " ".join(line) and ("fieldstudy.keeper" in line or "-D" in line):
+            process.kill()
+    assert wait_for(lambda: not processes_of(var))
+    second, seen = start_holder(var)
+    assert seen and seen != started
+    release(holder)
+    release(second)
+
+
+def test_stale_postmaster_pid_of_another_program_is_not_believed(var: Path) -> None:
+    # Process 1 lives on every system, and is no PostgreSQL on this folder.
+    (var / "postgres" / "postmaster.pid").write_text(f"1\n{var / 'postgres'}\n")
+    holder, started = start_holder(var)
+    assert started
+    release(holder)
+
+
+def test_half_made_cluster_of_a_killed_start_is_made_anew(var: Path) -> None:
+    (var / "postgres").rename(var / "aside")
+    (var / "postgres.unfinished").mkdir()
+    (var / "postgres.unfinished" / "PG_VERSION").write_text("18\n")
+    holder, started = start_holder(var)
+    assert started
+    assert not (var / "postgres.unfinished").exists()
+    release(holder)
+
+
+def test_data_of_another_major_version_is_refused_with_a_way_on(var: Path) -> None:
+    version = var / "aside" / "PG_VERSION"
+    version.write_text("16\n")
+    other = var / "other"
+    other.mkdir()
+    (var / "aside").rename(other / "postgres")
+    done = run_python("manage.py", "showmigrations", var=other)
+    assert done.returncode == 1
+    assert "holds data of PostgreSQL 16, and this copy brings PostgreSQL 18" in done.stderr
+    assert f"mv {other / 'postgres'}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_damaged_data_is_refused_with_the_servers_reason(var: Path) -> None:
+    other = var / "other"
+    (other / "postgres" / "PG_VERSION").write_text("18\n")
+    (other / "postgres" / "global" / "pg_control").write_bytes(b"\0" * 100)
+    done = run_python("manage.py", "showmigrations", var=other)
+    assert done.returncode == 1
+    assert "PostgreSQL did not start: could not read file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_folder_that_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run_python("manage.py", "showmigrations", var=tmp_path / "file" / "var")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "cannot be written: Not a directory" in done.stderr
+
+
+def test_full_disk_is_named_even_when_the_log_is_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "LEAST_SPACE", 2**80)
+    said = failures.explain_output("PostgreSQL did not start", "database system is shut down", tmp_path / "x")
+    assert str(said).startswith(f"The disk that holds {tmp_path / 'x'} is full. Make room")
+
+
+def test_folder_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100) / "with space %"
+    before = set(Path("/tmp").glob("fieldstudy-*"))
+    holder, started = start_holder(deep)
+    made = set(Path("/tmp").glob("fieldstudy-*")) - before
+    assert (bool(started), len(made)) == (True, 1)
+    release(holder)
+    assert not made.pop().exists()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["migrate", "--help"], ["no_such_command"], ["check"]])
+def test_command_without_need_of_a_database_starts_nothing(arguments: list[str], tmp_path: Path) -> None:
+    run_python("manage.py", *arguments, var=tmp_path / "var")
+    assert not (tmp_path / "var").exists()
+
+
+def test_every_own_command_gets_the_services() -> None:
+    names = [path.stem for path in embedded.ROOT.glob("*/management/commands/[a-z]*.py")]
+    assert "load_study" in names
+    assert all(embedded.needs_services(["manage.py", name]) for name in names)
+
+
+def test_pending_migrations_are_applied_once_by_commands_started_together(var: Path) -> None:
+    with start_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var) as first:
+        second = run_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var)
+        out, err = first.communicate(timeout=60)
+    assert (first.returncode, out.strip(), second.stdout.strip()) == (0, "ready", "ready"), (
+        err + second.stderr
+    )
+    shown = run_python("manage.py", "showmigrations", "--plan", var=var)
+    assert "[X]" in shown.stdout
+    assert "[ ]" not in shown.stdout
+
+
+def test_database_named_by_url_is_not_migrated(var: Path) -> None:
+    holder, _ = start_holder(var)
+    sockets = var / "run" / "sockets"
+    with postgres.connect(sockets, "postgres") as connection:
+        connection.execute("CREATE DATABASE named")
+    url = json.loads((var / "run" / "services.json").read_text())["DATABASE_URL"].replace(
+        "/fieldstudy?", "/named?"
+    )
+    done = run_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var, DATABASE_URL=url)
+    with postgres.connect(sockets, "named") as connection:
+        tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
+    release(holder)
+    assert (done.returncode, tables) == (0, (0,))
+
+
+def test_production_never_starts_embedded_services(tmp_path: Path) -> None:
+    done = run_python("manage.py", "showmigrations", var=tmp_path / "var", DEBUG="false")
+    assert done.returncode == 1
+    assert "set DATABASE_URL, REDIS_URL, ALLOWED_HOSTS, SECRET_KEY" in done.stderr
+    assert not (tmp_path / "var").exists()
+
+
+def test_urls_of_sockets_are_read_by_django_and_celery() -> None:
+    database = database_from_url("postgresql://postgres@/fieldstudy?host=%2Ftmp%2Fa%20b")
+    assert (database["HOST"], database["NAME"], database["USER"]) == ("/tmp/a b", "fieldstudy", "postgres")
+    assert (
+        broker_from_url("unix:///tmp/a%20b/v.sock?db=2") == "redis+socket:///tmp/a%20b/v.sock?virtual_host=2"
+    )
+    assert broker_from_url("rediss://user:pw@host:6380/1") == "rediss://user:pw@host:6380/1"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start_demo(var: Path, port: int) -> tuple[subprocess.Popen[str], str]:
+    """The demo, and what it printed once everything answered."""
+    demo = start_python("-m", "fieldstudy.demo_server", "--port", str(port), var=var)
+    said = ""
+    for line in demo.stdout:
+        said += line
+        if "Ctrl-C stops" in line:
+            break
+    return demo, said
+
+
+def read_health(port: int) -> dict:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as response:
+        return json.load(response)
+
+
+def test_demo_serves_until_it_is_stopped_and_leaves_nothing(var: Path) -> None:
+    port = free_port()
+    demo, said = start_demo(var, port)
+    assert f"http://localhost:{port}/s/demo/?PROLIFIC_PID=" in said, demo.communicate()[1]
+    assert f"http://localhost:{port}/console/" in said
+    assert read_health(port) == {
+        "ok": True,
+        "database": "ok",
+        "broker": "ok",
+        "worker": "ok",
+        "pending_migrations": 0,
+    }
+    again = run_python("-m", "fieldstudy.demo_server", "--port", str(port), var=var)
+    assert again.returncode == 1
+    assert f"already runs on http://localhost:{port} (process {demo.pid})" in again.stderr
+    demo.send_signal(signal.SIGTERM)
+    assert (demo.wait(timeout=30), processes_of(var)) == (0, [])
+    release(demo)
+
+
+def test_demo_killed_outright_leaves_nothing_and_stops_later_when_a_server_dies(var: Path) -> None:
+    port = free_port()
+    demo, _ = start_demo(var, port)
+    demo.kill()
+    demo.communicate()
+    assert wait_for(lambda: not processes_of(var)), processes_of(var)
+
+    demo, said = start_demo(var, port)
+    assert "Field Study runs" in said
+    record = json.loads((var / "run" / "demo.json").read_text())
+    os.kill(int(record["children"][0]["pid"]), signal.SIGKILL)
+    _, err = demo.communicate(timeout=30)
+    assert demo.returncode == 1
+    assert "The web process ended by itself (status -9)" in err
+    assert f"Listening at: http://127.0.0.1:{port}" in err
+    assert processes_of(var) == []
+
+
+def test_demo_stops_servers_that_outlived_a_killed_run(var: Path) -> None:
+    with start_python("-c", "import time; time.sleep(60)", var=var) as orphan, socket.socket() as taken:
+        created = psutil.Process(orphan.pid).create_time()
+        gone = {"pid": 2**22 + 1, "started": 0}
+        record = {"port": 1, "runner": gone, "children": [{"pid": orphan.pid, "started": created}]}
+        (var / "run" / "demo.json").write_text(json.dumps(record))
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run_python("-m", "fieldstudy.demo_server", "--port", str(port), var=var)
+        assert orphan.wait(timeout=10) == -signal.SIGTERM
+    assert "Stopped 1 server(s) that a killed run had left behind." in done.stderr
+    assert (
+        f"Port {port} is in use by another program. Choose another: make demo PORT={port + 1}" in done.stderr
+    )
+    assert done.returncode == 1
+
+
+def test_recorded_process_number_that_another_program_has_is_left_alone(var: Path) -> None:
+    ours = psutil.Process()
+    record = {
+        "port": 1,
+        "runner": {"pid": ours.pid, "started": 1.0},
+        "children": [{"pid": ours.pid, "started": 1.0}],
+    }
+    (var / "run" / "demo.json").write_text(json.dumps(record))
+    done = run_python("-m", "fieldstudy.demo_server", "--port", "0", var=var)
+    assert done.returncode == 2
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = run_python("-m", "fieldstudy.demo_server", "--port", str(taken.getsockname()[1]), var=var)
+    assert "in use" in done.stderr
+    assert ours.is_running()

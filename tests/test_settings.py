@@ -1,0 +1,134 @@
+"""The settings: listed completely, read strictly, and unsafe ones refused."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from fieldstudy import settings
+from fieldstudy.embedded import ROOT
+
+READERS = {"env", "env_bool", "env_int", "env_list"}
+NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}
+DOCKER_ONLY = {"POSTGRES_PASSWORD"}
+
+
+def names_read_by(path: Path) -> set[str]:
+    """Names given to env() and its like, and to os.environ.get()."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+            continue
+        called = ast.unparse(node.func)
+        if called in READERS or called == "os.environ.get":
+            names.add(node.args[0].value)
+    return names
+
+
+def names_in_code() -> set[str]:
+    read = set().union(*(names_read_by(path) for path in (ROOT / "fieldstudy").glob("*.py")))
+    return read - NOT_SETTINGS
+
+
+def names_in_example() -> set[str]:
+    return set(re.findall(r"^(?:# )?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+
+
+def names_in_page() -> set[str]:
+    return set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
+
+
+def read_settings(**environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from fieldstudy.settings import *; print(SECURE_PROXY_SSL_HEADER, DEBUG)"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+SAFE = {
+    "DEBUG": "false",
+    "SECRET_KEY": "x" * 50,
+    "ALLOWED_HOSTS": "study.example.org",
+    "DATABASE_URL": "postgresql://user:p%40ss@db:5432/name?sslmode=require",
+    "REDIS_URL": "redis://valkey:6379/0",
+    "PROXIES": "1",
+}
+
+
+def test_settings_are_listed_completely() -> None:
+    assert {"SECRET_KEY", "FIELDSTUDY_VAR"} < names_in_code()
+    assert names_in_example() == names_in_code() | DOCKER_ONLY
+    assert names_in_page() == names_in_code() | DOCKER_ONLY
+
+
+def test_complete_production_settings_are_accepted() -> None:
+    done = read_settings(**SAFE)
+    assert done.stdout == "('HTTP_X_FORWARDED_PROTO', 'https') False\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL"])
+def test_production_without_a_needed_setting_is_refused(name: str) -> None:
+    done = (
+        read_settings(**{**SAFE, name: ""}) if name != "SECRET_KEY" else read_settings(**without(SAFE, name))
+    )
+    assert done.returncode == 1
+    assert f"Not safe to start with DEBUG=false: set {name}." in done.stderr
+
+
+def without(environment: dict[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in environment.items() if key != name}
+
+
+def test_secret_is_read_from_the_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text("from a file\n")
+    monkeypatch.setenv("SOME_KEY_FILE", str(tmp_path / "key"))
+    assert settings.env("SOME_KEY") == "from a file"
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("YES", True), ("0", False), ("False", False)])
+def test_switch_is_read(text: str, value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_SWITCH", text)
+    assert settings.env_bool("SOME_SWITCH", not value) is value
+
+
+def test_misspelt_switch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEBUG", "flase")
+    with pytest.raises(ImproperlyConfigured, match="DEBUG='flase' is neither true nor false"):
+        settings.env_bool("DEBUG", True)
+
+
+def test_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROXIES", "one")
+    with pytest.raises(ImproperlyConfigured, match="PROXIES='one' is not a whole number"):
+        settings.env_int("PROXIES", 0)
+
+
+def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_POOL", "7")
+    database = settings.database_from_url(SAFE["DATABASE_URL"])
+    assert (database["HOST"], database["PORT"], database["NAME"]) == ("db", "5432", "name")
+    assert (database["USER"], database["PASSWORD"]) == ("user", "p@ss")
+    assert database["OPTIONS"] == {
+        "pool": {"min_size": 1, "max_size": 7, "timeout": 30},
+        "sslmode": "require",
+    }
+    assert database["CONN_MAX_AGE"] == 0
+
+
+def test_password_that_breaks_the_address_is_explained() -> None:
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL has a port that is no number"):
+        settings.database_from_url("postgresql://user:pass/word@db:5432/name")
+
+
+def test_pool_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_POOL", "0")
+    database = settings.database_from_url("postgresql:///name")
+    assert (database["OPTIONS"], database["CONN_MAX_AGE"]) == ({}, 60)
