@@ -46,9 +46,9 @@ class StudySerializer(serializers.ModelSerializer):
     version = serializers.IntegerField(source="current.number", default=None)
     version_sha256 = serializers.CharField(source="current.sha256", default=None)
     participants = serializers.IntegerField(
-        help_text="People as the monitor counts them: no pilot, no previews."
+        source="people", help_text="People as the monitor counts them: no pilot, no previews."
     )
-    completed = serializers.IntegerField()
+    completed = serializers.IntegerField(source="done")
 
     class Meta:
         model = Study
@@ -73,8 +73,8 @@ def counted_studies(user: Any) -> QuerySet[Study]:
         studies_of(user)
         .select_related("current")
         .annotate(
-            participants=Count("participants", filter=people, distinct=True),
-            completed=Count("participants", filter=done, distinct=True),
+            people=Count("participants", filter=people, distinct=True),
+            done=Count("participants", filter=done, distinct=True),
         )
         .order_by("slug")
     )

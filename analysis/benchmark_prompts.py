@@ -41,8 +41,8 @@ def examples_for(item: BenchmarkItem) -> tuple[BenchmarkItem, ...]:
     )
     if len(found) < EXAMPLES:
         raise BenchmarkPromptError(
-            f"{item.benchmark}: {len(found)} worked examples for the subject {item.subject!r}, {EXAMPLES} are needed. "
-            f"Import them first: manage.py import_benchmark {name} FILE"
+            f"{item.benchmark}: {len(found)} worked examples for the subject {item.subject!r}, {EXAMPLES} are "
+            f"needed. Import them first: manage.py import_benchmark {name} FILE"
         )
     return found
 

@@ -91,7 +91,9 @@ UPDATE analysis_run SET state = 'done', ended_at = now(), reason = ''
 WHERE id = %(run)s AND state = 'running' AND NOT EXISTS (
   SELECT 1 FROM analysis_completion WHERE run_id = %(run)s AND status IN ('pending', 'leased'))
 """
-STOP = "UPDATE analysis_run SET state = 'stopped', reason = %(reason)s WHERE id = %(run)s AND state = 'running'"
+STOP = (
+    "UPDATE analysis_run SET state = 'stopped', reason = %(reason)s WHERE id = %(run)s AND state = 'running'"
+)
 LOOK = """
 SELECT state, budget, spent, reserved, EXISTS (
   SELECT 1 FROM analysis_completion WHERE run_id = %(run)s AND status = 'done') AS answered
@@ -155,7 +157,7 @@ class CallBook:
         self.given = {"run": run, "lane": lane, "seconds": lease_seconds, "most": MOST_ATTEMPTS}
 
     async def ask(self, statement: str, **values: Any) -> psycopg.AsyncCursor:
-        return await self.database.execute(statement, {**self.given, **values}, prepare=True)
+        return await self.database.execute(statement, {**self.given, **values})
 
     async def lease(self, count: int) -> list[LeasedCall]:
         """The next pending rows, in the run's order; none when the run does not run."""

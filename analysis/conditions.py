@@ -1,35 +1,32 @@
-"""Offline and the three sock puppets: what stands in front of a prompt, and how each call is rebuilt from its recipe.
+"""Offline and the three sock puppets: what stands in front of a prompt, and how a call is rebuilt.
 
 A run's simulated users get their recipes once (`make_users`): hashes of what is put in front, in order, after
-fitting. Messages are written from the recipe alone, so a call can be rebuilt to the letter at any time.
+fitting. Messages are written from the recipe alone. What varies, the question, always stands last.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from analysis.benchmark_prompts import examples_for, write_question
 from analysis.corpora.turns import Message, by_turns
-from analysis.drawing import draw, generator
-from analysis.embeddings import embedder_named
-from analysis.fitting import Fitted, TokenCounter, counter_for, fit
-from analysis.models import Completion, Conversation, ConversationVector, Corpus, Run, SimulatedUser
-from analysis.personas import Pools, draw_profiles, pools_of, rows_of, sentences_of, write_profile
-from analysis.retrieval import nearest_to_many
-from surveys.models import BenchmarkItem, Prompt
+from analysis.fitting import counter_for
+from analysis.models import Completion, Run, SimulatedUser
+from analysis.personas import profile_of, rows_of
+from analysis.questions import Question, key_of, question_text
+from analysis.recipes import (
+    ConditionError,
+    Recipe,
+    RecipeWriter,
+    corpus_of,
+    history_recipes,
+    make_plan,
+    profile_recipes,
+    rag_recipes,
+)
 
-Recipe = dict[str, Any]
-Question = Prompt | BenchmarkItem
-
-HISTORY_SIZE = 100  # conversations, unless the run says otherwise
-LONG = 4  # SP-History draws conversations with more turns than this
-OWN_CONVERSATIONS = 3  # what a user of the corpus must have for SP-RAG within one user's history
-
-
-class ConditionError(Exception):
-    """The run can't be built from what there is; the message says what is missing."""
+FRONTS_IN_MEMORY = 16  # a hundred conversations are about a megabyte
 
 
 class Built(NamedTuple):
@@ -40,29 +37,17 @@ class Built(NamedTuple):
 
 
 class Front(NamedTuple):
-    """What stands before the question: for all prompts of a user the same, or for each its own (SP-RAG)."""
+    """What stands before the question, hashed so far."""
 
     messages: list[Message]
     included: int | None
     skipped: int
-    digest: Any  # hashed so far
-
-
-class Plan(NamedTuple):
-    """A run and what all its users' recipes need."""
-
-    run: Run
-    counter: TokenCounter
-    questions: dict[str, str]
-    room: int  # tokens in front of the longest question
+    digest: Any
 
 
 class Condition(NamedTuple):
-    write_recipes: Callable[[Plan, list[int]], Iterable[Recipe]]
+    write_recipes: RecipeWriter
     write_front: Callable[[Run, Recipe, str], list[Message]]
-
-
-# ------------------------------------------------------------------ the interface
 
 
 def make_users(run: Run) -> None:
@@ -74,25 +59,25 @@ def make_users(run: Run) -> None:
     if not missing:
         return
     recipes = CONDITIONS[run.condition].write_recipes(make_plan(run), missing)
-    users = (
+    users = [
         SimulatedUser(run=run, index=index, recipe=recipe)
         for index, recipe in zip(missing, recipes, strict=True)
-    )
-    SimulatedUser.objects.bulk_create(users, batch_size=50)
+    ]
+    SimulatedUser.objects.bulk_create(users, batch_size=20)
 
 
 def messages_for(completion: Completion) -> Built:
-    """The exact messages of a call, from its recipe."""
-    question = completion.prompt or completion.item
-    front = front_of(completion.user_id, front_key(completion.run, question))
-    asked = {"role": "user", "content": question_text(completion.run, question)}
+    """The exact messages of a call. The messages in front are shared between calls: don't change them."""
+    run, question = completion.run, completion.prompt or completion.item
+    front = front_of(completion.user_id, front_key(run, question))
+    asked = {"role": "user", "content": question_text(run, question)}
     digest = front.digest.copy()
     add_to_digest(digest, [asked])
     return Built([*front.messages, asked], front.included, front.skipped, digest.hexdigest())
 
 
 def estimate_prompt_tokens(run: Run, question: Question, user: SimulatedUser | None = None) -> int:
-    """Tokens of a call's messages, by the endpoint's tokenizer or the estimate that analysis.fitting states."""
+    """Tokens of a call's messages, by the endpoint's tokenizer or by the estimate in analysis.fitting."""
     asked = counter_for(run.endpoint).messages([{"role": "user", "content": question_text(run, question)}])
     if user is None:
         return asked
@@ -100,150 +85,84 @@ def estimate_prompt_tokens(run: Run, question: Question, user: SimulatedUser | N
 
 
 def hash_messages(messages: Iterable[Message]) -> str:
-    """SHA-256 over one line of JSON, [role, content], for each message."""
+    """SHA-256 over one line of JSON, ["role", "content"], for each message."""
     digest = hashlib.sha256()
     add_to_digest(digest, messages)
     return digest.hexdigest()
 
 
-# ------------------------------------------------------------------ questions
-
-
-def questions_of(run: Run) -> dict[str, Question]:
-    """What the run asks, by slug or item id, in order."""
-    if run.benchmark:
-        return {item.item: item for item in BenchmarkItem.objects.filter(benchmark=run.benchmark).order_by("id")}
-    return {prompt.slug: prompt for prompt in run.version.prompts.order_by("position")}
-
-
-def question_text(run: Run, question: Question) -> str:
-    if isinstance(question, Prompt):
-        return question.text
-    examples = _examples(run.pk, question.subject) if run.worked_examples else ()
-    return write_question(question, run.prompt_form, examples)
-
-
-@lru_cache(maxsize=512)
-def _examples(run_id: int, subject: str) -> tuple[BenchmarkItem, ...]:
-    """Kept for each run, whose calls must all show the same ones."""
-    run = Run.objects.get(pk=run_id)
-    return examples_for(BenchmarkItem(benchmark=run.benchmark, subject=subject))
+def add_to_digest(digest: Any, messages: Iterable[Message]) -> None:
+    for message in messages:
+        line = json.dumps([message["role"], message["content"]], ensure_ascii=False, separators=(",", ":"))
+        digest.update(line.encode() + b"\n")
 
 
 def front_key(run: Run, question: Question) -> str:
-    """Which of a user's fronts belongs to the question: only SP-RAG has one for each."""
-    if run.condition != Run.Condition.SP_RAG:
-        return ""
-    return question.slug if isinstance(question, Prompt) else question.item
+    """Which of a user's fronts belongs to the question: only SP-RAG has one for each, the others have one."""
+    return key_of(question) if run.condition == Run.Condition.SP_RAG else ""
 
 
-# ------------------------------------------------------------------ recipes
+@lru_cache(maxsize=FRONTS_IN_MEMORY)
+def front_of(user_id: int | None, key: str) -> Front:
+    """Kept in memory: one user's calls stand next to each other. Recipes never change."""
+    if user_id is None:
+        return Front([], None, 0, hashlib.sha256())
+    run = Run.objects.select_related("corpus", "personas").get(simulated_users=user_id)
+    part = part_of(recipe := recipe_of(user_id), key)
+    messages = CONDITIONS[run.condition].write_front(run, recipe, key)
+    digest = hashlib.sha256()
+    add_to_digest(digest, messages)
+    return Front(messages, part["included"], part["skipped"], digest)
 
 
-def make_plan(run: Run) -> Plan:
-    """Room is what the longest question leaves, so that one user's calls all begin with the same messages."""
-    counter = counter_for(run.endpoint)
-    questions = {key: question_text(run, question) for key, question in questions_of(run).items()}
-    if not questions:
-        raise ConditionError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
-    longest = max(counter.messages([{"role": "user", "content": text}]) for text in questions.values())
-    room = run.endpoint.context_window - run.endpoint.max_tokens - longest
-    if room < 0:
+@lru_cache(maxsize=64)
+def recipe_of(user_id: int) -> Recipe:
+    user = SimulatedUser.objects.get(pk=user_id)
+    if "same_as" in user.recipe:
+        return SimulatedUser.objects.get(run_id=user.run_id, index=user.recipe["same_as"]).recipe
+    return user.recipe
+
+
+def part_of(recipe: Recipe, key: str) -> Recipe:
+    if not key:
+        return recipe
+    if key not in recipe["questions"]:
+        raise ConditionError(f"Nothing was retrieved for {key}: it came after the simulated users were made.")
+    return recipe["questions"][key]
+
+
+def history_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
+    return conversations_of(run, recipe["conversations"])
+
+
+def rag_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
+    return conversations_of(run, [recipe["hashes"][at] for at in part_of(recipe, key)["conversations"]])
+
+
+def profile_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
+    rows = rows_of(run.personas, recipe["rows"])
+    if len(rows) < len(recipe["rows"]):
         raise ConditionError(
-            f"The longest prompt has {longest} tokens. With {run.endpoint.max_tokens} for the reply it does not "
-            f"fit into {run.endpoint.name}'s window of {run.endpoint.context_window}."
+            f"A persona of the recipe is no longer in {run.personas.name}. Import its file again."
         )
-    return Plan(run, counter, questions, room)
+    return [{"role": "system", "content": profile_of(rows)}]
 
 
-def write_history_recipes(plan: Plan, indexes: list[int]) -> list[Recipe]:
-    """For each user K conversations of the corpus with more than 4 turns, drawn by seed without replacement."""
-    run, corpus, number = plan.run, corpus_of(plan.run), history_size(plan.run)
-    long = Conversation.objects.filter(corpus=corpus, turns__gt=LONG)
-    pool = sorted(long.values_list("sha256", flat=True))
-    if len(pool) < number:
+def conversations_of(run: Run, hashes: list[str]) -> list[Message]:
+    """Real conversations, one after another, as if the user had had them with the model."""
+    rows = corpus_of(run).conversations.filter(sha256__in=hashes).values_list("sha256", "messages")
+    found = dict(rows)
+    gone = [sha256 for sha256 in hashes if sha256 not in found]
+    if gone:
         raise ConditionError(
-            f"The corpus {corpus.name} has {len(pool)} conversations with more than {LONG} turns, and each "
-            f"history takes {number}. Import more, or ask for fewer with --history-size {max(len(pool), 1)}."
+            f"{len(gone)} conversations of the recipe ({gone[0][:12]}…) are no longer in the corpus "
+            f"{run.corpus.name}. Import its file again."
         )
-    drawn = [draw(pool, number, generator(run.seed, index, "history")) for index in indexes]
-    sizes, begun = measure(corpus, {sha256 for one in drawn for sha256 in one}, plan.counter)
-    return [
-        base_recipe(plan, drawn=number)
-        | part_recipe(fit(by_age(one, begun), sizes, plan.room), lambda kept: kept)
-        for one in drawn
-    ]
+    return [message for sha256 in hashes for message in by_turns(found[sha256])]
 
 
-def by_age(drawn: Sequence[str], begun: Mapping[str, str]) -> list[str]:
-    """Oldest first. Those without a date come first of all, in the order in which they were drawn."""
-    return sorted(drawn, key=lambda sha256: begun[sha256])
-
-
-def write_rag_recipes(plan: Plan, indexes: list[int]) -> Iterable[Recipe]:
-    """For each prompt the K nearest conversations: of the whole corpus, or of one user that the seed chooses."""
-    corpus, number = corpus_of(plan.run), history_size(plan.run)
-    embedder = embedder_named(vectors_of(corpus))
-    questions = embedder.embed(list(plan.questions.values()))
-    base = base_recipe(plan, drawn=number, vectors=embedder.name)
-    if plan.run.per_user:
-        people = corpus_users(plan.run, corpus)
-        for index in indexes:
-            found = nearest_to_many(corpus, embedder.name, questions, number, people[index])
-            yield base | {"corpus_user": people[index]} | rag_parts(plan, corpus, found)
-        return
-    for index in indexes:  # the same for everybody, so written once
-        if index:
-            yield base | {"same_as": 0}
-        else:
-            yield base | rag_parts(plan, corpus, nearest_to_many(corpus, embedder.name, questions, number))
-
-
-def rag_parts(plan: Plan, corpus: Corpus, found: Sequence[Sequence[Any]]) -> Recipe:
-    """Each prompt's conversations as places in one list of hashes, least similar first, most similar last."""
-    hashes = sorted({near.sha256 for row in found for near in row})
-    place = {sha256: at for at, sha256 in enumerate(hashes)}
-    sizes, _ = measure(corpus, set(hashes), plan.counter)
-    parts = {}
-    for key, row in zip(plan.questions, found, strict=True):
-        fitted = fit([near.sha256 for near in reversed(row)], sizes, plan.room)
-        parts[key] = part_recipe(fitted, lambda kept: [place[sha256] for sha256 in kept])
-    return {"hashes": hashes, "questions": parts}
-
-
-def write_profile_recipes(plan: Plan, indexes: list[int]) -> list[Recipe]:
-    personas = plan.run.personas
-    if personas is None:
-        raise ConditionError("sp-profile draws from a set of personas. Name one: --personas NAME")
-    pools = pools_of(personas)
-    if not any(pools):
-        raise ConditionError(f"The personas {personas.name} are empty. Import some: manage.py import_personas")
-    profiles = draw_profiles(pools, plan.run.seed, max(indexes) + 1)
-    return [profile_recipe(plan, profiles[index]) for index in indexes]
-
-
-def profile_recipe(plan: Plan, hashes: list[str]) -> Recipe:
-    rows = rows_of(plan.run.personas, hashes)
-    message = {"role": "system", "content": profile_of(plan.run, hashes)}
-    tokens = plan.counter.messages([message])
-    if tokens > plan.room:
-        raise ConditionError(
-            f"A profile of {tokens} tokens does not fit into {plan.run.endpoint.name}'s window beside the prompt."
-        )
-    included = sum(bool(row.description) for row in rows) + len(sentences_of(rows))
-    base = base_recipe(plan, personas=plan.run.personas.name)
-    return base | {"rows": hashes, "included": included, "left_out": 0, "skipped": 0, "tokens": tokens}
-
-
-def base_recipe(plan: Plan, **facts: Any) -> Recipe:
-    return {"condition": plan.run.condition, "seed": plan.run.seed, "tokens_by": plan.counter.name, **facts}
-
-
-def part_recipe(fitted: Fitted, name: Callable[[list[str]], list]) -> Recipe:
-    return {
-        "conversations": name(fitted.kept),
-        "included": len(fitted.kept),
-        "left_out": fitted.left_out,
-        "skipped": fitted.skipped,
-        "tokens": fitted.tokens,
-    }
+CONDITIONS: dict[str, Condition] = {
+    Run.Condition.SP_HISTORY: Condition(history_recipes, history_front),
+    Run.Condition.SP_RAG: Condition(rag_recipes, rag_front),
+    Run.Condition.SP_PROFILE: Condition(profile_recipes, profile_front),
+}

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
-# Of Python's generator only `random()` is promised to give the same numbers for ever, so nothing else is used.
+# Of Python's generator only `random()` is promised to stay as it is, so nothing else of it is used.
 
 
 def generator(*parts: object) -> random.Random:

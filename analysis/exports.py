@@ -44,7 +44,7 @@ class Export:
 def open_export(
     user: AbstractBaseUser | AnonymousUser, slug: str, table: str, kind: str, selection: Selection
 ) -> Export:
-    """The export, if this account may have it: 404 for strangers and unknown names, 403 for a viewer's PIDs."""
+    """The export, if this account may have it; else 404, or 403 when it is PIDs for a viewer."""
     study = study_for(user, slug, Role.RESEARCHER if selection.pids else Role.VIEWER)
     if table not in TABLES:
         raise Http404(f"There is no table {table}. The tables are {', '.join(TABLES)}.")

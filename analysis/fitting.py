@@ -54,7 +54,8 @@ def counter_for(endpoint: Endpoint) -> TokenCounter:
 def read_tokenizer(path: str) -> TokenCounter:
     if Tokenizer is None:
         raise TokenizerError(
-            f"Counting with {path} needs the package tokenizers: pip install --no-deps -r requirements-local.txt"
+            f"Counting with {path} needs the package tokenizers. Install it: pip install --no-deps -r "
+            "requirements-local.txt"
         )
     try:
         written = Path(path).read_bytes()

@@ -52,22 +52,15 @@ def _single_sentences(pool: Sequence[str], seed: int, index: int) -> list[str]:
 
 
 def rows_of(personas: PersonaSet, hashes: Sequence[str]) -> list[Persona]:
-    """The rows in the order of their hashes; a missing one raises KeyError."""
+    """The rows in the order of their hashes, as far as they are there."""
     found = {row.sha256: row for row in personas.personas.filter(sha256__in=hashes)}
-    return [found[sha256] for sha256 in hashes]
+    return [found[sha256] for sha256 in hashes if sha256 in found]
 
 
-def sentences_of(rows: Sequence[Persona]) -> list[str]:
-    return [sentence for row in rows for sentence in row.sentences]
-
-
-def write_profile(description: str, sentences: Sequence[str]) -> str:
-    """The system message; docs/corpora.md shows it."""
-    parts = []
-    if description:
-        parts.append(f"Profile of the user you are talking to:\n{description}")
+def profile_of(rows: Sequence[Persona]) -> str:
+    """The system message that describes the user; docs/corpora.md shows it."""
+    parts = [f"Profile of the user:\n{row.description}" for row in rows if row.description]
+    sentences = [f"- {sentence}" for row in rows for sentence in row.sentences]
     if sentences:
-        parts.append(
-            "\n".join(["What the user says about themselves:", *(f"- {line}" for line in sentences)])
-        )
+        parts.append("\n".join(["What the user says about themselves:", *sentences]))
     return "\n\n".join(parts)

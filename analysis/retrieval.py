@@ -27,6 +27,7 @@ QUESTIONS_AT_ONCE = 64
 TIE = 1e-6  # similarities that differ less are equal, so that no processor's rounding decides
 RECALL_QUESTIONS = 50
 EF_SEARCH = 200
+INDEX = "vectors_by_likeness"
 
 
 class Vectors(NamedTuple):
@@ -46,7 +47,8 @@ def load_vectors(corpus: Corpus, model: str, user: str | None = None) -> Vectors
     query = (
         "COPY (SELECT v.conversation_id, v.vector FROM analysis_conversationvector v"
         " JOIN analysis_conversation c ON c.id = v.conversation_id"
-        " WHERE c.corpus_id = %s AND v.model = %s" + (' AND c."user" = %s' if user is not None else "")
+        " WHERE c.corpus_id = %s AND v.model = %s"
+        + (' AND c."user" = %s' if user is not None else "")
         # ids and vectors have one length each, so the rows can be read as an array
         + ") TO STDOUT (FORMAT BINARY)"
     )
@@ -54,7 +56,8 @@ def load_vectors(corpus: Corpus, model: str, user: str | None = None) -> Vectors
     parts = list(_read_rows(query, values))
     if not parts:
         return Vectors(np.empty(0, "int64"), np.empty((0, DIMENSIONS), "float32"))
-    return Vectors(np.concatenate([part.ids for part in parts]), np.concatenate([part.matrix for part in parts]))
+    ids, matrices = zip(*parts, strict=True)
+    return Vectors(np.concatenate(ids), np.concatenate(matrices))
 
 
 def _read_rows(query: str, values: list) -> Iterator[Vectors]:
@@ -75,7 +78,7 @@ def _as_vectors(written: bytearray) -> Vectors:
 
 
 def rank(vectors: Vectors, questions: np.ndarray, number: int) -> list[list[tuple[int, float]]]:
-    """For each question (a row of length 1) the `number` nearest conversations, and those that tie with the last.
+    """For each question (a row of length 1) the `number` nearest, and those that tie with the last of them.
 
     Each is (id, cosine similarity), in no particular order.
     """
@@ -117,7 +120,7 @@ def nearest(
 ) -> list[Near]:
     """The `number` nearest conversations to one question, found in the database.
 
-    `approximate` uses the corpus's index (`build_index`), which may miss some; `measure_recall` says how many.
+    `approximate` uses the index of `build_index`, which may miss some; `measure_recall` says how many.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         if approximate:
@@ -133,3 +136,31 @@ def nearest(
             [literal := str(question.tolist()), corpus.pk, model, literal, number],
         )
         return _cut([Near(*row) for row in cursor.fetchall()], number)
+
+
+def build_index() -> None:
+    """The approximate index over all embeddings (HNSW, by dot product: all vectors have length 1)."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET maintenance_work_mem = '512MB'")
+        cursor.execute(
+            f"CREATE INDEX IF NOT EXISTS {INDEX} ON analysis_conversationvector"
+            " USING hnsw (vector vector_ip_ops)"
+        )
+        cursor.execute("RESET maintenance_work_mem")
+
+
+def measure_recall(corpus: Corpus, model: str, number: int) -> float | None:
+    """Share of the `number` nearest that the approximate index finds, over questions taken from the corpus.
+
+    The questions are the vectors of conversations spread evenly over it. None for an empty corpus.
+    """
+    vectors = load_vectors(corpus, model)
+    if not len(vectors.ids):
+        return None
+    step = max(len(vectors.ids) // RECALL_QUESTIONS, 1)
+    found = wanted = 0
+    for question in vectors.matrix[::step][:RECALL_QUESTIONS]:
+        exact = {near.sha256 for near in nearest(corpus, model, question, number)}
+        found += len(exact & {near.sha256 for near in nearest(corpus, model, question, number, True)})
+        wanted += len(exact)
+    return found / wanted

@@ -1,4 +1,4 @@
-"""Addresses of the console's export pages."""
+"""Addresses of the console's export pages and of the API's token."""
 
 from django.urls import path
 
@@ -6,6 +6,7 @@ from analysis import views
 
 app_name = "export"
 urlpatterns = [
+    path("console/account/token/", views.token, name="token"),
     path("console/<slug:slug>/export/", views.page, name="page"),
     path("console/<slug:slug>/export/codebook.<slug:kind>", views.codebook, name="codebook"),
     path("console/<slug:slug>/export/<slug:table>.<slug:kind>", views.download, name="download"),

@@ -1,18 +1,19 @@
-"""The console's export page: every table in every format, and the codebook."""
+"""The console's export page: every table in every format, the codebook, and the token for the API."""
 
 import json
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
+from rest_framework.authtoken.models import Token
 
 from analysis.codebook_files import as_document, as_markdown
 from analysis.export_formats import FORMATS
 from analysis.exports import Export, count_tables, open_export
 from analysis.tables import Selection
-from surveys.access import RANK, Role, role_in, study_for
+from surveys.access import Role
 from surveys.codebook import codebook_of
+from surveys.views.console.pages import may, member_page, show, study_page
 
 YES = ("1", "true", "yes", "on")
 
@@ -41,22 +42,23 @@ def export_response(export: Export) -> StreamingHttpResponse:
     return response
 
 
-@login_required
 @require_safe
-def page(request: HttpRequest, slug: str) -> HttpResponse:
-    study = study_for(request.user, slug)
+@study_page()
+def page(request: HttpRequest) -> HttpResponse:
     selection = read_form(request.GET)
-    counts = count_tables(study, selection)
-    described = codebook_of(study).tables
-    context = {
-        "study": study,
-        "selection": selection,
-        "query": write_selection(selection),
-        "formats": FORMATS,
-        "tables": [(described[name], rows) for name, rows in counts.items()],
-        "may_see_pids": RANK[role_in(request.user, study)] >= RANK[Role.RESEARCHER],
-    }
-    return render(request, "analysis/export.html", context)
+    counts = count_tables(request.study, selection)
+    described = codebook_of(request.study).tables
+    return show(
+        request,
+        "analysis/export.html",
+        "export",
+        selection=selection,
+        query=write_selection(selection),
+        formats=FORMATS,
+        tables=[(described[name], rows) for name, rows in counts.items()],
+        counts=counts,
+        may_see_pids=may(request, Role.RESEARCHER),
+    )
 
 
 def read_form(parameters: QueryDict) -> Selection:
@@ -66,17 +68,17 @@ def read_form(parameters: QueryDict) -> Selection:
     return Selection(**{name: name in parameters for name in Selection.__annotations__})
 
 
-@login_required
 @require_safe
-def download(request: HttpRequest, slug: str, table: str, kind: str) -> HttpResponse:
+@study_page()
+def download(request: HttpRequest, table: str, kind: str) -> HttpResponse:
     selection = read_selection(request.GET)
-    return export_response(open_export(request.user, slug, table, kind, selection))
+    return export_response(open_export(request.user, request.study.slug, table, kind, selection))
 
 
-@login_required
 @require_safe
-def codebook(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
-    described = codebook_of(study_for(request.user, slug))
+@study_page()
+def codebook(request: HttpRequest, kind: str) -> HttpResponse:
+    described = codebook_of(request.study)
     if kind == "md":
         response = HttpResponse(as_markdown(described), content_type="text/markdown; charset=utf-8")
     elif kind == "json":
@@ -84,5 +86,18 @@ def codebook(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
         response = HttpResponse(text, content_type="application/json")
     else:
         raise Http404("The codebook comes as codebook.md and codebook.json.")
-    response["Content-Disposition"] = f'attachment; filename="{slug}-codebook.{kind}"'
+    response["Content-Disposition"] = f'attachment; filename="{described.study}-codebook.{kind}"'
     return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_page
+def token(request: HttpRequest) -> HttpResponse:
+    """The account's token for the API: made, replaced and taken back here, shown once."""
+    made = None
+    if request.method == "POST":
+        Token.objects.filter(user=request.user).delete()
+        if request.POST.get("what") == "make":
+            made = Token.objects.create(user=request.user)
+    has_token = Token.objects.filter(user=request.user).exists()
+    return render(request, "analysis/token.html", {"made": made, "has_token": has_token})

@@ -13,7 +13,8 @@ from kombu.exceptions import OperationalError
 from fieldstudy.celery import app
 from fieldstudy.schema import pending_migrations
 
-REMEMBERED = 5.0  # seconds: anybody may ask, and asking the worker is not free
+# Seconds: anybody may ask, and asking the worker is not free.
+REMEMBERED = {"ok": 5.0, "does not answer": 1.0, "unknown": 1.0}
 _worker_seen: tuple[float, str] = (0.0, "")
 
 
@@ -52,7 +53,7 @@ def check_broker() -> str:
 def check_worker() -> str:
     global _worker_seen
     at, answer = _worker_seen
-    if not answer or time.monotonic() - at > REMEMBERED:
+    if not answer or time.monotonic() - at > REMEMBERED[answer]:
         answer = ask_worker()
         _worker_seen = (time.monotonic(), answer)
     return answer

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
 MIGRATION_LOCK = 0x6669656C  # one number for every process that migrates this database
@@ -38,7 +38,14 @@ def apply_pending_migrations() -> None:
 
 
 def refuse_pending_migrations() -> None:
-    pending = pending_migrations()
+    """End a server's start while the tables are not those of the code, or cannot be seen."""
+    try:
+        pending = pending_migrations()
+    except OperationalError as error:
+        reason = " ".join(str(error).split()).rstrip(".?")
+        raise SystemExit(
+            f"The database does not answer: {reason}. Check DATABASE_URL and start again."
+        ) from None
     if pending:
         raise SystemExit(
             f"The database lacks {len(pending)} migration(s), {pending[0]} first. Stop the servers, run "

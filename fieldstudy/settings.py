@@ -45,7 +45,7 @@ def database_from_url(url: str) -> dict:
         port = str(parts.port or "")
     except ValueError:
         raise ImproperlyConfigured(
-            "DATABASE_URL has a port that is no number. In a password, write / : @ ? # as %2F %3A %40 %3F %23."
+            "DATABASE_URL has a port that is no number. A password writes / : @ ? # as %2F %3A %40 %3F %23."
         ) from None
     pool_size = env_int("DATABASE_POOL", 16)  # connections that a process keeps open; 0: no pool
     return {
@@ -186,8 +186,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 500
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
-# A participant's address holds their signed link, so no other site may learn it; "no-referrer" would also make
-# browsers send `Origin: null` with our own forms, which the CSRF check refuses.
+# A participant's address holds their signed link, so no other site may learn it; "no-referrer" would also
+# make browsers send `Origin: null` with our own forms, which the CSRF check refuses.
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True

@@ -2,8 +2,17 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
+
+from fieldstudy.health import healthz
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
+    path("", include("analysis.urls")),
+    path("console/", include("surveys.console_urls")),
+    path("api/v1/", include("analysis.api_urls")),
     path("admin/", admin.site.urls),
+    path("healthz", healthz),
+    path("healthz/", healthz),
 ]

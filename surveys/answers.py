@@ -63,6 +63,8 @@ def normalise_item(raw: str) -> str:
 
 def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str | None:
     """The one letter that `text` settles on, or None: refusals, several letters, bare prose are unknown."""
+    if not letters:
+        return None
     text = _plain(outer_text(text))
     for read in (_whole_text, _stated, _marked_line, _lone_mention):
         found = read(text, letters.upper(), choices)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
 from surveys.models import Draft, Flag, Participant, Prompt, Response
@@ -164,8 +164,9 @@ def show_life(participant: Participant) -> None:
 
 
 def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -> Paste:
-    """All that the checks look at. The one look-up: whether somebody else sent exactly this text."""
+    """All that the checks look at."""
     prompts = prompts_of(participant.version_id)
+    own, same_as_other = same_texts(participant, prompt, sha256) if len(text) >= SHORTEST_COPY else (set(), False)
     return Paste(
         text=text,
         prompt_text=prompt.text,
@@ -174,11 +175,21 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -
         letters="ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(prompt.choices)],
         choices=tuple(prompt.choices),
         other_prompts=tuple(
-            OtherPrompt(other.slug, other.text, other.kind) for other in prompts.values() if other.pk != prompt.pk
+            OtherPrompt(other.slug, other.text, other.kind, text if other.pk in own else "")
+            for other in prompts.values()
+            if other.pk != prompt.pk
         ),
-        same_as_other=len(text) >= SHORTEST_COPY
-        and Response.objects.filter(prompt=prompt, text_sha256=sha256).exclude(participant=participant).exists(),
+        same_as_other=same_as_other,
     )
+
+
+def same_texts(participant: Participant, prompt: Prompt, sha256: str) -> tuple[set[int], bool]:
+    """Where exactly this text stands already: own answers to other prompts, and whether a neighbour sent it here."""
+    here, mine = Q(prompt=prompt) & ~Q(participant=participant), Q(participant=participant) & ~Q(prompt=prompt)
+    rows = Response.objects.filter(here | mine, text_sha256=sha256).values_list("participant_id", "prompt_id")
+    found = set(rows.distinct()[:100])
+    own = {prompt_id for participant_id, prompt_id in found if participant_id == participant.pk}
+    return own, any(participant_id != participant.pk for participant_id, _ in found)
 
 
 def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Finding]:

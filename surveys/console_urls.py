@@ -26,7 +26,11 @@ urlpatterns = [
     path("<slug:slug>/participants/", people.participants, name="participants"),
     path("<slug:slug>/participants/<slug:pseudonym>/", people.participant, name="participant"),
     path("<slug:slug>/participants/<slug:pseudonym>/returned/", people.call_returned, name="call-returned"),
-    path("<slug:slug>/participants/<slug:pseudonym>/<int:number>.txt", people.response_text, name="response-text"),
+    path(
+        "<slug:slug>/participants/<slug:pseudonym>/<int:number>.txt",
+        people.response_text,
+        name="response-text",
+    ),
     path("<slug:slug>/flow/", flow.flow, name="flow"),
     path("<slug:slug>/flow/flow.svg", flow.flow_file, {"kind": "svg"}, name="flow-svg"),
     path("<slug:slug>/flow/flow.json", flow.flow_file, {"kind": "json"}, name="flow-json"),

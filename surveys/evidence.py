@@ -35,7 +35,7 @@ def describe_entry(evidence: Mapping[str, Any]) -> str:
     times = len(evidence.get("pastes", []))
     how_often = f" in {times} pastes" if times > 1 else ""
     percent = f" ({share:.0%} pasted)" if isinstance(share, int | float) else ""
-    return f"{pasted:,} characters pasted{how_often}, {typed:,} typed{percent}."
+    return f"{characters(pasted)} pasted{how_often}, {typed:,} typed{percent}."
 
 
 def describe_personal(personal: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -53,6 +53,10 @@ def describe_timing(response: Response) -> str:
     if response.shown_at is None:
         return "The time on the page is not known."
     return f"{duration((response.submitted_at - response.shown_at).total_seconds())} on the page."
+
+
+def characters(n: int) -> str:
+    return "1 character" if n == 1 else f"{n:,} characters"
 
 
 def duration(seconds: float) -> str:

@@ -32,9 +32,9 @@ Row = dict[str, Any]
 def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
     """How many started, consented and came to each outcome; the same again by version, and the reasons.
 
-    `started` is the sum of OUTCOMES and `consented` leaves out only no_consent. `placed` are those who came past
-    the questions; `before_place` and `after_place` part each outcome by that. `overflow` is a part of `completed`.
-    Of somebody who withdrew after the end only that much is known; they count as placed.
+    `started` is the sum of OUTCOMES and `consented` leaves out only no_consent. `placed` are those who came
+    past the questions; `before_place` and `after_place` part each outcome by that. `overflow` is a part of
+    `completed`. Of somebody who withdrew after the end only that much is known; they count as placed.
     Imported people never came here and are left out.
     """
     rows = [*participant_rows(study, who), *exit_rows(study, who)]
@@ -87,7 +87,9 @@ def exit_rows(study: Study, who: str) -> list[Row]:
             "placed": kind == Kind.WITHDRAWN and step != Step.QUESTIONS,
             "n": n,
         }
-        for version, kind, step, n in exits.values_list("version__number", "kind", "step").annotate(n=Count("id"))
+        for version, kind, step, n in exits.values_list("version__number", "kind", "step").annotate(
+            n=Count("id")
+        )
     ]
 
 

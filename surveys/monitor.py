@@ -136,7 +136,9 @@ def watch(study: Study, who: str = "main") -> Monitor:
         steps=count_steps(people),
         prompts=count_prompts(study, people),
         pay=pay_of("All cells", study, finished),
-        pay_by_cell=[pay_of(cell.name, study, [row for row in finished if row[0] == cell.id]) for cell in cells],
+        pay_by_cell=[
+            pay_of(cell.name, study, [row for row in finished if row[0] == cell.id]) for cell in cells
+        ],
         flags=count_flags(people),
         kinds=kinds_of_people(study),
         last_answer=Response.objects.filter(participant__in=people).aggregate(at=Max("submitted_at"))["at"],
@@ -148,7 +150,9 @@ def count_cells(study: Study) -> Iterable[Cell]:
     confirmed = Q(places__confirmed_at__isnull=False)
     working = Q(places__confirmed_at__isnull=True, places__expires_at__gte=timezone.now())
     rows = QuotaCell.objects.filter(study=study).annotate(
-        total=Count("places"), filled=Count("places", filter=confirmed), leased=Count("places", filter=working)
+        total=Count("places"),
+        filled=Count("places", filter=confirmed),
+        leased=Count("places", filter=working),
     )
     for row in rows.order_by("position"):
         yield Cell(row.pk, row.name, row.total, row.filled, row.leased)
@@ -195,9 +199,11 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
     for state, order, done in unfinished:
         at = next((slug for slug in order if slug not in done), "")
         (here if state in OPEN else stopped)[at] += 1
-    titles = {slug: prompt.title for slug, prompt in prompts_of(study.current_id).items()} if study.current_id else {}
+    titles = {slug: prompt.title for slug, prompt in prompts_of(study.current_id).items()}
     slugs = [*titles, *sorted({*answered, *here, *stopped} - {*titles, ""})]
-    return [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
+    return [
+        AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs
+    ]
 
 
 Finished = tuple[int | None, float, Decimal]
@@ -205,8 +211,10 @@ Finished = tuple[int | None, float, Decimal]
 
 def finished_people(people: QuerySet[Participant]) -> list[Finished]:
     """(cell, minutes from consent to the end, reward) of everybody who completed."""
-    rows = people.filter(state=State.COMPLETED).order_by().values_list(
-        "cell", "consented_at", "finished_at", "version"
+    rows = (
+        people.filter(state=State.COMPLETED)
+        .order_by()
+        .values_list("cell", "consented_at", "finished_at", "version")
     )
     return [
         (cell, (finished - consented).total_seconds() / 60, definition_of(version).pay.amount)
@@ -215,7 +223,7 @@ def finished_people(people: QuerySet[Participant]) -> list[Finished]:
 
 
 def pay_of(name: str, study: Study, finished: list[Finished]) -> Pay:
-    promised = float(definition_of(study.current_id).pay_per_hour) if study.current_id else 0.0
+    promised = float(definition_of(study.current_id).pay_per_hour)
     if not finished:
         return Pay(name, 0, None, None, promised)
     # The median of each person's own rate: versions may pay differently. Nobody takes less than a second.
@@ -226,7 +234,9 @@ def pay_of(name: str, study: Study, finished: list[Finished]) -> Pay:
 def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
     """Every check in its order, also those that never spoke."""
     rows = Flag.objects.filter(participant__in=people).order_by().values_list("check_name", "outcome")
-    counts: dict[tuple[str, str], int] = {(check, outcome): n for check, outcome, n in rows.annotate(n=Count("id"))}
+    counts: dict[tuple[str, str], int] = {
+        (check, outcome): n for check, outcome, n in rows.annotate(n=Count("id"))
+    }
     return [
         FlagCount(
             check,

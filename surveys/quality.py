@@ -79,7 +79,8 @@ _STOPWORDS = (
     "idea ideas need want looking different answer question following explain name option options choose "
     "correct any but can for how not out the try way you are all and its may one two has had was why get "
     "got let our per through either ones provide directly mainly limit else enjoy based type types did "
-    "person people someone right letter"
+    "person people someone right letter new free next time take something think thinking numbered start "
+    "starting year month week soon close work imagine apply suit today"
 )
 STOPWORDS = frozenset(_STOPWORDS.split())
 
@@ -166,11 +167,13 @@ def _topic_words(prompt: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """One form for "movie" and "movies", "craft" and "crafting"; crude, but alike on both sides."""
-    for ending, rest in (("ies", "y"), ("ing", ""), ("s", "")):
+    """One form for "movie" and "movies", "hobby" and "hobbies"; crude, but alike on both sides."""
+    for ending in ("ing", "s"):
         if len(word) > len(ending) + 2 and word.endswith(ending):
-            return (word[: -len(ending)] + rest).rstrip("e")
-    return word.rstrip("e")
+            word = word.removesuffix(ending)
+            break
+    word = word.rstrip("e")
+    return word[:-1] + "i" if word.endswith("y") else word
 
 
 def _words(text: str) -> list[str]:

@@ -189,6 +189,50 @@ def test_pending_migration_is_told_and_stops_a_server(client: Client) -> None:
         schema.refuse_pending_migrations()
 
 
+def import_server(module: str, database: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], **SAFE, "DATABASE_URL": database, "DATABASE_POOL": "0"}
+    command = [sys.executable, "-c", f"import fieldstudy.{module}; print('serves')"]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def empty_database() -> Iterator[str]:
+    """The address of a database without any table."""
+    settings = connection.settings_dict
+    if not settings["HOST"].startswith("/"):
+        pytest.skip("DATABASE_URL names a server where databases are not ours to make")
+    sockets = Path(settings["HOST"])
+    with postgres.connect(sockets, "postgres") as server:
+        server.execute("CREATE DATABASE unmigrated")
+        yield f"postgresql://postgres@/unmigrated?host={sockets}"
+        server.execute("DROP DATABASE unmigrated WITH (FORCE)")
+
+
+@pytest.mark.parametrize("module", ["wsgi", "asgi"])
+def test_server_refuses_to_start_on_pending_migrations(module: str, empty_database: str) -> None:
+    done = import_server(module, empty_database)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.search(r"^The database lacks \d+ migration\(s\), .* start again\.$", done.stderr, re.MULTILINE)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.django_db
+def test_server_starts_on_a_migrated_database() -> None:
+    settings = connection.settings_dict
+    where = f"{settings['USER']}:{settings['PASSWORD']}@:{settings['PORT']}"
+    done = import_server("wsgi", f"postgresql://{where}/{settings['NAME']}?host={settings['HOST']}")
+    assert (done.returncode, done.stdout) == (0, "serves\n"), done.stderr
+
+
+def test_server_says_so_when_no_database_answers() -> None:
+    done = import_server("wsgi", "postgresql://nobody@127.0.0.1:1/none")
+    assert done.returncode == 1
+    assert re.search(
+        r"^The database does not answer: .*DATABASE_URL and start again\.$", done.stderr, re.MULTILINE
+    )
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.django_db
 def test_health_is_answered_without_a_redirect_to_https(client: Client, settings) -> None:
     settings.SECURE_SSL_REDIRECT = True

@@ -29,7 +29,7 @@ def prompt(request: HttpRequest, number: int) -> HttpResponse:
     asked = prompts_of(request.participant.version_id)[order[number - 1]]
     if request.method == "POST":
         return receive(request, asked, number)
-    if set(order[: number - 1]) - answered_slugs(request.participant):
+    if number > 1 and set(order[: number - 1]) - answered_slugs(request.participant):
         return redirect(next_prompt(request.participant, request.definition))
     return render(request, "survey/prompt.html", fresh_page(request, asked, number))
 

@@ -37,7 +37,7 @@ TEXTS = {
     "right to left": "שלום\u200f 123 مرحبا",
     "200 kB": "Tea für alle. " * 15_000,
     "line separators": "a\u2028b\u2029c\x85d\x0be\x0cf",
-    "formula": "=HYPERLINK(\"x\")",
+    "formula": '=HYPERLINK("x")',
     "list": "- tea\n- coffee",
     "apostrophe before a formula": "'+1",
     "blank at the ends": "  tea  ",
@@ -156,7 +156,9 @@ def test_sav_keeps_texts_labels_and_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fill", ["t", "é", "€", "🍵"])
-@pytest.mark.parametrize("size", [1, 8, 9, 252, 255, 256, 504, 511, WIDEST - 1, WIDEST, WIDEST + 1, 3 * WIDEST])
+@pytest.mark.parametrize(
+    "size", [1, 8, 9, 252, 255, 256, 504, 511, WIDEST - 1, WIDEST, WIDEST + 1, 3 * WIDEST]
+)
 def test_sav_keeps_texts_of_every_width(size: int, fill: str, tmp_path: Path) -> None:
     text = (fill * size).encode()[:size].decode(errors="ignore")
     frame, _ = read_sav(write("sav", ["", text, "tea"]), tmp_path)

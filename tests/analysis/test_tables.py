@@ -80,12 +80,18 @@ def test_pilots_and_previews_are_left_out_unless_asked_for() -> None:
 
 
 def test_participant_row_holds_answers_and_checks(study: Study) -> None:
-    participant = make_participant(study, at="completed", answers={"adult": "Yes", "milk": "Milk", "cups": "4"})
+    participant = make_participant(
+        study, at="completed", answers={"adult": "Yes", "milk": "Milk", "cups": "4"}
+    )
     participant.checks["attention"]["leaf"] = {"answer": "Black tea", "passed": False}
     participant.save()
     row = rows_of(study, "participants")[0]
     assert (row["answer_adult"], row["answer_milk"], row["answer_cups"]) == ("Yes", "Milk", 4)
-    assert (row["attention_leaf"], row["attention_leaf_passed"], row["attention_failed"]) == ("Black tea", False, 1)
+    assert (row["attention_leaf"], row["attention_leaf_passed"], row["attention_failed"]) == (
+        "Black tea",
+        False,
+        1,
+    )
     assert (row["cell"], row["chatbot"], row["responses"], row["code"]) == ("milky", "chatgpt", 2, "CODE1")
     assert row["prompt_order"].split() == participant.order
 
@@ -103,7 +109,14 @@ def test_questions_of_an_older_version_keep_their_column(study: Study) -> None:
 
 def test_timings_tell_when_and_how(study: Study) -> None:
     participant = make_participant(study)
-    evidence = {"observed": True, "away_ms": 1500, "opened_at": 5, "pasted": 30, "typed": 10, "share_pasted": 0.75}
+    evidence = {
+        "observed": True,
+        "away_ms": 1500,
+        "opened_at": 5,
+        "pasted": 30,
+        "typed": 10,
+        "share_pasted": 0.75,
+    }
     response = make_response(participant, 1, evidence={**evidence, "pastes": [{"plain": 30}]})
     row = rows_of(study, "timings")[0]
     assert row["position"] == 2

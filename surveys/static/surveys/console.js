@@ -17,6 +17,16 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
+// A table wider than the page must be reachable by keyboard to be moved sideways.
+function reachTables() {
+  for (const box of document.querySelectorAll(".scroll")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+reachTables();
+addEventListener("resize", reachTables);
+
 const live = document.querySelector("[data-live]");
 if (live) followNumbers(live);
 
@@ -43,7 +53,7 @@ function followNumbers(part) {
   part.addEventListener("htmx:beforeRequest", (event) => {
     if (document.hidden || held || reading()) event.preventDefault();
   });
-  part.addEventListener("htmx:afterSwap", () => { seen = Date.now(); failed = false; say(); });
+  part.addEventListener("htmx:afterSwap", () => { seen = Date.now(); failed = false; say(); reachTables(); });
   part.addEventListener("htmx:responseError", () => { failed = true; say(); });
   part.addEventListener("htmx:sendError", () => { failed = true; say(); });
   hold.hidden = false;

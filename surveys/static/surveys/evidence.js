@@ -1,63 +1,58 @@
-// How an answer came into the box: exactly what read_evidence in surveys/capture.py documents, and nothing else.
+// How an answer came into the box: exactly what `read_evidence` (surveys/capture.py) documents, and nothing else.
 
 // Keyboards of phones paste from a strip of their own, without a paste event; nobody types this much at once.
 const MORE_THAN_TYPED = 100;
 const LARGEST_HTML = 2_000_000;
-const PASTED = ["insertFromPaste", "insertFromDrop", "insertFromPasteAsQuotation"];
 
 export class Evidence {
-  // `known` holds the notes of an earlier visit to the page.
-  constructor(box, html, known) {
+  constructor(box, html) {
     Object.assign(this, { box, html, size: box.value.length, coming: null, left: 0 });
-    this.recall(known);
     box.addEventListener("paste", (event) => this.announcePaste(event.clipboardData));
     box.addEventListener("input", (event) => this.noteInput(event.inputType));
-    document.addEventListener("visibilitychange", () => this.noteAbsence());
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.left = Date.now();
+      else if (this.left) this.notes.away_ms += Date.now() - this.left;
+    });
   }
 
+  // Goes on from the notes of an earlier visit to the page.
   recall(known) {
-    this.notes = { away_ms: 0, pasted: 0, typed: 0, removed: 0, edited_after: false, pastes: [], ...known };
+    this.skip();
+    const none = { away_ms: 0, pasted: 0, typed: 0, removed: 0, edited_after: false, pastes: [] };
+    this.notes = { ...none, ...JSON.parse(known || "{}") };
   }
 
   announcePaste(clipboard) {
-    const plain = clipboard.getData("text/plain").replace(/\r\n?/g, "\n");
-    const html = clipboard.getData("text/html");
+    const [plain, html] = ["text/plain", "text/html"].map((type) => clipboard.getData(type));
     const replacesAll = this.box.selectionEnd - this.box.selectionStart === this.box.value.length;
     this.html.value = ((replacesAll ? "" : this.html.value) + html).slice(0, LARGEST_HTML);
-    this.coming = { at: Date.now(), plain: plain.length, html: html.length };
+    this.coming = { at: Date.now(), plain: plain.replace(/\r\n/g, "\n").length, html: html.length };
   }
 
   noteInput(kind) {
-    const change = this.box.value.length - this.size;
-    this.size = this.box.value.length;
+    const change = this.skip();
     if (!kind) return; // a script's doing
-    if (PASTED.includes(kind) || (kind.startsWith("insert") && change > MORE_THAN_TYPED)) {
+    const { notes } = this;
+    if (/^insertFrom(Paste|Drop)/.test(kind) || (kind.startsWith("insert") && change > MORE_THAN_TYPED)) {
       const paste = this.coming ?? { at: Date.now(), plain: Math.max(change, 0), html: 0 };
-      this.notes.pastes.push(paste);
-      this.notes.pasted += paste.plain;
-      this.notes.removed += Math.max(paste.plain - change, 0);
+      notes.pastes.push(paste);
+      notes.pasted += paste.plain;
+      notes.removed += Math.max(paste.plain - change, 0);
     } else {
-      this.notes[change > 0 ? "typed" : "removed"] += Math.abs(change);
-      this.notes.edited_after ||= this.notes.pastes.length > 0;
+      notes[change > 0 ? "typed" : "removed"] += Math.abs(change);
+      notes.edited_after ||= notes.pastes.length > 0;
     }
     this.coming = null;
   }
 
-  noteAbsence() {
-    if (document.hidden) this.left = Date.now();
-    else if (this.left) this.notes.away_ms += Date.now() - this.left;
-  }
-
-  noteOnce(name) {
-    this.notes[name] ??= Date.now();
-  }
-
-  // The page itself changed the text; nobody typed.
+  // Take the text as it is, and give the change of its length.
   skip() {
-    this.size = this.box.value.length;
+    const change = this.box.value.length - this.size;
+    this.size += change;
+    return change;
   }
 
-  toJSON() {
-    return { ...this.notes, length: this.box.value.length };
-  }
+  noteOnce(name) { this.notes[name] ??= Date.now(); }
+
+  toJSON() { return { ...this.notes, length: this.size }; }
 }

@@ -7,96 +7,75 @@ import { Personal } from "./personal.js";
 import { sendByScript } from "./sending.js";
 
 const form = document.querySelector("form[data-paste]");
-const box = form.elements.text;
-const gate = form.querySelector("[data-gate]");
-const message = form.querySelector("[data-message]");
-const copied = form.querySelector("[data-copied]");
+const find = (name) => form.querySelector(`[data-${name}]`);
+const { text: box, evidence: notes, html } = form.elements;
+const [gate, message] = [find("gate"), find("message")];
 
-const evidence = new Evidence(box, form.elements.html, readJSON(form.elements.evidence.value));
-const personal = new Personal(form, decided);
-const draft = new Draft(form, { read: readDraft, held: () => personal.open, checked: showCheck });
+const evidence = new Evidence(box, html);
+const personal = new Personal(form, check);
+const draft = new Draft(form, { read, held: () => personal.open, checked: showCheck });
 let complete = false;
 
-function readJSON(text) {
-  try { return JSON.parse(text); } catch { return {}; }
-}
-
-function readDraft() {
+function read() {
   return { text: box.value, evidence: JSON.stringify(evidence), ...personal.fields() };
-}
-
-function fillHiddenFields() {
-  for (const [name, value] of Object.entries(readDraft())) if (name !== "text") form.elements[name].value = value;
 }
 
 // --- copying ---
 
 async function copy() {
-  try {
-    await navigator.clipboard.writeText(message.textContent);
-  } catch {
-    getSelection().selectAllChildren(message);
-    // Without the clipboard's permission; when this fails too the message stays selected for the person to copy.
-    if (!document.execCommand("copy")) { copied.textContent = words.copyByHand; return; }
-  }
-  noteCopied();
+  getSelection().selectAllChildren(message); // stays, for copying by hand, when both ways below are forbidden
+  const written = await navigator.clipboard?.writeText(message.textContent).then(() => true, () => false);
+  if (written || document.execCommand("copy")) noteCopied();
+  else find("copied").textContent = words.copyByHand;
 }
 
 function noteCopied() {
   evidence.noteOnce("copied_at");
-  copied.textContent = words.copied;
-  light();
+  find("copied").textContent = words.copied;
+  look();
 }
 
-const copyButton = form.querySelector("[data-copy]");
-copyButton.hidden = false;
-copyButton.addEventListener("click", copy);
+find("copy").hidden = false;
+find("copy").addEventListener("click", copy);
 message.addEventListener("copy", noteCopied);
-form.querySelector("[data-ask]").addEventListener("click", () => { evidence.noteOnce("opened_at"); light(); });
+find("ask").addEventListener("click", () => { evidence.noteOnce("opened_at"); look(); });
 
-// --- the steps and what is seen of the answer ---
+// --- what is seen of the answer, and which steps are done ---
 
-function light() {
-  const pasted = box.value.trim() !== "";
-  const done = { copy: evidence.notes.copied_at || pasted, ask: evidence.notes.opened_at || pasted, paste: pasted && !asksSomething() };
+const count = (number, one, many) =>
+  number === 1 ? one : many.replace("%s", number.toLocaleString(document.documentElement.lang));
+
+function look() {
+  const lines = box.value.split("\n").filter((line) => line.trim());
+  const size = [count(box.value.length, words.character, words.characters), count(lines.length, words.line, words.lines)];
+  find("complete").hidden = !complete || !lines.length;
+  find("seen").textContent = lines.length ? size.join(" · ") : "";
+  for (const [name, line] of [["first", lines[0]], ["last", lines.at(-1)]]) {
+    find(name).hidden = lines.length < 2;
+    find(name).lastElementChild.textContent = line ?? "";
+  }
+  light(lines.length > 0);
+}
+
+function light(pasted) {
+  const asked = gate.childElementCount > 0 || personal.undecided().length > 0;
+  const { copied_at: copied, opened_at: opened } = evidence.notes;
+  const done = { copy: copied || pasted, ask: opened || pasted, paste: pasted && !asked };
   const steps = [...form.querySelectorAll("[data-done]")];
   const now = steps.find((step) => !done[step.dataset.done]);
   for (const step of steps) {
     step.classList.toggle("done", Boolean(done[step.dataset.done]));
     step.classList.toggle("now", step === now);
-    if (step === now) step.setAttribute("aria-current", "step");
-    else step.removeAttribute("aria-current");
+    step.setAttribute("aria-current", step === now ? "step" : "false");
   }
-}
-
-const asksSomething = () => gate.childElementCount > 0 || personal.undecided().length > 0;
-const count = (number, one, many) => (number === 1 ? one : many.replace("%s", number.toLocaleString(document.documentElement.lang)));
-
-function look() {
-  const lines = box.value.split("\n").filter((line) => line.trim());
-  const ready = form.querySelector("[data-complete]");
-  ready.hidden = !(complete && lines.length);
-  const size = [count(box.value.length, words.character, words.characters), count(lines.length, words.line, words.lines)];
-  form.querySelector("[data-seen]").textContent = lines.length ? size.join(" · ") : "";
-  for (const [name, line] of [["first", lines[0]], ["last", lines.at(-1)]]) {
-    const place = form.querySelector(`[data-${name}]`);
-    place.hidden = lines.length < 2;
-    place.lastElementChild.textContent = line ?? "";
-  }
-  light();
 }
 
 // --- what the checks ask ---
 
 function showGate(messages, panel = makePanel("gate")) {
-  panel.prepend(...messages.map((text) => {
-    const line = document.createElement("p");
-    line.textContent = text;
-    return line;
-  }));
+  panel.prepend(...messages.map((text) => Object.assign(document.createElement("p"), { textContent: text })));
   gate.replaceChildren(...(messages.length ? [panel] : []));
-  box.toggleAttribute("aria-invalid", messages.length > 0);
-  if (messages.length) box.setAttribute("aria-invalid", "true");
+  box.setAttribute("aria-invalid", String(messages.length > 0));
 }
 
 function showCheck(messages) {
@@ -106,25 +85,8 @@ function showCheck(messages) {
   if (complete && box.value.trim()) sayAloud(words.complete);
 }
 
-gate.addEventListener("click", (event) => {
-  if (!event.target.closest("[data-fix]")) return;
-  event.preventDefault();
-  box.focus();
-});
-
-box.addEventListener("input", (event) => {
-  complete = false;
-  if (!event.inputType) evidence.recall(readJSON(form.elements.evidence.value)); // put back from this browser
-  const pasted = event.inputType?.startsWith("insertFrom");
-  // After a paste at once; while a question stands, with the next saving, so that it goes when it is answered.
-  if (pasted || gate.childElementCount) draft.check = true;
-  if (pasted) showGate([]);
-  personal.show();
-  look();
-  if (pasted) draft.plan(0);
-});
-
-function decided() {
+// The text has changed by more than typing: save it and have it checked at once.
+function check() {
   evidence.skip();
   personal.show();
   look();
@@ -133,8 +95,36 @@ function decided() {
   draft.plan(0);
 }
 
+gate.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-fix]")) return;
+  event.preventDefault();
+  box.focus();
+});
+
+form.addEventListener("input", ({ inputType }) => {
+  complete = false;
+  // While a question stands, the next saving checks again, so that it goes when it is answered.
+  draft.check ||= gate.childElementCount > 0;
+  if (!inputType) recall(); // put back from this browser
+  if (inputType?.startsWith("insertFrom")) {
+    showGate([]);
+    check();
+  } else refresh();
+});
+
+function recall() {
+  evidence.recall(notes.value);
+  personal.recall();
+}
+
+function refresh() {
+  personal.show();
+  look();
+}
+
 function loadRules() {
-  personal.load().then(() => { personal.show(); look(); draft.save(); }, () => addEventListener("online", loadRules, { once: true }));
+  const again = () => addEventListener("online", loadRules, { once: true });
+  personal.load().then(() => { refresh(); draft.save(); }, again);
 }
 
 // --- sending ---
@@ -142,22 +132,23 @@ function loadRules() {
 sendByScript(form, draft, {
   prepare() {
     if (personal.show()) {
-      form.querySelector("[data-personal] [tabindex]").focus();
+      find("personal").firstElementChild.focus();
       return false;
     }
     evidence.notes.sent_at = Date.now();
-    fillHiddenFields();
+    for (const [name, value] of Object.entries(read())) form.elements[name].value = value;
     return true;
   },
-  refused({ error, personal: details, messages = [], page }) {
+  refused({ error, messages = [], page }) {
     if (page) form.elements.page.value = page;
-    const found = Object.keys(details ?? {}).length > 0 && personal.show();
-    showGate(error ? [error] : messages, makePanel(error ? "error" : "gate"));
+    const asked = error ? [error] : messages;
+    showGate(asked, makePanel(error ? "error" : "gate"));
     look();
-    form.querySelector("[data-gate] [tabindex], [data-personal] [tabindex]")?.focus();
-    return Boolean(error || messages.length || found);
+    gate.firstElementChild?.focus();
+    return asked.length > 0; // about personal details the server's page asks
   },
 });
 
+recall();
+refresh();
 loadRules();
-look();

@@ -1,17 +1,17 @@
 // Personal details in a pasted answer: found here by the server's own rules, before anything is sent.
 
-import { makePanel, words } from "./page.js";
-
-const MOST_SHOWN = 20;
+import { makePanel } from "./page.js";
 
 export class Personal {
-  // `changed` is called when the person has decided, or undone it.
-  constructor(form, changed) {
-    Object.assign(this, { form, changed, box: form.elements.text, rules: null, left: new Set(), before: null });
+  // `decided` is called when the person has decided about them, or undone it.
+  constructor(form, decided) {
+    Object.assign(this, { form, decided, box: form.elements.text, rules: null, leftIn: new Set(), before: null });
     this.place = form.querySelector("[data-personal]");
-    this.counts = JSON.parse(form.elements.removed.value || "{}");
     this.box.addEventListener("input", () => { this.before = null; });
+    this.place.addEventListener("click", (event) => this.decide(event.target.dataset.decide));
   }
+
+  recall() { this.counts = JSON.parse(this.form.elements.removed.value || "{}"); }
 
   async load() {
     const rules = await (await fetch(this.form.dataset.rules)).json();
@@ -19,79 +19,61 @@ export class Personal {
   }
 
   find() {
-    const text = this.box.value;
-    const found = (this.rules ?? []).flatMap(({ kind, pattern, replacement }) =>
-      [...text.matchAll(pattern)].map((match) => {
-        const end = match.index + match[0].length;
-        const personal = match[1] ?? match[0]; // a group, where there is one, ends the match
-        return { kind, replacement, words: personal, start: end - personal.length, end };
-      }));
-    found.sort((one, other) => one.start - other.start);
-    return found.filter((mark, at) => !found.slice(0, at).some((earlier) => earlier.end > mark.start));
+    const found = (this.rules ?? []).flatMap((rule) => [...this.box.value.matchAll(rule.pattern)].map((match) => {
+      const detail = match[1] ?? match[0]; // a group, where there is one, ends the match
+      const end = match.index + match[0].length;
+      return { ...rule, detail, end, start: end - detail.length };
+    }));
+    let last = 0; // of two that overlap the one that begins first counts
+    return found.sort((one, other) => one.start - other.start).filter(({ start, end }) => start >= last && (last = end));
   }
 
-  undecided() {
-    return this.find().filter((mark) => !this.left.has(mark.words));
-  }
+  undecided() { return this.find().filter(({ detail }) => !this.leftIn.has(detail)); }
 
   // Nothing leaves the page before the rules are here and every detail is decided about.
-  get open() {
-    return this.rules === null || this.undecided().length > 0;
-  }
+  get open() { return this.rules === null || this.undecided().length > 0; }
 
   show() {
-    const marks = this.undecided();
-    const panel = marks.length ? makePanel("personal") : this.before !== null ? makePanel("taken-out") : null;
-    if (marks.length) this.fill(panel, [...new Set(marks.map((mark) => mark.words))]);
-    panel?.addEventListener("click", (event) => this.decide(event.target.dataset.decide));
-    if (this.place.textContent !== (panel?.textContent ?? "")) this.place.replaceChildren(...(panel ? [panel] : []));
-    return marks.length > 0;
+    const details = [...new Set(this.undecided().map(({ detail }) => detail))];
+    const shown = JSON.stringify([details, this.before]);
+    if (shown === this.shown) return details.length > 0;
+    this.shown = shown; // the same panel again would be read aloud again
+    this.place.replaceChildren();
+    if (details.length) this.place.append(this.ask(details));
+    else if (this.before) this.place.append(makePanel("taken-out"));
+    return details.length > 0;
   }
 
-  fill(panel, found) {
-    const shown = found.slice(0, MOST_SHOWN).map((detail) => {
-      const mark = document.createElement("mark");
-      mark.textContent = detail;
-      return mark;
-    });
-    if (found.length > MOST_SHOWN) shown.push(words.more.replace("%s", found.length - MOST_SHOWN));
-    panel.querySelector("ul").append(...shown.map((item) => {
-      const line = document.createElement("li");
-      line.append(item);
-      return line;
-    }));
+  ask(details) {
+    const panel = makePanel("personal");
+    for (const detail of details) {
+      const line = panel.querySelector("ul").appendChild(document.createElement("li"));
+      line.appendChild(document.createElement("mark")).textContent = detail;
+    }
+    return panel;
   }
 
   decide(how) {
-    if (how === "keep") for (const mark of this.undecided()) this.left.add(mark.words);
+    if (how === "keep") for (const { detail } of this.undecided()) this.leftIn.add(detail);
     else if (how === "remove") this.takeOut();
-    else if (how === "undo") this.putBack();
+    else if (how === "undo") [this.box.value, this.counts, this.before] = [...this.before, null];
     else return;
-    this.changed();
+    this.decided();
     this.box.focus();
   }
 
   takeOut() {
-    const before = { text: this.box.value, counts: { ...this.counts } };
-    let text = this.box.value;
-    for (const mark of this.undecided().reverse()) {
-      text = text.slice(0, mark.start) + mark.replacement + text.slice(mark.end);
-      this.counts[mark.kind] = (this.counts[mark.kind] ?? 0) + 1;
+    this.before = [this.box.value, { ...this.counts }];
+    for (const { start, end, kind, replacement } of this.undecided().reverse()) {
+      this.box.value = this.box.value.slice(0, start) + replacement + this.box.value.slice(end);
+      this.counts[kind] = (this.counts[kind] ?? 0) + 1;
     }
-    this.box.value = text;
-    this.before = before;
-  }
-
-  putBack() {
-    this.box.value = this.before.text;
-    this.counts = this.before.counts;
-    this.before = null;
   }
 
   // What the server is told: how many were taken out, and whether some were left in on purpose.
   fields() {
     const removed = Object.keys(this.counts).length ? JSON.stringify(this.counts) : "";
-    const leftIn = this.left.size && this.find().length;
-    return { removed, privacy: leftIn ? "keep" : removed ? "remove" : "" };
+    const leftIn = this.leftIn.size > 0 && this.find().length > 0;
+    return { removed, privacy: leftIn ? "keep" : removed && "remove" };
   }
 }

@@ -1,4 +1,4 @@
-// What every participant's page does on top of its working form: focus, autosave, sending once, the last countdown.
+// What every participant's page does on top of its working form: focus, saving, sending once, the last countdown.
 
 import { Draft } from "./draft.js";
 import { sayAloud } from "./page.js";
@@ -7,9 +7,7 @@ import { sendByScript } from "./sending.js";
 document.querySelector("[data-focus]")?.focus();
 
 // The paste page starts its own draft, with its evidence in it.
-for (const form of document.querySelectorAll("form[data-autosave]:not([data-paste])")) {
-  sendByScript(form, new Draft(form));
-}
+for (const form of document.querySelectorAll("form[data-autosave]:not([data-paste])")) sendByScript(form, new Draft(form));
 
 // Plain forms: a second click while the first is on its way does nothing.
 for (const form of document.querySelectorAll("form:not([data-autosave])")) {
@@ -24,6 +22,12 @@ if (link) countDown(link, document.querySelector("[data-countdown]"), document.q
 function countDown(link, line, stay) {
   let left = Number(link.dataset.go);
   const show = () => { line.textContent = line.dataset.words.replace("%s", left); };
+  const timer = setInterval(() => {
+    left -= 1;
+    show();
+    if (left === 0) location.assign(link.href);
+    if (left === 0) clearInterval(timer);
+  }, 1000);
   const stop = () => {
     clearInterval(timer);
     stay.hidden = true;
@@ -31,13 +35,6 @@ function countDown(link, line, stay) {
     sayAloud(line.dataset.stopped);
     link.focus();
   };
-  const timer = setInterval(() => {
-    left -= 1;
-    show();
-    if (left > 0) return;
-    clearInterval(timer);
-    location.assign(link.href);
-  }, 1000);
   show();
   sayAloud(line.textContent);
   stay.hidden = false;

@@ -78,7 +78,11 @@ def flow(request: HttpRequest) -> HttpResponse:
         figure=draw_flow(counts),
         rows=table_rows(counts),
         who=who,
-        choices=[(name, label) for name, (label, _) in WHO.items() if name != "imported" and (kinds[name] or name in ("main", who))],
+        choices=[
+            (name, label)
+            for name, (label, _) in WHO.items()
+            if name != "imported" and (kinds[name] or name in ("main", who))
+        ],
         imported=kinds["imported"],
         simulated=kinds["simulated"] if who in ("main", "all") else 0,
     )
@@ -92,7 +96,9 @@ def flow_file(request: HttpRequest, kind: str) -> HttpResponse:
     if kind == "json":
         response = JsonResponse(counts, json_dumps_params={"indent": 2})
     else:
-        drawn = render_to_string("console/_flow.svg", {"figure": draw_flow(counts), "study": request.study, "file": True})
+        drawn = render_to_string(
+            "console/_flow.svg", {"figure": draw_flow(counts), "study": request.study, "file": True}
+        )
         response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-flow.{kind}"'
     return response
@@ -103,7 +109,11 @@ def draw_flow(counts: dict) -> Figure:
     mains = [
         ("Came to the first page", counts["started"], None),
         ("Agreed to take part", counts["consented"], side_lines({"no_consent": counts["no_consent"]}, {})),
-        ("Were given a place", counts["placed"], side_lines(counts["before_place"], counts["reasons"], "no_consent")),
+        (
+            "Were given a place",
+            counts["placed"],
+            side_lines(counts["before_place"], counts["reasons"], "no_consent"),
+        ),
         ("Completed", counts["completed"], side_lines(counts["after_place"], {}, "completed")),
     ]
     boxes, y = [], 8
@@ -123,11 +133,13 @@ def draw_flow(counts: dict) -> Figure:
 
 def side_lines(counts: dict[str, int], reasons: dict, *without: str) -> list[tuple[int, str, bool]]:
     left = {outcome: n for outcome, n in counts.items() if n and outcome not in without}
-    lines = [(0, f"Left here or still here: {sum(left.values()):,}", True)]
+    lines = [(0, f"Not further than this: {sum(left.values()):,}", True)]
     for outcome, n in left.items():
         lines.append((0, f"{OUTCOME_NAMES[outcome]}: {n:,}", False))
         if outcome == "screened_out":
-            lines += [(16, f"{reason_name(reason)}: {k:,}", False) for reason, k in reasons.get(outcome, {}).items()]
+            lines += [
+                (16, f"{reason_name(reason)}: {k:,}", False) for reason, k in reasons.get(outcome, {}).items()
+            ]
     return lines
 
 

@@ -39,7 +39,9 @@ def add(request: HttpRequest) -> HttpResponse:
 @require_POST
 def change(request: HttpRequest, number: int) -> HttpResponse:
     """Give a member another role, or remove them."""
-    membership = get_object_or_404(Membership.objects.select_related("user", "study"), study=request.study, pk=number)
+    membership = get_object_or_404(
+        Membership.objects.select_related("user", "study"), study=request.study, pk=number
+    )
     actor = request.user.get_username()
     try:
         if "remove" in request.POST:
@@ -49,7 +51,9 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     except MemberError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, f"{membership.user} is changed." if "remove" not in request.POST else "Removed.")
+        messages.success(
+            request, f"{membership.user} is changed." if "remove" not in request.POST else "Removed."
+        )
     if membership.user_id == request.user.pk and "remove" in request.POST:
         return redirect("console:studies")
     return redirect("console:members", request.study.slug)

@@ -6,6 +6,7 @@ from surveys.evidence import duration
 from surveys.models import AnonymousExit, Participant
 from surveys.monitor import Monitor, say_state, watch
 from surveys.people import WHO, who_or_main
+from surveys.studies import definition_of
 from surveys.views.console.pages import show, study_page
 from surveys.views.console.words import CHECK_NAMES
 
@@ -36,7 +37,7 @@ def monitor_page(request: HttpRequest) -> dict:
         "states": state_rows(watched),
         "steps": [(Participant.Step(step).label, n) for step, n in watched.steps.items() if n],
         "flags": [(CHECK_NAMES[flag.check], flag) for flag in watched.flags],
-        "currency": "£" if currency_of(request) == "GBP" else "$",
+        "currency": currency_of(request),
         "bar": BAR,
         "last_answer": since(watched),
     }
@@ -47,13 +48,14 @@ def since(watched: Monitor) -> str:
 
 
 def currency_of(request: HttpRequest) -> str:
-    current = request.study.current
-    return current.document["pay"]["currency"] if current else "USD"
+    return "£" if definition_of(request.study.current_id).pay.currency == "GBP" else "$"
 
 
 def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]]:
     """The switch: only kinds of people that this study has, the main data and the chosen one always."""
-    return [(who, name, kinds[who]) for who, (name, _) in WHO.items() if kinds[who] or who in ("main", chosen)]
+    return [
+        (who, name, kinds[who]) for who, (name, _) in WHO.items() if kinds[who] or who in ("main", chosen)
+    ]
 
 
 def people_apart(watched: Monitor) -> list[str]:
@@ -61,11 +63,17 @@ def people_apart(watched: Monitor) -> list[str]:
     kinds, words = watched.kinds, []
     if watched.who in ("main", "all") and kinds["simulated"]:
         words.append(f"{kinds['simulated']} of these people are simulated.")
-    left_out = [f"{kinds[who]} {name}" for who, name in (("pilot", "of the pilot"), ("preview", "previewing")) if kinds[who]]
+    left_out = [
+        f"{kinds[who]} {name}"
+        for who, name in (("pilot", "of the pilot"), ("preview", "previewing"))
+        if kinds[who]
+    ]
     if watched.who == "main" and left_out:
         words.append(f"Left out: {' and '.join(left_out)}.")
     if watched.who in ("main", "imported") and kinds["imported"]:
-        words.append(f"{kinds['imported']} imported people were never here; the list of participants has them.")
+        words.append(
+            f"{kinds['imported']} imported people were never here; the list of participants has them."
+        )
     return words
 
 

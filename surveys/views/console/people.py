@@ -12,7 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from surveys.access import Role
 from surveys.decisions import DecisionError, mark_returned
-from surveys.evidence import describe_evidence, describe_personal, describe_timing
+from surveys.definitions import Definition
+from surveys.evidence import characters, describe_evidence, describe_personal, describe_timing
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
 from surveys.people import SORTS, WHO, find_people, kinds_of_people, who_or_main
 from surveys.studies import definition_of
@@ -60,7 +61,6 @@ def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
     revisions, flags = list(revisions_of(person)), list(person.flags.select_related("prompt"))
     sessions, drafts = list(person.sessions.all()), list(person.drafts.all())
     decisions = list(AuditEvent.objects.filter(study=request.study, subject=person.pseudonym))
-    questions = {question.slug: question.text for question in definition.questions}
     return show(
         request,
         "console/participant.html",
@@ -70,13 +70,20 @@ def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
         see_pid=may(request, Role.RESEARCHER),
         can_return=may(request, Role.RESEARCHER) and not person.has_ended,
         prompts=answered_prompts(person, definition, revisions, flags),
-        answers=[(questions.get(slug, slug), given) for slug, given in person.answers.items()],
+        answers=answer_rows(person, definition),
         attention=attention_rows(person, definition),
         tries=len(person.checks.get("comprehension", [])),
         sessions=sessions,
         decisions=decisions,
         timeline=make_timeline(person, revisions, flags, sessions, drafts, decisions),
     )
+
+
+def answer_rows(person: Participant, definition: Definition) -> list[tuple[str, str]]:
+    """Each first question that has an answer, in the order in which they were asked."""
+    asked = {"chatbot": definition.chatbot_question.text}
+    asked |= {question.slug: question.text for question in definition.questions}
+    return [(text, person.answers[slug]) for slug, text in asked.items() if person.answers.get(slug)]
 
 
 def revisions_of(person: Participant) -> QuerySet[Response]:
@@ -92,6 +99,10 @@ def revisions_of(person: Participant) -> QuerySet[Response]:
 class Revision:
     response: Response
     evidence: list[str]
+
+    @property
+    def size(self) -> str:
+        return characters(self.response.length)
 
     @property
     def folded(self) -> bool:
@@ -114,7 +125,9 @@ class PromptAnswer:
     flags: list[tuple[str, Flag]] = field(default_factory=list)
 
 
-def answered_prompts(person: Participant, definition, revisions: list[Response], flags: list[Flag]) -> list[PromptAnswer]:
+def answered_prompts(
+    person: Participant, definition: Definition, revisions: list[Response], flags: list[Flag]
+) -> list[PromptAnswer]:
     """The prompts in the order in which this person met them."""
     titles = {prompt.slug: prompt for prompt in definition.prompts}
     rows = []
@@ -131,7 +144,11 @@ def answered_prompts(person: Participant, definition, revisions: list[Response],
 
 
 def describe_revision(response: Response) -> Revision:
-    words = [describe_timing(response), *describe_evidence(response.evidence), *describe_personal(response.personal)]
+    words = [
+        describe_timing(response),
+        *describe_evidence(response.evidence),
+        *describe_personal(response.personal),
+    ]
     return Revision(response, words)
 
 
@@ -139,7 +156,7 @@ def name_check(flag: Flag) -> str:
     return CHECK_NAMES.get(flag.check_name, flag.check_name)
 
 
-def attention_rows(person: Participant, definition) -> list[dict]:
+def attention_rows(person: Participant, definition: Definition) -> list[dict]:
     given = person.checks.get("attention", {})
     return [
         {"text": check.text, "given": given[check.slug]["answer"], "passed": given[check.slug]["passed"]}
@@ -159,12 +176,16 @@ def make_timeline(person, revisions, flags, sessions, drafts, decisions) -> list
         events.append((person.context.recorded_at, "Chatbot context given", str(person.context)))
     for response in revisions:
         what = "Answer stored" if response.accepted else "Answer held by a question"
-        detail = f"{response.prompt.title}, revision {response.revision}, {response.length:,} characters"
+        detail = f"{response.prompt.title}, revision {response.revision}, {characters(response.length)}"
         events.append((response.submitted_at, what, detail))
     for flag in flags:
         events.append((flag.shown_at, "Question shown", f"{name_check(flag)}: {flag.prompt.title}"))
-    events += [(draft.saved_at, "Last saved by itself", f"{draft.step}, {draft.number} times") for draft in drafts]
-    events += [(decision.at, f"{decision.action} by {decision.actor}".capitalize(), "") for decision in decisions]
+    events += [
+        (draft.saved_at, "Last saved by itself", f"{draft.step}, {draft.number} times") for draft in drafts
+    ]
+    events += [
+        (decision.at, f"{decision.action} by {decision.actor}".capitalize(), "") for decision in decisions
+    ]
     if person.finished_at:
         events.append((person.finished_at, person.get_state_display(), f"code {person.code}"))
     return sorted(events, key=lambda event: event[0])

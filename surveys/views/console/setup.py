@@ -26,7 +26,10 @@ PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_
 CODE_TYPES = {
     "completed": ("COMPLETED", "Manually review, then approve"),
     "no_consent": ("NO_CONSENT", "Request a return"),
-    "screened_out": ("FIXED_SCREENOUT", "Fixed screen-out payment, where your workspace has it; else request a return"),
+    "screened_out": (
+        "FIXED_SCREENOUT",
+        "Fixed screen-out payment, where your workspace has it; else request a return",
+    ),
     "over_quota": ("OTHER", "Manually review; pay for the time of the first questions"),
     "misunderstood": ("OTHER", "Request a return; this is no failed attention check"),
     "technical": ("OTHER", "Manually review; pay for the time that was used"),
@@ -144,7 +147,12 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
 def code_rows(definition: Definition) -> list[dict]:
     names = [*OUTCOMES, *sorted(set(definition.codes) - set(OUTCOMES))]
     return [
-        {"name": OUTCOME_NAMES[name], "code": definition.codes[name], "type": CODE_TYPES[name][0], "action": CODE_TYPES[name][1]}
+        {
+            "name": OUTCOME_NAMES[name],
+            "code": definition.codes[name],
+            "type": CODE_TYPES[name][0],
+            "action": CODE_TYPES[name][1],
+        }
         for name in names
         if name in definition.codes
     ]

@@ -49,7 +49,9 @@ class Upload:
     def lines(self) -> list[tuple[Fault, str]]:
         """Each fault with the line of the file that it names."""
         written = self.text.splitlines()
-        return [(fault, written[fault.line - 1] if in_range(fault.line, written) else "") for fault in self.faults]
+        return [
+            (fault, written[fault.line - 1] if in_range(fault.line, written) else "") for fault in self.faults
+        ]
 
 
 def in_range(line: int | None, written: list[str]) -> bool:
@@ -59,7 +61,9 @@ def in_range(line: int | None, written: list[str]) -> bool:
 def read_upload(request: HttpRequest) -> Upload:
     """The chosen file, or else the pasted text; with its definition, or all its faults."""
     chosen = request.FILES.get("file")
-    content = chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
+    content = (
+        chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
+    )
     upload = Upload(content.decode("utf-8", "replace"), request.POST.get("amendment", "").strip())
     if not content.strip():
         upload.problem = "There is nothing in it. Choose a study file, or paste its text."
@@ -106,8 +110,8 @@ def new_version(request: HttpRequest) -> HttpResponse:
 def can_be_version(study: Study, upload: Upload) -> bool:
     if upload.definition.slug != study.slug:
         upload.problem = (
-            f"This file is of the study `{upload.definition.slug}`, not of `{study.slug}`. Choose this study's file, "
-            "or make a new study from it."
+            f"This file is of the study `{upload.definition.slug}`, not of `{study.slug}`. "
+            "Choose this study's file, or make a new study from it."
         )
     elif len(upload.amendment) > LONGEST_REASON:
         upload.problem = f"The reason is longer than {LONGEST_REASON:,} characters. Please shorten it."

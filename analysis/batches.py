@@ -1,0 +1,269 @@
+"""OpenAI's Batch API as a second way to send the same rows: submit, poll, read back; at half the price.
+
+A batch holds its rows under a lease named like the batch, so no lane takes them. What was submitted stands
+in the run's `batch_ids` before the provider hears of it, and the name goes along as metadata: a process
+that dies in between finds its batch again instead of paying for a second one.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+from django.db import connections, transaction
+from openai import APIError, AsyncOpenAI
+
+from analysis.calls import CallBook, LeasedCall, Outcome, open_database
+from analysis.endpoints import EndpointError, open_provider, price
+from analysis.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
+from analysis.limits import Limiter
+from analysis.models import Run
+from analysis.plans import BATCH_PRICE
+from analysis.providers.calls import CallFailed, Reply
+from analysis.providers.openai import OpenAIProvider, read_reply
+
+MOST_CALLS, MOST_BYTES = 50_000, 150 * 2**20
+LEASE_SECONDS = 26 * 3600  # a batch may take 24 hours
+ENDED = ("completed", "expired", "cancelled", "failed")
+TRY_AGAIN = (408, 409, 425, 429)
+PATH = "/v1/chat/completions"
+
+
+def work(run_id: int) -> int:
+    """Submit what is pending and read back what has ended; the number of rows that were settled."""
+    run = Run.objects.select_related("endpoint", "version", "study", "corpus", "personas").get(pk=run_id)
+    if run.state != Run.State.RUNNING:
+        return 0
+    try:
+        return asyncio.run(work_in_loop(run))
+    except CANNOT_GO_ON as error:
+        stop(run, str(error))
+    except APIError as error:
+        stop(run, f"The batch API refused: {error}")
+    return 0
+
+
+def stop(run: Run, reason: str) -> None:
+    running = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
+    running.update(state=Run.State.STOPPED, reason=" ".join(reason.split())[:300])
+
+
+async def work_in_loop(run: Run) -> int:
+    provider = open_provider(run.endpoint, run.temperature)
+    if not isinstance(provider, OpenAIProvider):
+        raise EndpointError(f"{run.endpoint.name} has no batch API. Run without --batch.")
+    try:
+        async with await open_database() as database:
+            desk = Desk(run, provider, database)
+            await desk.submit()
+            settled = await desk.collect()
+            await desk.book("").finish()
+            return settled
+    except CallFailed as failure:
+        raise EndpointError(failure.reason) from None
+    finally:
+        await provider.close()
+        connections.close_all()
+
+
+class Desk:
+    """Where one run's batches are handed in and fetched."""
+
+    def __init__(self, run: Run, provider: OpenAIProvider, database: Any) -> None:
+        self.run, self.provider, self.database = run, provider, database
+        self.client: AsyncOpenAI = provider.client
+        self.lane = Lane(run, provider, Limiter(run.endpoint), Bounds())
+
+    def book(self, name: str) -> CallBook:
+        return CallBook(self.database, self.run.pk, name, LEASE_SECONDS)
+
+    # --- submitting
+
+    async def submit(self) -> None:
+        while await self.submit_one(f"batch-{uuid.uuid4().hex[:24]}"):
+            pass
+
+    async def submit_one(self, name: str) -> bool:
+        """One file of calls, as many as fit; False when nothing is left to send or to pay with."""
+        book = self.book(name)
+        calls = await book.lease(MOST_CALLS)
+        if not calls:
+            return False
+        await self.note(name, calls=0, batch="")
+        lines, prepared = await asyncio.to_thread(self.write_lines, calls)
+        await book.give_back([call.id for call in calls[len(prepared) :]])
+        costs = {entry.call.id: cost_at_most(entry) for entry in prepared}
+        if await book.reserve(costs) is None:
+            await book.give_back(list(costs))
+            await self.note(name, batch="", state="not sent")
+            total = sum(costs.values(), Decimal(0))
+            await book.stop(f"A batch of {len(costs)} calls may cost ${total:.4f}, above what is left of the budget.")
+            return False
+        await self.hand_in(name, lines, len(prepared))
+        return True
+
+    def write_lines(self, calls: list[LeasedCall]) -> tuple[bytes, list[Prepared]]:
+        """The file's content and the calls in it, in the run's order, as far as the size allows."""
+        content, prepared = bytearray(), []
+        try:
+            for call in calls:
+                entry = self.lane.prepare(call)
+                body = entry.body.decode()
+                content += f'{{"custom_id": "{call.id}", "method": "POST", "url": "{PATH}", "body": {body}}}\n'.encode()
+                if len(content) > MOST_BYTES and prepared:
+                    break
+                prepared.append(entry)
+        finally:
+            connections.close_all()
+        return bytes(content), prepared
+
+    async def hand_in(self, name: str, lines: bytes, calls: int) -> None:
+        upload = await self.client.files.create(file=(f"{name}.jsonl", lines), purpose="batch")
+        batch = await self.client.batches.create(
+            input_file_id=upload.id, endpoint=PATH, completion_window="24h", metadata={"name": name}
+        )
+        await self.note(name, batch=batch.id, calls=calls, state="in_progress")
+
+    async def note(self, name: str, **changes: Any) -> None:
+        await asyncio.to_thread(note_batch, self.run.pk, name, changes)
+
+    # --- fetching
+
+    async def collect(self) -> int:
+        await asyncio.to_thread(self.run.refresh_from_db)
+        settled = 0
+        for entry in self.run.batch_ids:
+            if entry.get("state") not in (*ENDED, "not sent"):
+                settled += await self.collect_one(entry)
+        return settled
+
+    async def collect_one(self, entry: dict[str, Any]) -> int:
+        name = entry["name"]
+        batch = await self.find(entry)
+        if batch is None:  # it never reached the provider
+            await self.give_all_back(name)
+            await self.note(name, state="not sent")
+            return 0
+        if batch.status not in ENDED:
+            await self.book(name).renew()
+            return 0
+        settled = 0
+        for file in (batch.output_file_id, batch.error_file_id):
+            if file:
+                settled += await self.read_back(name, file)
+        await self.give_all_back(name)
+        await self.note(name, batch=batch.id, state=batch.status)
+        if batch.status == "failed":
+            messages = "; ".join(error.message or "" for error in (batch.errors.data or [])) if batch.errors else ""
+            await self.book(name).stop(f"The provider refused the batch: {messages or 'no reason given'}")
+        return settled
+
+    async def find(self, entry: dict[str, Any]) -> Any:
+        if entry["batch"]:
+            return await self.client.batches.retrieve(entry["batch"])
+        async for batch in self.client.batches.list():
+            if (batch.metadata or {}).get("name") == entry["name"]:
+                return batch
+        return None
+
+    async def read_back(self, name: str, file: str) -> int:
+        """Store a file's answers as its lines come, in whatever order."""
+        rows = await asyncio.to_thread(self.rows_of, name)
+        outcomes, settled = [], 0
+        async for line in self.lines_of(file):
+            document = json.loads(line)
+            row = rows.pop(str(document.get("custom_id")), None)
+            if row is not None:  # a line that is not ours, or a second one for the same call, changes nothing
+                outcomes.append(self.judge(document, row))
+            if len(outcomes) >= 200:
+                settled += (await self.book(name).settle(outcomes))[0]
+                outcomes = []
+        if outcomes:
+            settled += (await self.book(name).settle(outcomes))[0]
+        return settled
+
+    async def lines_of(self, file: str) -> AsyncIterator[str]:
+        async with self.client.files.with_streaming_response.content(file) as response:
+            async for line in response.iter_lines():
+                if line.strip():
+                    yield line
+
+    def rows_of(self, name: str) -> dict[str, Any]:
+        try:
+            rows = self.run.completions.filter(lane=name).order_by("position")
+            return {str(row.pk): row for row in rows.only("pk", "attempts", "lost_answers", "reserved", "prompt_id",
+                                                          "item_id", "user_id", "repeat", "position")}  # fmt: skip
+        finally:
+            connections.close_all()
+
+    def judge(self, document: dict[str, Any], row: Any) -> Outcome:
+        call = LeasedCall(row.pk, row.prompt_id, row.item_id, row.user_id, row.repeat, row.position, 0, 0)
+        entry = self.lane.prepare(call)
+        outcome = Outcome(
+            row.pk, "pending", row.attempts + 1, row.lost_answers, reserved=row.reserved,
+            included=entry.included, skipped=entry.skipped, messages_sha256=entry.sha256,
+        )  # fmt: skip
+        response = document.get("response") or {}
+        status = response.get("status_code") or 500
+        if status == 200:
+            return self.judge_reply(outcome, entry, response)
+        outcome.error = self.provider.clean(f"{status}: {document.get('error') or response.get('body')}")
+        outcome.error_kind = "server"
+        if 400 <= status < 500 and status not in TRY_AGAIN:
+            outcome.status, outcome.error_kind = "failed", "refused"
+        return outcome
+
+    def judge_reply(self, outcome: Outcome, entry: Prepared, response: dict[str, Any]) -> Outcome:
+        try:
+            reply = read_reply(response.get("body"), {"x-request-id": response.get("request_id") or ""})
+        except CallFailed as failure:
+            outcome.error, outcome.error_kind, outcome.lost_answers = failure.reason, failure.kind, 1
+            return outcome
+        self.lane.record(outcome, reply, entry, 0)
+        outcome.latency_ms, outcome.cost = None, batch_cost(self.run, reply, entry)
+        return outcome
+
+    async def give_all_back(self, name: str) -> None:
+        rows = await asyncio.to_thread(self.rows_of, name)
+        await self.book(name).give_back([row.pk for row in rows.values()])
+
+
+def note_batch(run_id: int, name: str, changes: dict[str, Any]) -> None:
+    try:
+        with transaction.atomic():
+            run = Run.objects.select_for_update(of=("self",)).get(pk=run_id)
+            known = {entry["name"]: entry for entry in run.batch_ids}
+            known[name] = {"batch": "", "calls": 0, **known.get(name, {}), **changes, "name": name}
+            run.batch_ids = list(known.values())
+            run.save(update_fields=["batch_ids"])
+    finally:
+        connections.close_all()
+
+
+def cost_at_most(entry: Prepared) -> Decimal:
+    return (entry.cost * BATCH_PRICE).quantize(Decimal("1e-8"))
+
+
+def batch_cost(run: Run, reply: Reply, entry: Prepared) -> Decimal:
+    return price(run.endpoint, reply.prompt_tokens or entry.tokens, reply.completion_tokens or 0, BATCH_PRICE)
+
+
+def cancel_batches(run_id: int) -> int:
+    """Ask the provider to end the run's open batches; what they have answered is still read back and kept."""
+    run = Run.objects.select_related("endpoint").get(pk=run_id)
+    open_ones = [entry["batch"] for entry in run.batch_ids if entry["batch"] and entry.get("state") not in ENDED]
+    if open_ones:
+        asyncio.run(cancel_in_loop(run, open_ones))
+    return len(open_ones)
+
+
+async def cancel_in_loop(run: Run, ids: list[str]) -> None:
+    provider = open_provider(run.endpoint, run.temperature)
+    try:
+        for batch in ids:
+            if isinstance(provider, OpenAIProvider):
+                await provider.client.batches.cancel(batch)
+    finally:
+        await provider.close()

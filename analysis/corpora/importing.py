@@ -1,0 +1,106 @@
+"""Imports a corpus file: streamed, once for each content, and as much of it as is whole."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from analysis.corpora import IMPORTERS
+from analysis.corpora.reading import Reading
+from analysis.corpora.records import Record, RecordError, hash_conversation
+from analysis.corpora.turns import count_turns
+from analysis.models import Conversation, Corpus
+
+BATCH = 500
+
+
+class ImportFailed(Exception):
+    """Nothing was imported; the message says why and what to do."""
+
+
+@dataclass
+class Report:
+    corpus: str
+    whole: int = 0  # conversations that could be read
+    new: int = 0
+    there: int = 0  # the same messages were in the corpus already, or earlier in the file
+    empty: int = 0  # without a message; nothing is kept of them
+    faults: list[str] = field(default_factory=list)
+
+
+def import_corpus(
+    name: str, path: Path, form: str, limit: int | None, show: Callable[[float, int], None]
+) -> Report:
+    """Import a file into the corpus `name`, which is made when it is not there yet.
+
+    A file that breaks gives what is whole before the break; `faults` names the places. `show` is told the share
+    of the file read and the number of conversations.
+    """
+    corpus = find_corpus(name, form)
+    reading, report = open_reading(path), Report(name)
+    records = islice(read_records(reading, form, report), limit)
+    while batch := list(islice(records, BATCH)):
+        if corpus is None:
+            corpus = Corpus.objects.create(name=name, format=form)
+        store(corpus, batch, report)
+        show(reading.share, report.whole)
+    report.faults = reading.faults
+    if not report.whole:
+        reason = reading.faults[0] if reading.faults else "it is empty"
+        raise ImportFailed(f"{path} holds no whole {form} conversation, so nothing was imported: {reason}")
+    return report
+
+
+def find_corpus(name: str, form: str) -> Corpus | None:
+    corpus = Corpus.objects.filter(name=name).first()
+    if corpus is not None and corpus.format != form:
+        raise ImportFailed(
+            f"The corpus {name} was made from {corpus.format} files. Give the {form} file another name."
+        )
+    return corpus
+
+
+def open_reading(path: Path) -> Reading:
+    try:
+        with path.open("rb"):
+            return Reading(path)
+    except OSError as error:
+        raise ImportFailed(f"{path} can't be read: {error.strerror}.") from None
+
+
+def read_records(reading: Reading, form: str, report: Report) -> Iterator[Record]:
+    """Every whole conversation. Records of another shape are faults like broken ones."""
+    for place, written in reading.records():
+        try:
+            record = IMPORTERS[form](written)
+        except RecordError as error:
+            reading.faults.append(f"{place} {error}")
+            continue
+        report.whole += 1
+        yield record
+
+
+def store(corpus: Corpus, records: list[Record], report: Report) -> None:
+    rows = {row.sha256: row for record in records if record.messages for row in [make_row(corpus, record)]}
+    known = Conversation.objects.filter(corpus=corpus, sha256__in=list(rows)).values_list("sha256", flat=True)
+    new = [rows[sha256] for sha256 in rows.keys() - set(known)]
+    new.sort(key=lambda row: row.sha256)  # two imports at once lock in the same order
+    Conversation.objects.bulk_create(new, ignore_conflicts=True)
+    empty = sum(not record.messages for record in records)
+    report.empty += empty
+    report.new += len(new)
+    report.there += len(records) - empty - len(new)
+
+
+def make_row(corpus: Corpus, record: Record) -> Conversation:
+    return Conversation(
+        corpus=corpus,
+        sha256=hash_conversation(record.messages),
+        source_id=record.source_id,
+        user=record.user,
+        language=record.language,
+        turns=count_turns(record.messages),
+        characters=sum(len(message["content"]) for message in record.messages),
+        messages=record.messages,
+        began_at=record.began_at,
+    )

@@ -1,0 +1,198 @@
+"""Reads a corpus file as a stream of records, whatever it is packed in, and says exactly where it breaks."""
+
+import codecs
+import json
+import zlib
+from collections.abc import Iterator
+from gzip import BadGzipFile, GzipFile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow
+import pyarrow.parquet
+import zstandard
+
+GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+BLOCK = 1 << 20
+LONGEST = 64 << 20  # characters of one record; more is a broken file
+PARQUET_ROWS = 256
+NEAR_THE_END = 16  # characters: an error so late may come from the end of what was read so far
+
+
+class Reading:
+    """One pass over a file. `faults` says what could not be read, with its place, as far as the pass has come."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = max(path.stat().st_size, 1)
+        self.position = 0
+        self.faults: list[str] = []
+
+    @property
+    def share(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+        return min(self.position / self.size, 1.0)
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        """Each whole record with its place in the file. JSON, JSONL and Parquet are told by their first bytes."""
+        with self.path.open("rb") as file:
+            if file.read(4) == PARQUET:
+                yield from self._parquet_rows()
+                return
+            file.seek(0)
+            blocks = self._blocks(file)
+            first = next((block for block in blocks if block.strip()), b"")
+            read = self._array_items if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[") else self._lines
+            yield from read(_before(first, blocks))
+
+    def _blocks(self, file: BinaryIO) -> Iterator[bytes]:
+        magic = file.read(4)
+        file.seek(0)
+        unpack = _gunzip if magic.startswith(GZIP) else _unzstd if magic == ZSTD else _plain
+        written = 0
+        try:
+            for block in unpack(file):
+                self.position = file.tell()
+                written += len(block)
+                yield block
+        except (EOFError, BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+            self.faults.append(
+                f"the compressed data breaks off at byte {file.tell():,} of {self.size:,} "
+                f"({written:,} bytes unpacked): {error}"
+            )
+
+    def _lines(self, blocks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
+        for number, line in enumerate(_split_lines(blocks), 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except (ValueError, RecursionError) as error:
+                self.faults.append(f"line {number:,}: {error}")
+                continue
+            yield f"line {number:,}", record
+
+    def _array_items(self, blocks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
+        decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        scanner = _ArrayScanner()
+        while True:
+            try:
+                yield from scanner.items()
+                block = next(blocks, None)
+                if block is None:
+                    scanner.check_end()
+                    return
+                scanner.add(decode(block))
+            except (ValueError, RecursionError) as error:
+                self.faults.append(f"{scanner.place()}: {error}")
+                return
+
+    def _parquet_rows(self) -> Iterator[tuple[str, Any]]:
+        number = 0
+        try:
+            with pyarrow.parquet.ParquetFile(self.path) as file:
+                rows = max(file.metadata.num_rows, 1)
+                for batch in file.iter_batches(batch_size=PARQUET_ROWS):
+                    for record in batch.to_pylist():
+                        number += 1
+                        self.position = int(self.size * number / rows)
+                        yield f"row {number:,}", record
+        except (pyarrow.ArrowException, OSError) as error:
+            self.faults.append(f"after row {number:,}: {error}")
+
+
+class _ArrayScanner:
+    """Takes the items of one long JSON array out of text that comes in pieces."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.at = 0  # where the next item begins in `text`
+        self.before = 0  # characters and lines of the file before `text`
+        self.lines_before = 0
+        self.number = 0
+        self.opened = self.closed = False
+        self.decode = json.JSONDecoder().raw_decode
+
+    def add(self, piece: str) -> None:
+        self.before += self.at
+        self.lines_before += self.text.count("\n", 0, self.at)
+        self.text = self.text[self.at :] + piece
+        self.at = 0
+        if len(self.text) > LONGEST + BLOCK:
+            raise ValueError(f"one record has more than {LONGEST:,} characters")
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        while self._skip_to_item():
+            try:
+                record, end = self.decode(self.text, self.at)
+            except json.JSONDecodeError as error:
+                if self._may_go_on(error):
+                    return
+                raise
+            self.at = end
+            self.number += 1
+            yield f"conversation {self.number:,}", record
+
+    def _skip_to_item(self) -> bool:
+        """Go over white space, the opening bracket and the commas."""
+        while self.at < len(self.text) and not self.closed:
+            mark = self.text[self.at]
+            if mark == "]":
+                self.closed = True
+            elif mark == "[" and not self.opened:
+                self.opened = True
+            elif mark not in " \t\r\n,":
+                return True
+            self.at += 1
+        return False
+
+    def _may_go_on(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - NEAR_THE_END
+
+    def check_end(self) -> None:
+        if not self.closed:
+            raise ValueError("the file ends here in the middle of the array")
+
+    def place(self) -> str:
+        line = self.lines_before + self.text.count("\n", 0, self.at) + 1
+        return f"after character {self.before + self.at:,} (line {line:,}, {self.number:,} whole conversations)"
+
+
+def _plain(file: BinaryIO) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        yield block
+
+
+def _gunzip(file: BinaryIO) -> Iterator[bytes]:
+    with GzipFile(fileobj=file) as unpacked:
+        while block := unpacked.read1(BLOCK):
+            yield block
+
+
+def _unzstd(file: BinaryIO) -> Iterator[bytes]:
+    """Frame by frame, since the library's own reader takes a file that is cut off for one that has ended."""
+    frame, waiting = zstandard.ZstdDecompressor().decompressobj(), b""
+    while waiting or (waiting := file.read(BLOCK)):
+        yield frame.decompress(waiting)
+        waiting = frame.unused_data if frame.eof else b""
+        if frame.eof and (waiting or (waiting := file.read(BLOCK))):
+            frame = zstandard.ZstdDecompressor().decompressobj()
+    if not frame.eof:
+        raise EOFError("the file ends before its last frame does")
+
+
+def _before(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from blocks
+
+
+def _split_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    waiting: list[bytes] = []
+    for block in blocks:
+        *whole, rest = block.split(b"\n")
+        for line in whole:
+            yield b"".join([*waiting, line])
+            waiting = []
+        waiting.append(rest)
+    if waiting:
+        yield b"".join(waiting)

@@ -1,0 +1,78 @@
+"""What an importer makes of a record, and the hash by which a conversation is known."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from analysis.corpora.turns import Message
+
+UNSTORABLE = re.compile("[\ud800-\udfff]")  # halves of a character, which no database takes
+ROLES = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    "model": "assistant",
+    "system": "system",
+}
+
+
+class RecordError(Exception):
+    """The record is no conversation of this format; the message says what is missing."""
+
+
+class Record(NamedTuple):
+    messages: list[Message]
+    source_id: str = ""
+    user: str = ""
+    language: str = ""
+    began_at: datetime | None = None
+
+
+def read_messages(record: Any, field: str, role: str, content: str) -> list[Message]:
+    """The list of messages in `field`, with the names that the format has for role and content."""
+    if not isinstance(record, Mapping):
+        raise RecordError(f"is {type(record).__name__}, not an object")
+    written = record.get(field)
+    if not isinstance(written, Sequence) or isinstance(written, str):
+        raise RecordError(f"has no list {field!r}")
+    return [_read_message(message, role, content) for message in written]
+
+
+def _read_message(message: Any, role: str, content: str) -> Message:
+    if not isinstance(message, Mapping) or role not in message or content not in message:
+        raise RecordError(f"has a message without {role!r} and {content!r}")
+    speaker = ROLES.get(str(message[role]).lower())
+    if speaker is None:
+        raise RecordError(f"has a message of {message[role]!r}")
+    return {"role": speaker, "content": storable(message[content])}
+
+
+def storable(value: Any) -> str:
+    """The value as text that PostgreSQL takes: it knows neither the NUL character nor half a character."""
+    text = "" if value is None else str(value)
+    return UNSTORABLE.sub("\ufffd", text.replace("\0", ""))
+
+
+def read_time(value: Any) -> datetime | None:
+    """A moment as WildChat writes it; what is none is unknown."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, datetime):
+        return None
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def hash_conversation(messages: Sequence[Message]) -> str:
+    """SHA-256 over the messages' roles and contents."""
+    pairs = [[message["role"], message["content"]] for message in messages]
+    return hashlib.sha256(json.dumps(pairs, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,373 @@
+"""A lane: one event loop that takes a run's pending calls and holds `concurrency` of them in flight.
+
+It leases rows, sets their cost aside, sends them, and stores the answers in small batches. It ends itself
+after a bounded time, far below the broker's visibility timeout; whoever started it starts the next one.
+"""
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from random import uniform
+from typing import NamedTuple
+
+import uvloop
+from django.db import connections
+
+from analysis.benchmark_prompts import BenchmarkPromptError
+from analysis.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database
+from analysis.conditions import ConditionError, estimate_prompt_tokens, messages_for
+from analysis.endpoints import EndpointError, open_provider, price
+from analysis.fitting import TokenizerError
+from analysis.limits import LONGEST_PAUSE, Limiter
+from analysis.models import Completion, Run, SimulatedUser
+from analysis.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
+from analysis.replies import reply_format
+from surveys.models import BenchmarkItem, Prompt
+
+log = logging.getLogger(__name__)
+
+FLUSH_SECONDS, FLUSH_ROWS = 0.25, 50
+LEASED_AT_ONCE = 256
+MOST_BYTES_AHEAD = 16 * 2**20  # of messages that wait to be sent
+LONGEST_BACKOFF = 30.0
+MISLED_BEFORE_STOP = 3
+TICK = 0.5
+CANNOT_GO_ON = (EndpointError, ConditionError, BenchmarkPromptError, TokenizerError)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a lane works, and how long its rows are its own without a sign of life."""
+
+    seconds: float = 240
+    lease_seconds: float = 60
+
+
+class Prepared(NamedTuple):
+    """A leased call, ready to be sent."""
+
+    call: LeasedCall
+    body: bytes
+    key: str
+    tokens: int  # estimated, of the prompt
+    cost: Decimal  # at most
+    included: int | None
+    skipped: int
+    sha256: str
+
+
+class Lane:
+    def __init__(self, run: Run, provider: Provider, limiter: Limiter, bounds: Bounds) -> None:
+        self.run, self.provider, self.limiter, self.bounds = run, provider, limiter, bounds
+        self.width = run.endpoint.concurrency
+        # Rows are marked as sent a little ahead of sending. After a crash those count as maybe paid too,
+        # so the stretch is short; where a rate makes calls wait there is none.
+        self.ahead = 1 if limiter.has_rates else max(1, min(self.width // 4, 32))
+        self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue(self.ahead)
+        self.outcomes: list[Outcome] = []
+        self.full = asyncio.Event()
+        self.stopping = self.empty = False
+        self.body_size = 1
+        self.answered = self.misled = 0
+        self.deadline = time.monotonic() + bounds.seconds
+        self.fronts: dict[tuple, tuple] = {}
+        self.subjects: dict[tuple[str, int], Prompt | BenchmarkItem] = {}
+
+    async def work(self) -> int:
+        """Send calls until none is left, the time is over or the run is stopped; the number of answers."""
+        name = uuid.uuid4().hex
+        async with await open_database() as first, await open_database() as second:
+            self.feed_book = CallBook(first, self.run.pk, name, self.bounds.lease_seconds)
+            self.book = CallBook(second, self.run.pk, name, self.bounds.lease_seconds)
+            await self.book.expire()
+            self.answered_before = (await self.book.look()).answered
+            try:
+                # One group: when answers can't be stored any more, nothing further may be sent.
+                async with asyncio.TaskGroup() as group:
+                    followers = [group.create_task(step()) for step in (self.keep, self.limiter.follow)]
+                    storing = group.create_task(self.store())
+                    await asyncio.gather(self.feed(), *(self.send() for _ in range(self.width)))
+                    self.empty = True
+                    self.full.set()
+                    await storing
+                    for task in followers:
+                        task.cancel()
+            except BaseExceptionGroup as group_error:
+                raise group_error.exceptions[0] from None
+            await self.book.finish()
+        return self.answered
+
+    def end(self) -> None:
+        self.stopping = True
+
+    @property
+    def is_over(self) -> bool:
+        return self.stopping or time.monotonic() > self.deadline
+
+    # --- rows in
+
+    async def feed(self) -> None:
+        """Lease ahead, set the budget aside, hand over; at the end give back what was not sent."""
+        ready = asyncio.create_task(self.lease())
+        try:
+            while not self.is_over and (calls := await ready):
+                ready = asyncio.create_task(self.lease())
+                await self.hand_over(calls)
+        finally:
+            await self.feed_book.give_back([entry.call.id for entry in await ready])
+            for _ in range(self.width):
+                await self.queue.put(None)
+
+    async def lease(self) -> list[Prepared]:
+        if self.is_over:
+            return []
+        most = max(self.width, MOST_BYTES_AHEAD // self.body_size)
+        calls = await self.feed_book.lease(min(LEASED_AT_ONCE, 4 * self.width, most))
+        try:
+            return await asyncio.to_thread(self.prepare_all, calls) if calls else []
+        except Exception:
+            await self.feed_book.give_back([call.id for call in calls])
+            raise
+
+    async def hand_over(self, calls: list[Prepared]) -> None:
+        left = list(calls)
+        while left and not self.is_over:
+            part = left[: self.ahead]
+            await self.limiter.wait(sum(entry.tokens for entry in part))
+            ids = await self.reserve(part)
+            if ids is None:
+                break
+            left = left[len(part) :]
+            for entry in part:
+                if entry.call.id in ids:
+                    await self.queue.put(entry)
+        await self.feed_book.give_back([entry.call.id for entry in left])
+
+    async def reserve(self, part: list[Prepared]) -> set[int] | None:
+        """Wait until the budget has room for these calls; None when the run is not to go on."""
+        while not self.is_over:
+            for size in sorted({len(part), 1}, reverse=True):
+                ids = await self.feed_book.reserve({entry.call.id: entry.cost for entry in part[:size]})
+                if ids is not None:
+                    del part[size:]
+                    return ids
+            if not await self.has_hope(part[0].cost):
+                return None
+            await asyncio.sleep(TICK / 5)
+        return None
+
+    async def has_hope(self, cost: Decimal) -> bool:
+        """Whether calls under way may still turn out cheaper than what was set aside for them."""
+        now = await self.feed_book.look()
+        if now.state != Run.State.RUNNING or now.budget is None:
+            return now.state == Run.State.RUNNING
+        if now.reserved > 0:
+            return True
+        await self.feed_book.stop(
+            f"The budget of ${now.budget.normalize():f} is used up: ${now.spent:.4f} spent, and the next call "
+            f"may cost ${cost:.6f}. Raise it with `manage.py run {self.run.pk} resume --budget USD`."
+        )
+        return False
+
+    # --- messages
+
+    def prepare_all(self, calls: Sequence[LeasedCall]) -> list[Prepared]:
+        try:
+            return [self.prepare(call) for call in calls]
+        finally:
+            connections.close_all()
+
+    def prepare(self, call: LeasedCall) -> Prepared:
+        """Repeats of one prompt stand next to each other and have the same body, so it is built once."""
+        about = (call.user_id, call.prompt_id, call.item_id)
+        if about not in self.fronts:
+            self.fronts = {about: self.build(call)}
+        key = f"{self.run.created_at:%Y%m%d%H%M%S%f}-{self.run.pk}-{call.id}"
+        return Prepared(call, self.fronts[about][0], key, *self.fronts[about][1:])
+
+    def build(self, call: LeasedCall) -> tuple:
+        subject = self.find_subject(call)
+        field = "prompt" if call.prompt_id else "item"
+        completion = Completion(pk=call.id, run=self.run, user_id=call.user_id, **{field: subject})
+        built = messages_for(completion)
+        user = SimulatedUser.objects.get(pk=call.user_id) if call.user_id else None
+        tokens = estimate_prompt_tokens(self.run, subject, user)
+        endpoint = self.run.endpoint
+        cost = price(endpoint, tokens, endpoint.max_tokens)
+        body = self.provider.encode(built.messages, reply_format(endpoint, subject))
+        self.body_size = len(body)
+        return body, tokens, cost, built.included, built.skipped, built.sha256
+
+    def find_subject(self, call: LeasedCall) -> Prompt | BenchmarkItem:
+        model, pk = (Prompt, call.prompt_id) if call.prompt_id else (BenchmarkItem, call.item_id)
+        key = (model.__name__, pk)
+        if key not in self.subjects:
+            self.subjects[key] = model.objects.get(pk=pk)
+        return self.subjects[key]
+
+    # --- calls out
+
+    async def send(self) -> None:
+        while (entry := await self.queue.get()) is not None:
+            self.outcomes.append(await self.ask(entry))
+            if len(self.outcomes) >= FLUSH_ROWS:
+                self.full.set()
+
+    async def ask(self, entry: Prepared) -> Outcome:
+        """Try until there is an answer, it is hopeless, or the lane must end."""
+        outcome = Outcome(
+            entry.call.id, "pending", entry.call.attempts, entry.call.lost_answers, reserved=entry.cost,
+            included=entry.included, skipped=entry.skipped, messages_sha256=entry.sha256,
+        )  # fmt: skip
+        faults, tries, chain = 0, 0, 0
+        while True:
+            outcome.attempts += 1
+            outcome.sent, began = time.time(), time.perf_counter()
+            try:
+                reply = await self.provider.complete(
+                    entry.body, f"{entry.key}-{chain}" if chain else entry.key
+                )
+            except CallFailed as failure:
+                tries += 1
+                faults += failure.kind != "rate-limit"
+                # A whole reply that cannot be used would be repeated under its idempotency key.
+                chain += failure.kind in ("bad-reply", "no-choices")
+                outcome.lost_answers += failure.maybe_paid
+                outcome.error, outcome.error_kind = failure.reason, failure.kind
+                await self.limiter.note(failure.kind == "rate-limit", failure.retry_after)
+                if await self.is_final(failure, outcome, max(faults, outcome.lost_answers)):
+                    return outcome
+                if not await self.back_off(failure, tries, entry.tokens):
+                    return outcome
+            else:
+                await self.limiter.note(refused=False)
+                await self.limiter.settle(entry.tokens, reply.prompt_tokens or entry.tokens)
+                self.answered += 1
+                return self.record(outcome, reply, entry, time.perf_counter() - began)
+
+    async def is_final(self, failure: CallFailed, outcome: Outcome, faults: int) -> bool:
+        self.misled += failure.kind in MISLED
+        misled = not (self.answered or self.answered_before) and self.misled >= min(
+            MISLED_BEFORE_STOP, self.width
+        )
+        if failure.kind in STOPS_RUN or (misled and failure.kind in MISLED):
+            await self.book.stop(failure.reason)
+            self.end()
+            return True
+        if failure.kind in FAILS_CALL or faults >= MOST_ATTEMPTS:
+            outcome.status = "failed"
+        return outcome.status == "failed" or self.stopping
+
+    async def back_off(self, failure: CallFailed, tries: int, tokens: int) -> bool:
+        """Wait before the next try; False when the lane should end first."""
+        seconds = uniform(0, min(LONGEST_BACKOFF, 0.5 * 2**tries))
+        if failure.retry_after is not None:
+            seconds = failure.retry_after + uniform(0, min(1.0, failure.retry_after / 4))
+        if seconds > LONGEST_PAUSE:
+            await self.book.stop(f"The provider asks to wait {seconds / 60:.0f} minutes: {failure.reason}")
+            self.end()
+        if self.stopping or time.monotonic() + seconds > self.deadline:
+            return False
+        await asyncio.sleep(seconds)
+        await self.limiter.wait(tokens)
+        return not self.is_over
+
+    def record(self, outcome: Outcome, reply: Reply, entry: Prepared, seconds: float) -> Outcome:
+        outcome.status, outcome.error, outcome.error_kind = "done", "", ""
+        outcome.reply, outcome.finish_reason = reply.text, reply.finish_reason
+        outcome.model_served, outcome.fingerprint = reply.model, reply.fingerprint
+        outcome.request_id, outcome.latency_ms = reply.request_id, round(seconds * 1000)
+        outcome.prompt_tokens, outcome.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+        outcome.cached_tokens = reply.cached_tokens
+        outcome.cost = cost_of(self.run, reply, entry.tokens)
+        return outcome
+
+    # --- rows out
+
+    async def store(self) -> None:
+        while not self.empty:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.full.wait(), FLUSH_SECONDS)
+            self.full.clear()
+            await self.flush()
+
+    async def flush(self) -> None:
+        ready, self.outcomes = self.outcomes, []
+        if not ready:
+            return
+        settled, state = await self.book.settle(ready)
+        if settled < len(ready):
+            log.warning("%s answers of run %s came after their lease", len(ready) - settled, self.run.pk)
+        if state != Run.State.RUNNING:
+            self.end()
+
+    async def keep(self) -> None:
+        """Renew our leases, take back those of lanes that have died, and notice when the run is stopped."""
+        renewed = time.monotonic()
+        while True:
+            await asyncio.sleep(min(TICK, self.bounds.lease_seconds / 4))
+            if (await self.book.look()).state != Run.State.RUNNING:
+                self.end()
+            if time.monotonic() - renewed > self.bounds.lease_seconds / 4:
+                renewed = time.monotonic()
+                await self.book.renew()
+                await self.book.expire()
+
+
+def cost_of(run: Run, reply: Reply, planned_tokens: int) -> Decimal:
+    """By the provider's count; by ours where it does not count."""
+    prompt = planned_tokens if reply.prompt_tokens is None else reply.prompt_tokens
+    written = len(reply.text) // 4 + 1 if reply.completion_tokens is None else reply.completion_tokens
+    return price(run.endpoint, prompt, written)
+
+
+def run_lane(run_id: int, bounds: Bounds = Bounds(), should_stop: Callable[[], bool] | None = None) -> int:  # noqa: B008
+    """Work on a run in this thread; returns how many calls were answered.
+
+    A run that cannot go on (no key, messages that cannot be built) is stopped with the reason.
+    """
+    run = Run.objects.select_related("endpoint", "version", "study", "corpus", "personas").get(pk=run_id)
+    if run.state != Run.State.RUNNING:
+        return 0
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(open_lane(run, bounds, should_stop))
+    except CANNOT_GO_ON as error:
+        open_state = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
+        open_state.update(state=Run.State.STOPPED, reason=str(error)[:300])
+        return 0
+
+
+async def open_lane(run: Run, bounds: Bounds, should_stop: Callable[[], bool] | None) -> int:
+    provider = open_provider(run.endpoint, run.temperature)
+    limiter = Limiter(run.endpoint)
+    try:
+        lane = Lane(run, provider, limiter, bounds)
+        watcher = asyncio.create_task(watch_for_stop(lane, should_stop))
+        try:
+            return await lane.work()
+        finally:
+            watcher.cancel()
+    finally:
+        await provider.close()
+        await limiter.close()
+
+
+async def watch_for_stop(lane: Lane, should_stop: Callable[[], bool] | None) -> None:
+    """End the lane gracefully on Ctrl-C or SIGTERM (in a process of our own), or when the worker ends."""
+    loop = asyncio.get_running_loop()
+    if should_stop is None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, lane.end)
+        return
+    while not await asyncio.to_thread(should_stop):
+        await asyncio.sleep(1)
+    lane.end()

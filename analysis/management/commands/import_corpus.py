@@ -1,0 +1,47 @@
+"""Import a file of real conversations."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.corpora import IMPORTERS
+from analysis.corpora.importing import ImportFailed, Report, import_corpus
+from analysis.progress import Progress
+
+FAULTS_SHOWN = 5
+
+
+class Command(BaseCommand):
+    help = "Import conversations (JSON, JSONL or Parquet, also .gz or .zst). The same content is kept once."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("name", help="of the corpus, such as wildchat")
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--format", required=True, choices=sorted(IMPORTERS))
+        parser.add_argument("--limit", type=int, help="stop after so many conversations")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        progress = Progress("conversations", self.stderr._out)
+        try:
+            report = import_corpus(
+                options["name"], options["file"], options["format"], options["limit"], progress.show
+            )
+        except ImportFailed as error:
+            raise CommandError(str(error)) from None
+        finally:
+            progress.end()
+        self.tell_faults(report, options["file"])
+        if options["json"]:
+            self.stdout.write(json.dumps(asdict(report)))
+        else:
+            line = "{corpus}: {whole:,} whole conversations: {new:,} new, {there:,} repeated, {empty:,} empty"
+            self.stdout.write(line.format(**asdict(report)))
+
+    def tell_faults(self, report: Report, path: Path) -> None:
+        for fault in report.faults[:FAULTS_SHOWN]:
+            self.stderr.write(f"{path} {fault}. {report.whole:,} whole conversations were kept.")
+        if len(report.faults) > FAULTS_SHOWN:
+            self.stderr.write(f"... and {len(report.faults) - FAULTS_SHOWN:,} more.")

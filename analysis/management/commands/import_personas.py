@@ -1,0 +1,32 @@
+"""Import a file of personas or of sentences that describe people."""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.persona_files import PersonaFileError, import_personas
+
+
+class Command(BaseCommand):
+    help = "Import personas for SP-Profile: JSONL with 'persona' or 'sentences', or a text file with one a line."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("name", help="of the set; files that are imported into one set complement each other")
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--lines",
+            choices=("persona", "sentence"),
+            default="persona",
+            help="what a line of a text file is: a description of a person, or one sentence about somebody",
+        )
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        try:
+            new, number = import_personas(options["name"], options["file"], options["lines"])
+        except PersonaFileError as error:
+            raise CommandError(str(error)) from None
+        report = {"personas": options["name"], "lines": number, "new": new}
+        line = "{personas}: {lines:,} lines, {new:,} new"
+        self.stdout.write(json.dumps(report) if options["json"] else line.format(**report))

@@ -1,0 +1,203 @@
+"""Plans: one row for each call before anything is sent, with what the calls will cost."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Avg, Count, Max, Q
+
+from analysis.conditions import estimate_prompt_tokens, make_users, questions_of
+from analysis.endpoints import price
+from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run, SimulatedUser
+from surveys.models import BenchmarkItem, Prompt, StudyVersion
+
+State = Run.State
+Subject = Prompt | BenchmarkItem
+
+BATCH_PRICE = Decimal("0.5")  # of the price of the same call sent live
+# Tokens of an answer, until this endpoint has given enough of its kind to know better.
+EXPECTED_TOKENS = {"recommendation": 300, "choice": 60}
+ENOUGH_ANSWERS = 20
+MOST_CALLS = 5_000_000
+
+
+class PlanError(Exception):
+    """A run that cannot be planned like this; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that makes two runs the same, but the number of repeats."""
+
+    endpoint: Endpoint
+    condition: str
+    version: StudyVersion | None = None
+    benchmark: str = ""
+    users: int = 1
+    temperature: float = 1.0
+    seed: int = 0
+    corpus: Corpus | None = None
+    personas: PersonaSet | None = None
+    history_size: int | None = None
+    per_user: bool = False
+    prompt_form: str = "helm"
+    worked_examples: bool = False
+    batch: bool = False
+
+
+def plan_run(
+    plan: Plan, repeats: int, actor: str, *, budget: Decimal | None = None, again: bool = False,
+    dry_run: bool = False, first_run: Run | None = None,
+) -> tuple[Run, dict[str, Any]]:  # fmt: skip
+    """Write one row for each call that is not there yet; returns the run and what the new calls will cost.
+
+    A run of the same plan is extended: its repeats are data, so 400 after 100 are 300 new rows. `again`
+    makes a run of its own instead, linked to the first of its kind. With `dry_run` nothing is kept.
+    """
+    check_plan(plan, repeats, budget)
+    with transaction.atomic():
+        earlier = find_run(plan)
+        if earlier and not again:
+            run = Run.objects.select_for_update(of=("self",)).get(pk=earlier.pk)
+        else:
+            run = create_run(plan, actor, first_run or earlier)
+        new = max(0, repeats - (run.repeats if run.completions.exists() else 0))
+        make_users(run)
+        estimate = estimate_cost(run, new)
+        check_budget(run, estimate, budget)
+        if dry_run:
+            transaction.set_rollback(True)
+        else:
+            write_calls(run, new)
+            keep_plan(run, repeats, estimate, budget)
+    return run, estimate
+
+
+def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
+    if repeats < 1 or plan.users < 1:
+        raise PlanError("Repeats and users must be at least 1.")
+    if not 0 <= plan.temperature <= 2:
+        raise PlanError(f"Temperature {plan.temperature:g} is outside 0 to 2.")
+    if budget is not None and budget <= 0:
+        raise PlanError("The budget must be above 0 dollars.")
+    needs = {"sp-history": ("corpus", plan.corpus), "sp-rag": ("corpus", plan.corpus),
+             "sp-profile": ("personas", plan.personas)}  # fmt: skip
+    name, given = needs.get(plan.condition, ("", True))
+    if not given:
+        raise PlanError(f"{plan.condition} needs --{name} NAME.")
+    if plan.condition == Run.Condition.OFFLINE and plan.users > 1:
+        raise PlanError("Offline has no simulated users: ask for --repeats instead of --users.")
+
+
+def create_run(plan: Plan, actor: str, first_run: Run | None) -> Run:
+    first = first_run and (first_run.first_run or first_run)
+    study = plan.version.study if plan.version else None
+    return Run.objects.create(study=study, created_by=actor, first_run=first, repeats=1, **fields_of(plan))
+
+
+def fields_of(plan: Plan) -> dict[str, Any]:
+    return {name: getattr(plan, name) for name in plan.__dataclass_fields__}
+
+
+def find_run(plan: Plan) -> Run | None:
+    """The newest run of the same plan that was not cancelled."""
+    return Run.objects.filter(**fields_of(plan)).exclude(state=State.CANCELLED).order_by("-id").first()
+
+
+def plan_of(run: Run) -> Plan:
+    return Plan(**{name: getattr(run, name) for name in Plan.__dataclass_fields__})
+
+
+def users_of(run: Run) -> list[SimulatedUser | None]:
+    return list(run.simulated_users.order_by("index")) or [None]
+
+
+def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
+    """Calls, tokens and dollars of this many further repeats; `usd_most` if every answer is as long as allowed."""
+    endpoint, subjects = run.endpoint, list(questions_of(run).values())
+    if not subjects:
+        raise PlanError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
+    users = users_of(run)
+    calls = repeats * len(users) * len(subjects)
+    if calls > MOST_CALLS:
+        raise PlanError(f"{calls:,} calls are more than one run may have ({MOST_CALLS:,}).")
+    asked = (
+        sum(estimate_prompt_tokens(run, subject, user) for user in users for subject in subjects) * repeats
+    )
+    expected = {kind: expected_tokens(endpoint, kind) for kind in EXPECTED_TOKENS}
+    written = sum(expected[kind_of(subject)] for subject in subjects) * len(users) * repeats
+    factor = BATCH_PRICE if run.batch else Decimal(1)
+    return {
+        "calls": calls,
+        "prompt_tokens": asked,
+        "completion_tokens": written,
+        "usd": float(price(endpoint, asked, written, factor)),
+        "usd_most": float(price(endpoint, asked, calls * endpoint.max_tokens, factor)),
+    }
+
+
+def kind_of(subject: Subject) -> str:
+    return subject.kind if isinstance(subject, Prompt) else "choice"
+
+
+def expected_tokens(endpoint: Endpoint, kind: str) -> int:
+    """The mean of what this endpoint has answered so far, or a usual length."""
+    of_kind = Q(prompt__kind=kind) | Q(item__isnull=False) if kind == "choice" else Q(prompt__kind=kind)
+    answered = Completion.objects.filter(of_kind, run__endpoint=endpoint, completion_tokens__isnull=False)
+    seen = answered.aggregate(count=Count("id"), mean=Avg("completion_tokens"))
+    usual = round(seen["mean"]) + 1 if seen["count"] >= ENOUGH_ANSWERS else EXPECTED_TOKENS[kind]
+    return min(usual, endpoint.max_tokens)
+
+
+def check_budget(run: Run, estimate: dict[str, Any], budget: Decimal | None) -> None:
+    limit = run.budget if budget is None else budget
+    if limit is None:
+        return
+    total = run.spent + Decimal(str(estimate["usd"]))
+    if total > limit:
+        raise PlanError(
+            f"{estimate['calls']:,} calls will cost about ${total:.4f}, above the budget of ${limit:f}. Nothing "
+            "was planned. Raise the budget, or ask for fewer repeats or users."
+        )
+
+
+# One user's calls next to each other, all repeats of a prompt adjacent: providers keep prefixes in a cache.
+WRITE_CALLS = """
+INSERT INTO analysis_completion (run_id, {field}, user_id, repeat, position, status, lane, attempts, lost_answers,
+  reserved, skipped, messages_sha256, reply, finish_reason, model_served, fingerprint, request_id, cost, error,
+  error_kind)
+SELECT %(run)s, s.id, u.id, r.number, %(after)s + ((u.rank - 1) * %(subjects)s + s.rank - 1) * %(new)s
+  + r.number - %(first)s, 'pending', '', 0, 0, 0, 0, '', '', '', '', '', '', 0, '', ''
+FROM unnest(%(user_ids)s::bigint[]) WITH ORDINALITY AS u(id, rank),
+  unnest(%(subject_ids)s::bigint[]) WITH ORDINALITY AS s(id, rank),
+  generate_series(%(first)s, %(first)s + %(new)s - 1) AS r(number)
+"""
+
+
+def write_calls(run: Run, new: int) -> None:
+    """`new` further repeats of every prompt and user, after those that are there."""
+    if not new:
+        return
+    subjects = list(questions_of(run).values())
+    latest = run.completions.aggregate(repeat=Max("repeat"), position=Max("position"))
+    values = {
+        "run": run.pk,
+        "user_ids": [user and user.pk for user in users_of(run)],
+        "subject_ids": [subject.pk for subject in subjects],
+        "subjects": len(subjects),
+        "new": new,
+        "first": 0 if latest["repeat"] is None else latest["repeat"] + 1,
+        "after": 0 if latest["position"] is None else latest["position"] + 1,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(WRITE_CALLS.format(field="item_id" if run.benchmark else "prompt_id"), values)
+
+
+def keep_plan(run: Run, repeats: int, estimate: dict[str, Any], budget: Decimal | None) -> None:
+    run.repeats = max(run.repeats, repeats)
+    run.estimate = estimate if estimate["calls"] or not run.estimate else run.estimate
+    run.budget = run.budget if budget is None else budget
+    if estimate["calls"] and run.state == State.DONE:
+        run.state, run.ended_at = State.PLANNED, None
+    run.save(update_fields=["repeats", "estimate", "budget", "state", "ended_at"])

@@ -1,0 +1,186 @@
+"""Runs: started, paused, ended, worked on in this process, and looked at."""
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, QuerySet
+from django.utils import timezone
+
+from analysis.calls import expire_leases
+from analysis.lanes import Bounds, run_lane
+from analysis.limits import waiting_until
+from analysis.models import Completion, Run
+
+State, Status = Run.State, Completion.Status
+OPEN_STATES = (State.PLANNED, State.RUNNING, State.PAUSED, State.STOPPED)
+
+
+class RunError(Exception):
+    """A run that cannot be changed like this; the message says why and what to do."""
+
+
+# --- states
+
+
+def start(run: Run) -> Run:
+    """Let lanes take its calls; enqueuing or running them is the caller's."""
+    return change_state(run, State.RUNNING, {State.PLANNED, State.RUNNING, State.DONE}, "started")
+
+
+def pause(run: Run) -> Run:
+    """Send nothing more; calls in flight are finished, since they are paid."""
+    return change_state(run, State.PAUSED, {State.PLANNED, State.RUNNING}, "paused")
+
+
+def resume(run: Run, budget: Decimal | None = None) -> Run:
+    if budget is not None:
+        Run.objects.filter(pk=run.pk).update(budget=budget)
+    return change_state(run, State.RUNNING, {*OPEN_STATES, State.DONE}, "resumed")
+
+
+def cancel(run: Run) -> Run:
+    """For good: what was not sent never will be. Answers are kept."""
+    return change_state(run, State.CANCELLED, set(OPEN_STATES), "cancelled")
+
+
+def change_state(run: Run, state: str, allowed: set[str], action: str) -> Run:
+    with transaction.atomic():
+        run = Run.objects.select_for_update(of=("self",)).select_related("endpoint").get(pk=run.pk)
+        if run.state not in allowed:
+            raise RunError(f"Run {run.pk} is {run.get_state_display().lower()}, so it can't be {action}.")
+        run.state, run.reason = state, ""
+        if state == State.RUNNING:
+            run.began_at = run.began_at or timezone.now()
+        run.ended_at = timezone.now() if state == State.CANCELLED else None
+        run.save(update_fields=["state", "reason", "began_at", "ended_at"])
+    finish_if_empty(run)
+    run.refresh_from_db()
+    return run
+
+
+def finish_if_empty(run: Run) -> None:
+    """A run without open calls is done, however it came to that."""
+    left = run.completions.filter(status__in=[Status.PENDING, Status.LEASED])
+    if run.state == State.RUNNING and not left.exists():
+        done = Run.objects.filter(pk=run.pk, state=State.RUNNING)
+        done.update(state=State.DONE, ended_at=timezone.now())
+
+
+def retry_failed(run: Run) -> int:
+    """Make every failed call pending again; the next answer is its answer."""
+    if run.state == State.CANCELLED:
+        raise RunError(f"Run {run.pk} is cancelled, so its failed calls can't be sent again.")
+    with transaction.atomic():
+        failed = run.completions.filter(status=Status.FAILED)
+        count = failed.update(status=Status.PENDING, done_at=None, error="", error_kind="", lost_answers=0)
+        if count and run.state == State.DONE:
+            Run.objects.filter(pk=run.pk).update(state=State.PLANNED, ended_at=None)
+    return count
+
+
+def run_inline(run: Run, bounds: Bounds = Bounds()) -> Iterator[Run]:  # noqa: B008
+    """Work in this process until the run ends or stops; yields it after each lane.
+
+    Calls that a killed process left behind come back when their lease has ended, so that is waited for.
+    """
+    while True:
+        run_lane(run.pk, bounds)
+        run.refresh_from_db()
+        yield run
+        if run.state != State.RUNNING:
+            return
+        expire_leases(run.pk)
+        if not run.completions.filter(status=Status.PENDING).exists():
+            time.sleep(0.5)
+            finish_if_empty(run)
+
+
+# --- looking
+
+
+def progress(run: Run) -> dict[str, Any]:
+    """Where a run stands, for the console, the API and the terminal."""
+    run.refresh_from_db()
+    counts = dict.fromkeys(Status.values, 0) | dict(
+        run.completions.order_by().values_list("status").annotate(count=Count("id"))
+    )
+    minute = run.completions.filter(done_at__gt=timezone.now() - timedelta(seconds=60))
+    rate = minute.count() / seconds_at_work(run)
+    left = counts[Status.PENDING] + counts[Status.LEASED]
+    waiting = waiting_until(run.endpoint.name) if run.state == State.RUNNING and left else None
+    return {
+        "run": run.pk,
+        "state": run.state,
+        "reason": run.reason,
+        "calls": sum(counts.values()),
+        "done": counts[Status.DONE],
+        "failed": counts[Status.FAILED],
+        "in_flight": counts[Status.LEASED],
+        "pending": counts[Status.PENDING],
+        "usd": float(run.spent),
+        "reserved_usd": float(run.reserved),
+        "budget_usd": None if run.budget is None else float(run.budget),
+        "calls_per_second": round(rate, 2),
+        "eta_seconds": round(left / rate) if rate and run.state == State.RUNNING else None,
+        "waiting_until": waiting,
+        "maybe_paid": lost_calls(run),
+        "served": served(run),
+        "mixed": len(served(run)) > 1,
+    }
+
+
+def seconds_at_work(run: Run) -> float:
+    if run.began_at is None:
+        return 60.0
+    return min(60.0, max(1.0, (timezone.now() - run.began_at).total_seconds()))
+
+
+def lost_calls(run: Run) -> dict[str, Any]:
+    """Attempts that may have been paid without an answer, and what they cost if they were."""
+    rows = lost_rows(run).values_list("lost_answers", "prompt_tokens", "completion_tokens", "cost")
+    known = [(lost, cost) for lost, _, written, cost in rows if written is not None]
+    total = sum(row[0] for row in rows)
+    unit = Decimal(str(run.estimate.get("usd", 0))) / max(1, run.estimate.get("calls", 0) or 1)
+    usd = sum((lost * cost for lost, cost in known), Decimal(0)) + (total - sum(n for n, _ in known)) * unit
+    return {"calls": len(rows), "attempts": total, "usd": float(round(usd, 8))}
+
+
+def lost_rows(run: Run) -> QuerySet[Completion]:
+    return run.completions.filter(lost_answers__gt=0).order_by("position")
+
+
+def served(run: Run) -> list[dict[str, Any]]:
+    """Which models and fingerprints have answered; more than one means that the run is a mixture."""
+    rows = run.completions.filter(status=Status.DONE).order_by().values("model_served", "fingerprint")
+    return [
+        {"model": row["model_served"], "fingerprint": row["fingerprint"], "completions": row["count"]}
+        for row in rows.annotate(count=Count("id")).order_by("-count", "model_served", "fingerprint")
+    ]
+
+
+def failures(run: Run) -> list[dict[str, Any]]:
+    """Failed calls, grouped by reason, the most frequent first."""
+    failed = run.completions.filter(status=Status.FAILED).order_by()
+    rows = (
+        failed.values("error_kind", "error").annotate(count=Count("id"), example=Max("id")).order_by("-count")
+    )
+    return [
+        {"kind": row["error_kind"], "reason": row["error"], "count": row["count"], "example": row["example"]}
+        for row in rows
+    ]
+
+
+def open_runs() -> QuerySet[Run]:
+    return Run.objects.filter(state=State.RUNNING)
+
+
+def needs_lane(run: Run) -> bool:
+    """Whether calls wait and no lane works on them."""
+    expire_leases(run.pk)
+    finish_if_empty(run)
+    waiting = run.completions.filter(status=Status.PENDING).exists()
+    return waiting and not run.completions.filter(status=Status.LEASED).exists()

@@ -1,0 +1,81 @@
+"""Background work of runs: lanes, what becomes of them, batches and weekly repeats. Tasks carry ids only."""
+
+import os
+import socket
+
+import redis
+from celery import shared_task
+from celery.signals import worker_shutting_down
+from django.conf import settings
+
+from analysis import batches, schedules
+from analysis.lanes import run_lane
+from analysis.models import Run
+from analysis.runs import needs_lane, open_runs
+
+QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost
+STOP_SECONDS = 600
+
+
+def valkey() -> redis.Redis:
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5)
+
+
+def enqueue_lane(run_id: int) -> bool:
+    """Queue a lane unless one of this run already waits for a worker."""
+    with valkey() as store:
+        if not store.set(f"lanes:queued:{run_id}", 1, nx=True, ex=QUEUED_SECONDS):
+            return False
+    lane.delay(run_id)
+    return True
+
+
+@shared_task
+def lane(run_id: int) -> int:
+    """Work for a bounded time, then make room for a fresh lane: a long task would be delivered twice."""
+    with valkey() as store:
+        store.delete(f"lanes:queued:{run_id}")
+    answered = run_lane(run_id, should_stop=worker_is_stopping)
+    run = Run.objects.get(pk=run_id)
+    if run.state == Run.State.RUNNING and not worker_is_stopping() and needs_lane(run):
+        enqueue_lane(run_id)
+    return answered
+
+
+@shared_task
+def watch_runs() -> int:
+    """Give lanes to running runs that have none: their worker died, or ended in the middle."""
+    runs = [run for run in open_runs() if not run.batch and needs_lane(run)]
+    return sum(enqueue_lane(run.pk) for run in runs)
+
+
+@shared_task
+def work_batches() -> int:
+    """Submit what is to be sent in batches, and read back what is ready."""
+    return sum(batches.work(run.pk) for run in open_runs().filter(batch=True))
+
+
+@shared_task
+def repeat_runs() -> list[int]:
+    """Start the runs whose week is over."""
+    runs = schedules.repeat_due()
+    for run in runs:
+        if not run.batch:
+            enqueue_lane(run.pk)
+    return [run.pk for run in runs]
+
+
+def stop_mark(process: int) -> str:
+    return f"lanes:stopping:{socket.gethostname()}:{process}"
+
+
+@worker_shutting_down.connect
+def tell_lanes_to_stop(**signal: object) -> None:
+    """A worker asked to end (a deployment) waits for its tasks, and its children do not hear of it."""
+    with valkey() as store:
+        store.set(stop_mark(os.getpid()), 1, ex=STOP_SECONDS)
+
+
+def worker_is_stopping() -> bool:
+    with valkey() as store:
+        return any(store.exists(stop_mark(process)) for process in (os.getpid(), os.getppid()))

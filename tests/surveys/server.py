@@ -1,0 +1,86 @@
+"""A real server process on the test database, for tests that need one."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from django.conf import settings
+from django.db import connection
+
+from fieldstudy import embedded
+
+START_PATIENCE = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_database_url() -> str:
+    """The URL that the tests run with, with the name of the test database in it."""
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    return urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
+
+
+def start_server(port: int, log: Path) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "granian",
+        "--interface",
+        "wsgi",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    command += ["--workers", "1", "--blocking-threads", "8", "--no-ws", "fieldstudy.wsgi:application"]
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "fieldstudy.settings",
+        "DATABASE_URL": test_database_url(),
+        "DATABASE_POOL": "8",
+        "LIMIT_FACTOR": "0",
+        "SECRET_KEY": settings.SECRET_KEY,
+    }
+    with log.open("ab") as output:
+        server = subprocess.Popen(
+            command, cwd=embedded.ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+    wait_until_it_listens(server, port, log)
+    return server
+
+
+def wait_until_it_listens(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    end = time.monotonic() + START_PATIENCE
+    while time.monotonic() < end and server.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"The server did not start:\n{log.read_text()}")
+
+
+def end_server(server: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> None:
+    """With its workers; without warning when `how` is SIGKILL."""
+    os.killpg(server.pid, how)
+    server.wait(20)
+
+
+@contextmanager
+def running_server(log: Path) -> Iterator[str]:
+    port = free_port()
+    server = start_server(port, log)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        end_server(server)

@@ -1,0 +1,142 @@
+"""How many statements the database gets for each thing a participant does: literal numbers, BEGIN and COMMIT too."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from surveys.models import Participant
+from surveys.pages import address
+from tests.factories import answer_text, make_participant, make_response, make_study, prompt_of
+
+# Real transactions: within a test's own one, BEGIN and COMMIT would be savepoints.
+pytestmark = pytest.mark.django_db(transaction=True)
+# Together long enough that the same text from somebody else would be looked up.
+TEAS = ("Assam", "Sencha", "Rooibos", "Mate", "Oolong")
+
+
+@contextmanager
+def statements(count: int) -> Iterator[None]:
+    with CaptureQueriesContext(connection) as seen:
+        yield
+    sent = [query["sql"] for query in seen.captured_queries]
+    assert len(sent) == count, "\n".join(sql[:150] for sql in sent)
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+def page(participant: Participant, number: int = 1) -> str:
+    return address(participant, "prompt", number)
+
+
+def form(participant: Participant, index: int = 0, **changes: str) -> dict[str, str]:
+    asked = prompt_of(participant, index)
+    return {"text": answer_text(asked, participant.pk), "key": str(uuid.uuid4()), **changes}
+
+
+def warm(client: Client, participant: Participant) -> None:
+    """Definitions and prompts of a version are read once in each process."""
+    client.get(page(participant))
+
+
+def test_submission_of_a_list(client: Client) -> None:
+    participant = make_participant()
+    warm(client, participant)
+    text = "\n".join(f"{n}. {tea}, for every day." for n, tea in enumerate(TEAS, 1))
+    number = participant.order.index("teas")
+    if number:
+        make_response(participant, 0)
+    with statements(9):
+        assert (
+            client.post(page(participant, number + 1), form(participant, number, text=text)).status_code
+            == 302
+        )
+
+
+def test_submission_of_a_short_answer(client: Client) -> None:
+    participant = make_participant()
+    warm(client, participant)
+    with statements(8):
+        assert client.post(page(participant), form(participant)).status_code == 302
+
+
+def test_last_submission_of_all(client: Client) -> None:
+    participant = make_participant()
+    make_response(participant, 0)
+    warm(client, participant)
+    with statements(9):
+        assert client.post(page(participant, 2), form(participant, 1)).status_code == 302
+
+
+def test_submission_that_is_kept(client: Client) -> None:
+    participant = make_participant()
+    warm(client, participant)
+    fields = form(participant, text="Sorry, I can't help with that.")
+    with statements(10):
+        assert client.post(page(participant), fields).status_code == 200
+    with statements(9):
+        assert client.post(page(participant), fields | {"keep": "1"}).status_code == 302
+
+
+def test_submission_of_the_same_form_again(client: Client) -> None:
+    participant = make_participant()
+    fields = form(participant)
+    client.post(page(participant), fields)
+    with statements(6):
+        assert client.post(page(participant), fields).status_code == 302
+
+
+def test_first_and_later_autosave(client: Client) -> None:
+    participant = make_participant()
+    warm(client, participant)
+    draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam"}
+    with statements(7):
+        assert client.post(address(participant, "draft"), draft | {"number": "0"}).status_code == 200
+    with statements(7):
+        assert client.post(address(participant, "draft"), draft | {"number": "1"}).status_code == 200
+
+
+def test_prompt_page(client: Client) -> None:
+    participant = make_participant()
+    warm(client, participant)
+    with statements(3):
+        assert client.get(page(participant)).status_code == 200
+
+
+def test_later_prompt_page_reads_what_was_answered(client: Client) -> None:
+    participant = make_participant()
+    make_response(participant, 0)
+    warm(client, participant)
+    with statements(4):
+        assert client.get(page(participant, 2)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "step,name,count",
+    [
+        ("questions", "questions", 2),
+        ("instructions", "instructions", 1),
+        ("context", "context", 3),
+        ("debrief", "debrief", 3),
+    ],
+)
+def test_other_pages(client: Client, step: str, name: str, count: int) -> None:
+    participant = make_participant(make_study(), at=step)
+    path = address(participant, name)
+    client.get(path)
+    with statements(count):
+        assert client.get(path).status_code == 200
+
+
+def test_end_page(client: Client) -> None:
+    participant = make_participant(at="completed")
+    client.get(address(participant, "end"))
+    with statements(1):
+        assert client.get(address(participant, "end")).status_code == 200

@@ -1,0 +1,212 @@
+"""Prolific's webhooks: only signed ones count, each of them once, and a freed place is free at once."""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+import uuid
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from redis import RedisError
+
+from surveys import limits, recruitment
+from surveys.models import AuditEvent, Participant, Place, Session, Study
+from surveys.prolific import BadSignature, check_signature, read_event
+from tests.factories import make_participant, make_study, make_visit
+
+SECRET = "a secret of the tests"
+BODY = b'{"event_type": "submission.status.change"}'
+NOW = 1_795_000_000.0
+
+
+def sign(body: bytes, timestamp: str, secret: str = SECRET) -> str:
+    digest = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()
+    return base64.b64encode(digest).decode()
+
+
+@pytest.fixture
+def study(db: None, settings) -> Study:
+    settings.PROLIFIC_WEBHOOK_SECRET = SECRET
+    return make_study()
+
+
+def event_about(participant: Participant, status: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "event_type": "submission.status.change",
+        "resource_id": participant.sessions.last().session_id,
+        "participant_id": participant.pid,
+        "status": status,
+    } | changes
+
+
+def send(event: dict[str, Any] | bytes, event_id: str | None = None, **headers: str) -> HttpResponse:
+    body = event if isinstance(event, bytes) else json.dumps(event).encode()
+    timestamp = headers.pop("timestamp", str(int(time.time())))
+    sent = {
+        "X-Prolific-Request-Timestamp": timestamp,
+        "X-Prolific-Request-Signature": sign(body, timestamp),
+        "X-Event-ID": event_id or str(uuid.uuid4()),
+    } | headers
+    return Client().post(reverse("api:prolific-webhook"), body, content_type="application/json", headers=sent)
+
+
+# --- the signature ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "stamp", [str(int(NOW)), str(int(NOW * 1000)), str(NOW - 24 * 3600), "2026-11-18T13:46:40Z"]
+)
+def test_signature_of_timestamp_and_raw_body_is_taken(stamp: str) -> None:
+    check_signature(SECRET, BODY, stamp, sign(BODY, stamp), NOW)
+
+
+@pytest.mark.parametrize(
+    ("secret", "body", "stamp", "signature"),
+    [
+        (SECRET, BODY + b" ", "1795000000", sign(BODY, "1795000000")),
+        (SECRET, BODY, "1795000001", sign(BODY, "1795000000")),
+        (SECRET, BODY, "1795000000", sign(BODY, "1795000000", "another secret")),
+        (SECRET, BODY, "1795000000", ""),
+        (SECRET, BODY, "1795000000", "é"),
+        ("", BODY, "1795000000", sign(BODY, "1795000000", "")),
+        (SECRET, BODY, "1794900000", sign(BODY, "1794900000")),
+        (SECRET, BODY, "1795000900", sign(BODY, "1795000900")),
+        (SECRET, BODY, "nan", sign(BODY, "nan")),
+        (SECRET, BODY, "yesterday", sign(BODY, "yesterday")),
+    ],
+    ids="body timestamp secret missing odd no-secret old future nan no-time".split(),
+)
+def test_anything_else_is_refused(secret: str, body: bytes, stamp: str, signature: str) -> None:
+    with pytest.raises(BadSignature):
+        check_signature(secret, body, stamp, signature, NOW)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b"{}", b'{"event_type": 3}', BODY, b"\xff"])
+def test_body_that_is_no_event_is_named_so(body: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_event(body, "1795000000")
+
+
+def test_events_about_other_things_are_left_alone() -> None:
+    assert read_event(b'{"event_type": "study.progress.change"}', "1795000000") is None
+
+
+# --- what follows -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("status", "state"), [("RETURNED", "returned"), ("TIMED-OUT", "timed_out")])
+def test_place_is_free_at_once(study: Study, status: str, state: str) -> None:
+    participant = make_participant(study)
+    assert Place.objects.filter(participant=participant).exists()
+    assert send(event_about(participant, status)).status_code == 200
+    participant.refresh_from_db()
+    assert participant.state == state
+    assert not Place.objects.filter(participant=participant).exists()
+    assert Session.objects.get(participant=participant).prolific_status == status
+    assert AuditEvent.objects.get(subject=participant.pseudonym).action == f"{status.lower()} at Prolific"
+
+
+@pytest.mark.parametrize(
+    "status", ["ACTIVE", "AWAITING REVIEW", "APPROVED", "A STATUS OF NEXT YEAR, AND LONG"]
+)
+def test_other_statuses_are_only_noted(study: Study, status: str) -> None:
+    participant = make_participant(study)
+    send(event_about(participant, status))
+    participant.refresh_from_db()
+    assert participant.state == "active" and participant.place
+    assert participant.sessions.get().prolific_status == status[:20]
+
+
+def test_completed_part_stays_completed(study: Study) -> None:
+    participant = make_participant(study, at="completed")
+    send(event_about(participant, "RETURNED"))
+    participant.refresh_from_db()
+    assert participant.state == "completed" and participant.place.confirmed_at
+    assert participant.sessions.get().prolific_status == "RETURNED"
+
+
+def test_somebody_who_timed_out_there_may_come_back(study: Study) -> None:
+    participant = make_participant(study)
+    send(event_about(participant, "TIMED-OUT"))
+    participant = recruitment.come_back(participant)
+    assert participant.state == "active" and Place.objects.filter(participant=participant).exists()
+
+
+def test_same_event_counts_once(study: Study) -> None:
+    participant = make_participant(study)
+    event, stamp = event_about(participant, "RETURNED"), str(int(time.time()))
+    send(event, "the-id", timestamp=stamp)
+    recruitment.reopen(participant)
+    again = send(event, "the-id", timestamp=str(int(stamp) + 1))
+    replayed = send(event, "another-id", timestamp=stamp)
+    assert [again.json()["detail"], replayed.json()["detail"]] == ["Known already."] * 2
+    participant.refresh_from_db()
+    assert participant.state == "active"
+
+
+def test_event_that_comes_late_changes_nothing(study: Study) -> None:
+    participant, now = make_participant(study), int(time.time())
+    send(event_about(participant, "AWAITING REVIEW"), **{"X-Timestamp": str(now)})
+    send(event_about(participant, "TIMED-OUT"), **{"X-Timestamp": str(now - 60)})
+    participant.refresh_from_db()
+    assert participant.state == "active"
+    assert participant.sessions.get().prolific_status == "AWAITING REVIEW"
+
+
+def test_news_of_an_older_submission_does_not_stop_the_newer(study: Study) -> None:
+    visit = make_visit()
+    participant = make_participant(study, visit=visit)
+    event = event_about(participant, "RETURNED")
+    recruitment.record_session(participant, make_visit(pid=visit.pid))
+    send(event)
+    participant.refresh_from_db()
+    assert participant.state == "active"
+
+
+@pytest.mark.parametrize("changes", [{"resource_id": "5f" * 12}, {"participant_id": "5f" * 12}])
+def test_unknown_ids_are_taken_and_do_nothing(study: Study, changes: dict[str, str]) -> None:
+    participant = make_participant(study)
+    assert send(event_about(participant, "RETURNED", **changes)).status_code == 200
+    participant.refresh_from_db()
+    assert participant.state == "active"
+
+
+def test_unsigned_call_is_refused(study: Study) -> None:
+    participant = make_participant(study)
+    response = send(event_about(participant, "RETURNED"), **{"X-Prolific-Request-Signature": "bm9uc2Vuc2U="})
+    participant.refresh_from_db()
+    assert (response.status_code, participant.state) == (403, "active")
+
+
+def test_signed_nonsense_is_a_bad_request(study: Study) -> None:
+    assert send(b"nonsense").status_code == 400
+
+
+def test_body_of_a_megabyte_is_refused(study: Study) -> None:
+    assert send(b" " * 1_000_000).status_code == 413
+
+
+def test_without_a_secret_nothing_is_believed(study: Study, settings) -> None:
+    settings.PROLIFIC_WEBHOOK_SECRET = ""
+    assert send(event_about(make_participant(study), "RETURNED")).status_code == 503
+
+
+def test_only_posts_are_taken(study: Study) -> None:
+    assert Client().get(reverse("api:prolific-webhook")).status_code == 405
+
+
+def test_without_valkey_prolific_is_asked_to_try_again(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone:
+        def set(self, *args: object, **options: object) -> None:
+            raise RedisError("gone")
+
+    participant, event_id = make_participant(study), str(uuid.uuid4())
+    monkeypatch.setattr(limits, "connection", Gone)
+    assert send(event_about(participant, "RETURNED"), event_id).status_code == 503
+    monkeypatch.undo()
+    assert send(event_about(participant, "RETURNED"), event_id).status_code in (200, 503)
