@@ -25,6 +25,7 @@ from analysis.providers.calls import CallFailed, Reply
 from analysis.providers.openai import OpenAIProvider, read_reply
 
 MOST_CALLS, MOST_BYTES = 50_000, 150 * 2**20
+ROWS_AT_ONCE = 200
 LEASE_SECONDS = 26 * 3600  # a batch may take 24 hours
 ENDED = ("completed", "expired", "cancelled", "failed")
 TRY_AGAIN = (408, 409, 425, 429)
@@ -93,31 +94,47 @@ class Desk:
             return False
         await self.note(name, calls=0, batch="")
         lines, prepared = await asyncio.to_thread(self.write_lines, calls)
-        await book.give_back([call.id for call in calls[len(prepared) :]])
-        costs = {entry.call.id: cost_at_most(entry) for entry in prepared}
-        if await book.reserve(costs) is None:
+        costs = await self.afford({entry.call.id: cost_at_most(entry) for entry in prepared})
+        await book.give_back([call.id for call in calls if call.id not in costs])
+        if not costs or await book.reserve(costs) is None:
             await book.give_back(list(costs))
-            await self.note(name, batch="", state="not sent")
-            total = sum(costs.values(), Decimal(0))
-            await book.stop(f"A batch of {len(costs)} calls may cost ${total:.4f}, above what is left of the budget.")
+            await self.note(name, state="not sent")
+            await book.stop(
+                "The budget has no room for another call. Raise it with `run ID resume --budget USD`."
+            )
             return False
-        await self.hand_in(name, lines, len(prepared))
+        await self.hand_in(name, b"".join(lines[: len(costs)]), len(costs))
         return True
 
-    def write_lines(self, calls: list[LeasedCall]) -> tuple[bytes, list[Prepared]]:
-        """The file's content and the calls in it, in the run's order, as far as the size allows."""
-        content, prepared = bytearray(), []
+    async def afford(self, costs: dict[int, Decimal]) -> dict[int, Decimal]:
+        """The first of these calls that what is left of the budget pays for."""
+        now = await self.book("").look()
+        if now.budget is None:
+            return costs
+        left, affordable = now.budget - now.spent - now.reserved, {}
+        for call, cost in costs.items():
+            left -= cost
+            if left < 0:
+                break
+            affordable[call] = cost
+        return affordable
+
+    def write_lines(self, calls: list[LeasedCall]) -> tuple[list[bytes], list[Prepared]]:
+        """The file's lines and the calls in them, in the run's order, as far as the size allows."""
+        lines, prepared, size = [], [], 0
         try:
             for call in calls:
                 entry = self.lane.prepare(call)
                 body = entry.body.decode()
-                content += f'{{"custom_id": "{call.id}", "method": "POST", "url": "{PATH}", "body": {body}}}\n'.encode()
-                if len(content) > MOST_BYTES and prepared:
+                line = f'{{"custom_id": "{call.id}", "method": "POST", "url": "{PATH}", "body": {body}}}\n'
+                size += len(line)
+                if size > MOST_BYTES and prepared:
                     break
-                prepared.append(entry)
+                lines.append(line.encode())
+                prepared.append(entry._replace(body=b""))
         finally:
             connections.close_all()
-        return bytes(content), prepared
+        return lines, prepared
 
     async def hand_in(self, name: str, lines: bytes, calls: int) -> None:
         upload = await self.client.files.create(file=(f"{name}.jsonl", lines), purpose="batch")
@@ -156,7 +173,9 @@ class Desk:
         await self.give_all_back(name)
         await self.note(name, batch=batch.id, state=batch.status)
         if batch.status == "failed":
-            messages = "; ".join(error.message or "" for error in (batch.errors.data or [])) if batch.errors else ""
+            messages = (
+                "; ".join(error.message or "" for error in (batch.errors.data or [])) if batch.errors else ""
+            )
             await self.book(name).stop(f"The provider refused the batch: {messages or 'no reason given'}")
         return settled
 
@@ -171,18 +190,31 @@ class Desk:
     async def read_back(self, name: str, file: str) -> int:
         """Store a file's answers as its lines come, in whatever order."""
         rows = await asyncio.to_thread(self.rows_of, name)
-        outcomes, settled = [], 0
+        read: list[tuple[Any, dict[str, Any]]] = []
+        settled = 0
         async for line in self.lines_of(file):
             document = json.loads(line)
             row = rows.pop(str(document.get("custom_id")), None)
             if row is not None:  # a line that is not ours, or a second one for the same call, changes nothing
-                outcomes.append(self.judge(document, row))
-            if len(outcomes) >= 200:
-                settled += (await self.book(name).settle(outcomes))[0]
-                outcomes = []
-        if outcomes:
-            settled += (await self.book(name).settle(outcomes))[0]
-        return settled
+                read.append((row, document))
+            if len(read) >= ROWS_AT_ONCE:
+                settled += await self.settle(name, read)
+                read = []
+        return settled + await self.settle(name, read)
+
+    async def settle(self, name: str, read: list[tuple[Any, dict[str, Any]]]) -> int:
+        if not read:
+            return 0
+        outcomes = await asyncio.to_thread(self.judge_all, read)
+        return (await self.book(name).settle(outcomes))[0]
+
+    def judge_all(self, read: list[tuple[Any, dict[str, Any]]]) -> list[Outcome]:
+        """In the run's order, so that one prompt's messages are built once."""
+        try:
+            ordered = sorted(read, key=lambda pair: pair[0].position)
+            return [self.judge(document, row) for row, document in ordered]
+        finally:
+            connections.close_all()
 
     async def lines_of(self, file: str) -> AsyncIterator[str]:
         async with self.client.files.with_streaming_response.content(file) as response:
@@ -253,7 +285,9 @@ def batch_cost(run: Run, reply: Reply, entry: Prepared) -> Decimal:
 def cancel_batches(run_id: int) -> int:
     """Ask the provider to end the run's open batches; what they have answered is still read back and kept."""
     run = Run.objects.select_related("endpoint").get(pk=run_id)
-    open_ones = [entry["batch"] for entry in run.batch_ids if entry["batch"] and entry.get("state") not in ENDED]
+    open_ones = [
+        entry["batch"] for entry in run.batch_ids if entry["batch"] and entry.get("state") not in ENDED
+    ]
     if open_ones:
         asyncio.run(cancel_in_loop(run, open_ones))
     return len(open_ones)

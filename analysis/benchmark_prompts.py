@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from analysis.faults import ConditionError
 from surveys.models import BenchmarkItem
 
 FORMS = ("helm", "bare")
@@ -9,7 +10,7 @@ EXAMPLES = 5
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class BenchmarkPromptError(Exception):
+class BenchmarkPromptError(ConditionError):
     """The prompt can't be written as asked; the message says what is missing."""
 
 
@@ -41,8 +42,8 @@ def examples_for(item: BenchmarkItem) -> tuple[BenchmarkItem, ...]:
     )
     if len(found) < EXAMPLES:
         raise BenchmarkPromptError(
-            f"{item.benchmark}: {len(found)} worked examples for the subject {item.subject!r}, {EXAMPLES} are "
-            f"needed. Import them first: manage.py import_benchmark {name} FILE"
+            f"{item.benchmark}: {len(found)} worked examples for subject {item.subject!r}, and {EXAMPLES} "
+            f"are needed. Import them first: manage.py import_benchmark {name} FILE"
         )
     return found
 

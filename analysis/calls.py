@@ -22,7 +22,8 @@ WITH chosen AS (
   WHERE c.run_id = %(run)s AND c.status = 'pending' AND r.state = 'running'
   ORDER BY c.position LIMIT %(count)s FOR UPDATE OF c SKIP LOCKED)
 UPDATE analysis_completion c
-SET status = 'leased', lane = %(lane)s, lease_until = now() + make_interval(secs => %(seconds)s), sent_at = NULL
+SET status = 'leased', lane = %(lane)s, sent_at = NULL,
+  lease_until = now() + make_interval(secs => %(seconds)s)
 FROM chosen WHERE c.id = chosen.id
 RETURNING c.id, c.prompt_id, c.item_id, c.user_id, c.repeat, c.position, c.attempts, c.lost_answers
 """
@@ -63,7 +64,8 @@ SELECT (SELECT count(*) FROM settled) AS settled, (SELECT state FROM books) AS s
 """
 GIVE_BACK = """
 WITH back AS (
-  UPDATE analysis_completion SET status = 'pending', lane = '', lease_until = NULL, reserved = 0, sent_at = NULL
+  UPDATE analysis_completion
+  SET status = 'pending', lane = '', lease_until = NULL, reserved = 0, sent_at = NULL
   WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s AND id = ANY(%(ids)s)
   RETURNING (SELECT c.reserved FROM analysis_completion c WHERE c.id = analysis_completion.id) AS reserved)
 UPDATE analysis_run SET reserved = reserved - (SELECT coalesce(sum(reserved), 0) FROM back) WHERE id = %(run)s

@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from django.db.models.fields.json import KT
+
 from analysis.corpora.turns import Message, by_turns
+from analysis.faults import ConditionError
 from analysis.fitting import counter_for
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.personas import profile_of, rows_of
 from analysis.questions import Question, key_of, question_text
 from analysis.recipes import (
-    ConditionError,
     Recipe,
     RecipeWriter,
     corpus_of,
@@ -69,7 +71,7 @@ def make_users(run: Run) -> None:
 def messages_for(completion: Completion) -> Built:
     """The exact messages of a call. The messages in front are shared between calls: don't change them."""
     run, question = completion.run, completion.prompt or completion.item
-    front = front_of(completion.user_id, front_key(run, question))
+    front = front_of(owner_of(completion.user_id), front_key(run, question))
     asked = {"role": "user", "content": question_text(run, question)}
     digest = front.digest.copy()
     add_to_digest(digest, [asked])
@@ -81,7 +83,7 @@ def estimate_prompt_tokens(run: Run, question: Question, user: SimulatedUser | N
     asked = counter_for(run.endpoint).messages([{"role": "user", "content": question_text(run, question)}])
     if user is None:
         return asked
-    return asked + part_of(recipe_of(user.pk), front_key(run, question))["tokens"]
+    return asked + part_of(recipe_of(owner_of(user.pk)), front_key(run, question))["tokens"]
 
 
 def hash_messages(messages: Iterable[Message]) -> str:
@@ -115,12 +117,20 @@ def front_of(user_id: int | None, key: str) -> Front:
     return Front(messages, part["included"], part["skipped"], digest)
 
 
+@lru_cache(maxsize=10_000)
+def owner_of(user_id: int | None) -> int | None:
+    """Whose recipe it is: SP-RAG over the whole corpus gives every user that of the first."""
+    if user_id is None:
+        return None
+    user = SimulatedUser.objects.only("run_id").annotate(same_as=KT("recipe__same_as")).get(pk=user_id)
+    if user.same_as is None:
+        return user_id
+    return SimulatedUser.objects.only("pk").get(run_id=user.run_id, index=int(user.same_as)).pk
+
+
 @lru_cache(maxsize=64)
 def recipe_of(user_id: int) -> Recipe:
-    user = SimulatedUser.objects.get(pk=user_id)
-    if "same_as" in user.recipe:
-        return SimulatedUser.objects.get(run_id=user.run_id, index=user.recipe["same_as"]).recipe
-    return user.recipe
+    return SimulatedUser.objects.values_list("recipe", flat=True).get(pk=user_id)
 
 
 def part_of(recipe: Recipe, key: str) -> Recipe:

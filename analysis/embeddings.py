@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from analysis.corpora.turns import Message
 from analysis.endpoints import check_address, find_key
+from analysis.faults import ConditionError
 from analysis.models import Conversation, ConversationVector, Corpus, Endpoint
 from analysis.models.corpora import DIMENSIONS
 from analysis.providers.calls import clean_reason
@@ -30,7 +31,7 @@ RETRIES = 6
 SECONDS = 120
 
 
-class EmbeddingError(Exception):
+class EmbeddingError(ConditionError):
     """No embedding can be made; the message says why and what to do."""
 
 

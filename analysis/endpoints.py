@@ -118,8 +118,8 @@ def find_key(endpoint: Endpoint) -> str:
     key = os.environ.get(endpoint.key_env, "").strip()
     if not key:
         raise EndpointError(
-            f"The environment variable {endpoint.key_env}, which holds the key of {endpoint.name}, is not set "
-            "here. Set it where this runs (for workers: in their environment) and start again."
+            f"{endpoint.key_env}, the environment variable with the key of {endpoint.name}, is not set here. "
+            " Set it where this runs (for workers: in their environment) and start again."
         )
     if not key.isascii() or not key.isprintable():
         raise EndpointError(f"{endpoint.key_env} holds characters that no key has. Set it again.")
@@ -127,7 +127,7 @@ def find_key(endpoint: Endpoint) -> str:
 
 
 def open_provider(endpoint: Endpoint, temperature: float) -> Provider:
-    """A provider with the endpoint's key; its address is checked again, since names may point elsewhere now."""
+    """A provider with the key; the address is checked again, since its name may point elsewhere now."""
     if endpoint.provider == Endpoint.Provider.OPENAI:
         check_address(endpoint.base_url)
     return PROVIDERS[endpoint.provider](

@@ -125,7 +125,7 @@ class Format:
 
 FORMATS = {
     "csv": Format(csv_chunks, "text/csv; charset=utf-8", "CSV"),
-    "jsonl": Format(jsonl_chunks, "application/jsonl", "JSON Lines"),
+    "jsonl": Format(jsonl_chunks, "application/jsonl", "JSONL"),
     "parquet": Format(parquet_chunks, "application/vnd.apache.parquet", "Parquet"),
     "sav": Format(sav_chunks, "application/x-spss-sav", "SPSS"),
 }

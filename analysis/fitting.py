@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.corpora.turns import Message
+from analysis.faults import ConditionError
 from analysis.models import Endpoint
 
 try:
@@ -20,7 +21,7 @@ MESSAGE_TOKENS = 4  # what chat formats add to each message
 ESTIMATE = f"estimate: {MESSAGE_TOKENS} a message and one for {BYTES_PER_TOKEN} bytes of UTF-8"
 
 
-class TokenizerError(Exception):
+class TokenizerError(ConditionError):
     """The endpoint's tokenizer can't be used; the message says what to do."""
 
 

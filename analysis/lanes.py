@@ -22,12 +22,13 @@ from django.db import connections
 
 from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database
-from analysis.conditions import ConditionError, estimate_prompt_tokens, messages_for
+from analysis.conditions import estimate_prompt_tokens, messages_for
 from analysis.endpoints import EndpointError, open_provider, price
 from analysis.fitting import TokenizerError
 from analysis.limits import LONGEST_PAUSE, Limiter
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
+from analysis.recipes import ConditionError
 from analysis.replies import reply_format
 from surveys.models import BenchmarkItem, Prompt
 
@@ -171,8 +172,8 @@ class Lane:
         if now.reserved > 0:
             return True
         await self.feed_book.stop(
-            f"The budget of ${now.budget.normalize():f} is used up: ${now.spent:.4f} spent, and the next call "
-            f"may cost ${cost:.6f}. Raise it with `manage.py run {self.run.pk} resume --budget USD`."
+            f"The budget of ${now.budget.normalize():f} is used up: ${now.spent:.4f} spent, and the next "
+            f"call may cost ${cost:.6f}. Raise it with `manage.py run {self.run.pk} resume --budget USD`."
         )
         return False
 

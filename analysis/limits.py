@@ -29,7 +29,8 @@ for bucket = 1, 2 do
     local due = math.max(tonumber(redis.call('GET', KEYS[bucket]) or 0), now - tonumber(ARGV[5]))
     if due > slot then slot = due end
     local after = due + amount * 60 / rate
-    redis.call('SET', KEYS[bucket], string.format('%.6f', after), 'EX', math.max(1, math.ceil(after - now) + 60))
+    local seconds = math.max(1, math.ceil(after - now) + 60)
+    redis.call('SET', KEYS[bucket], string.format('%.6f', after), 'EX', seconds)
   end
 end
 return math.floor((slot - now) * 1e6)

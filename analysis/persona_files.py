@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from analysis.models import Persona, PersonaSet
 DESCRIPTIONS = ("persona", "description")  # PersonaHub's name, and ours
 SENTENCES = ("sentences", "personality", "profile")  # ours, and two in which PersonaChat is passed on
 BATCH = 1000
+NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
 LINES_NAMED = 10
 
 
@@ -33,6 +35,8 @@ def import_personas(name: str, path: Path, kind: str = "persona") -> tuple[int, 
 
     A line of a text file is a `persona` (a description) or a `sentence`. One bad line refuses the whole file.
     """
+    if not NAME.fullmatch(name):
+        raise PersonaFileError(f"{name!r} is no name for a set: use up to 50 letters, digits, - and _.")
     try:
         with path.open(encoding="utf-8-sig") as file:
             check_lines(path, read_lines(file, path, kind))

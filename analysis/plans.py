@@ -7,13 +7,13 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Avg, Count, Max, Q
 
-from analysis.conditions import estimate_prompt_tokens, make_users, questions_of
+from analysis.conditions import estimate_prompt_tokens, make_users
 from analysis.endpoints import price
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run, SimulatedUser
-from surveys.models import BenchmarkItem, Prompt, StudyVersion
+from analysis.questions import Question, questions_of
+from surveys.models import Prompt, StudyVersion
 
 State = Run.State
-Subject = Prompt | BenchmarkItem
 
 BATCH_PRICE = Decimal("0.5")  # of the price of the same call sent live
 # Tokens of an answer, until this endpoint has given enough of its kind to know better.
@@ -114,7 +114,7 @@ def users_of(run: Run) -> list[SimulatedUser | None]:
 
 
 def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
-    """Calls, tokens and dollars of this many further repeats; `usd_most` if every answer is as long as allowed."""
+    """Calls, tokens and dollars of so many further repeats; `usd_most` if all answers have full length."""
     endpoint, subjects = run.endpoint, list(questions_of(run).values())
     if not subjects:
         raise PlanError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
@@ -137,7 +137,7 @@ def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
     }
 
 
-def kind_of(subject: Subject) -> str:
+def kind_of(subject: Question) -> str:
     return subject.kind if isinstance(subject, Prompt) else "choice"
 
 
@@ -157,16 +157,16 @@ def check_budget(run: Run, estimate: dict[str, Any], budget: Decimal | None) -> 
     total = run.spent + Decimal(str(estimate["usd"]))
     if total > limit:
         raise PlanError(
-            f"{estimate['calls']:,} calls will cost about ${total:.4f}, above the budget of ${limit:f}. Nothing "
-            "was planned. Raise the budget, or ask for fewer repeats or users."
+            f"{estimate['calls']:,} calls will cost about ${total:.4f}, above the budget of ${limit:f}. "
+            "Nothing was planned. Raise the budget, or ask for fewer repeats or users."
         )
 
 
 # One user's calls next to each other, all repeats of a prompt adjacent: providers keep prefixes in a cache.
 WRITE_CALLS = """
-INSERT INTO analysis_completion (run_id, {field}, user_id, repeat, position, status, lane, attempts, lost_answers,
-  reserved, skipped, messages_sha256, reply, finish_reason, model_served, fingerprint, request_id, cost, error,
-  error_kind)
+INSERT INTO analysis_completion (
+  run_id, {field}, user_id, repeat, position, status, lane, attempts, lost_answers, reserved, skipped,
+  messages_sha256, reply, finish_reason, model_served, fingerprint, request_id, cost, error, error_kind)
 SELECT %(run)s, s.id, u.id, r.number, %(after)s + ((u.rank - 1) * %(subjects)s + s.rank - 1) * %(new)s
   + r.number - %(first)s, 'pending', '', 0, 0, 0, 0, '', '', '', '', '', '', 0, '', ''
 FROM unnest(%(user_ids)s::bigint[]) WITH ORDINALITY AS u(id, rank),

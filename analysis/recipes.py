@@ -8,6 +8,7 @@ from django.db.models import Count
 from analysis.corpora.turns import by_turns
 from analysis.drawing import draw, generator
 from analysis.embeddings import embedder_named
+from analysis.faults import ConditionError
 from analysis.fitting import Fitted, TokenCounter, counter_for, fit
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.personas import draw_profiles, pools_of, profile_of, rows_of
@@ -19,10 +20,6 @@ Recipe = dict[str, Any]
 HISTORY_SIZE = 100  # conversations, unless the run says otherwise
 LONG = 4  # SP-History draws conversations with more turns than this
 OWN_CONVERSATIONS = 3  # what a user of the corpus needs for SP-RAG within one user's history
-
-
-class ConditionError(Exception):
-    """The run can't be built from what there is; the message says what is missing."""
 
 
 class Plan(NamedTuple):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from django.db import connection, transaction
+from psycopg import sql
 
 from analysis.models import Conversation, Corpus
 from analysis.models.corpora import DIMENSIONS
@@ -47,21 +48,21 @@ def load_vectors(corpus: Corpus, model: str, user: str | None = None) -> Vectors
     query = (
         "COPY (SELECT v.conversation_id, v.vector FROM analysis_conversationvector v"
         " JOIN analysis_conversation c ON c.id = v.conversation_id"
-        " WHERE c.corpus_id = %s AND v.model = %s"
-        + (' AND c."user" = %s' if user is not None else "")
-        # ids and vectors have one length each, so the rows can be read as an array
+        " WHERE c.corpus_id = {corpus} AND v.model = {model}"
+        + (' AND c."user" = {user}' if user is not None else "")
         + ") TO STDOUT (FORMAT BINARY)"
     )
-    values = [corpus.pk, model, *([] if user is None else [user])]
-    parts = list(_read_rows(query, values))
+    values = {name: sql.Literal(value) for name, value in {"model": model, "user": user}.items()}
+    parts = list(_read_rows(sql.SQL(query).format(corpus=sql.Literal(corpus.pk), **values)))
     if not parts:
         return Vectors(np.empty(0, "int64"), np.empty((0, DIMENSIONS), "float32"))
     ids, matrices = zip(*parts, strict=True)
     return Vectors(np.concatenate(ids), np.concatenate(matrices))
 
 
-def _read_rows(query: str, values: list) -> Iterator[Vectors]:
-    with connection.cursor() as cursor, cursor.copy(query, values) as copy:
+def _read_rows(query: sql.Composed) -> Iterator[Vectors]:
+    """Ids and vectors have one length each, so the rows can be taken over as an array."""
+    with connection.cursor() as cursor, cursor.copy(query) as copy:
         waiting, first = bytearray(), HEADER_BYTES
         for block in copy:
             waiting += block

@@ -31,7 +31,9 @@ def end_schedule(run: Run) -> bool:
 
 def repeat_due(now: datetime | None = None) -> list[Run]:
     """Plan and start the runs that are due; a repetition that cannot be paid is left out, not postponed."""
-    due = Schedule.objects.filter(active=True, next_at__lte=now or timezone.now()).values_list("pk", flat=True)
+    due = Schedule.objects.filter(active=True, next_at__lte=now or timezone.now()).values_list(
+        "pk", flat=True
+    )
     return [run for pk in list(due) if (run := repeat_one(pk, now or timezone.now()))]
 
 

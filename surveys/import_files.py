@@ -93,7 +93,7 @@ class Reader:
         with path.open("rb") as file, field_limit(LONGEST_TEXT):
             rows = csv.reader(decode_lines(file), strict=True)
             try:
-                header = [name.strip() for name in next(rows, [])]
+                header = [read_name(name) for name in next(rows, [])]
                 if not self.check_header(header):
                     return
                 before = rows.line_num
@@ -113,6 +113,7 @@ class Reader:
         if missing:
             hint = "; the columns must be separated by commas" if len(header) == 1 else ""
             self.faults.add(1, f"the column {', '.join(missing)} is missing{hint}")
+            return False
         for name in sorted({name for name in header if header.count(name) > 1}):
             self.faults.add(1, f"the column {name!r} is there more than once")
         for name in header:
@@ -219,6 +220,12 @@ def explain(error: csv.Error) -> str:
 def near(value: str, known: Mapping[str, object]) -> str:
     found = get_close_matches(value.strip().casefold(), known, n=1)
     return f"; did you mean {found[0]}?" if found else f"; there are {', '.join(list(known)[:20])}"
+
+
+def read_name(name: str) -> str:
+    """Our own columns are known in any case; others keep the one they have."""
+    name = name.strip()
+    return name.lower() if name.lower() in (*NEEDED, *OPTIONAL) else name
 
 
 def slug_of(name: str, definition: Definition) -> str:

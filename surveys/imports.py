@@ -2,6 +2,7 @@
 
 import hashlib
 import uuid
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,23 +49,32 @@ def import_responses(study: Study, path: Path, actor: str) -> Imported:
     return done
 
 
+@dataclass
+class Known:
+    """What the first pass keeps of a person: little, for there may be very many."""
+
+    line: int
+    about: bytes
+    answered: array  # the line of the answer to each prompt, 0 where there is none yet
+
+
 def check_file(study: Study, path: Path) -> None:
     """Everything that can be said without the database: each row by itself, and against the rows above it."""
     reader = Reader(study)
-    seen: dict[bytes, int] = {}
-    people: dict[str, tuple[int, bytes]] = {}
+    places = {slug: place for place, slug in enumerate(reader.prompts)}
+    people: dict[str, Known] = {}
     for line in reader.read_lines(path):
-        answer = digest(line.participant, line.prompt.slug)
-        if answer in seen:
-            words = f"{line.participant}'s answer to {line.prompt.slug} is on line {seen[answer]} already"
-            reader.faults.add(line.number, words)
-        seen.setdefault(answer, line.number)
         about = digest(line.chatbot, *(f"{key}={value}" for key, value in sorted(line.answers.items())))
-        first, known = people.setdefault(line.participant, (line.number, about))
-        if about != known:
-            words = (
-                f"says other things about {line.participant} than line {first}; one person has one chatbot"
-            )
+        person = people.get(line.participant)
+        if person is None:
+            person = people[line.participant] = Known(line.number, about, array("I", [0] * len(places)))
+        place = places[line.prompt.slug]
+        if person.answered[place]:
+            words = f"{line.participant}'s answer to {line.prompt.slug} is on line {person.answered[place]} already"
+            reader.faults.add(line.number, words)
+        person.answered[place] = line.number
+        if about != person.about:
+            words = f"says other things about {line.participant} than line {person.line}; one person has one chatbot"
             reader.faults.add(line.number, words)
     reader.faults.raise_any()
 

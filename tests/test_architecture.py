@@ -12,7 +12,7 @@ from fieldstudy.embedded import ROOT
 APPS = ("fieldstudy", "analysis", "surveys")
 FORBIDDEN = {"surveys": {"analysis", "fieldstudy"}, "analysis": {"fieldstudy"}, "fieldstudy": set()}
 # The edges, which may start background work. Everything else in an app is a rule or a model.
-EDGES = {"views", "api", "admin", "tasks", "urls", "management"}
+EDGES = {"views", "api", "admin", "tasks", "urls", "commands", "management"}
 CLEAN_OF_DJANGO = {"django", "rest_framework", "celery", "psycopg", "surveys", "fieldstudy"}
 IMPORTERS = {"import_module", "__import__", "import_string", "get_model"}
 ENQUEUEING = {"delay", "apply_async", "send_task"}
@@ -116,10 +116,10 @@ def test_statistics_know_neither_django_nor_the_tables() -> None:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """A text that stands in the source, or a choice between such texts."""
+    """A text that stands in the source, a CONSTANT, or a choice between such."""
     if isinstance(node, ast.IfExp):
         return is_literal(node.body) and is_literal(node.orelse)
-    return isinstance(node, ast.Constant)
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id.isupper())
 
 
 def is_built_at_run_time(text: ast.expr) -> bool:

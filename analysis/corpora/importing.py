@@ -1,5 +1,6 @@
 """Imports a corpus file: streamed, once for each content, and as much of it as is whole."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,6 +13,7 @@ from analysis.corpora.turns import count_turns
 from analysis.models import Conversation, Corpus
 
 BATCH = 500
+NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
 
 
 class ImportFailed(Exception):
@@ -33,8 +35,8 @@ def import_corpus(
 ) -> Report:
     """Import a file into the corpus `name`, which is made when it is not there yet.
 
-    A file that breaks gives what is whole before the break; `faults` names the places. `show` is told the share
-    of the file read and the number of conversations.
+    A file that breaks gives what is whole before the break; `faults` names the places. `show` is told
+    the share of the file that was read and the number of conversations.
     """
     corpus = find_corpus(name, form)
     reading, report = open_reading(path), Report(name)
@@ -52,6 +54,8 @@ def import_corpus(
 
 
 def find_corpus(name: str, form: str) -> Corpus | None:
+    if not NAME.fullmatch(name):
+        raise ImportFailed(f"{name!r} is no name for a corpus: use up to 50 letters, digits, - and _.")
     corpus = Corpus.objects.filter(name=name).first()
     if corpus is not None and corpus.format != form:
         raise ImportFailed(

@@ -20,7 +20,7 @@ NEAR_THE_END = 16  # characters: an error so late may come from the end of what 
 
 
 class Reading:
-    """One pass over a file. `faults` says what could not be read, with its place, as far as the pass has come."""
+    """One pass over a file. `faults` says what could not be read so far, with its place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Reading:
         return min(self.position / self.size, 1.0)
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        """Each whole record with its place in the file. JSON, JSONL and Parquet are told by their first bytes."""
+        """Each whole record with its place. JSON, JSONL and Parquet are told by their first bytes."""
         with self.path.open("rb") as file:
             if file.read(4) == PARQUET:
                 yield from self._parquet_rows()
@@ -155,7 +155,9 @@ class _ArrayScanner:
 
     def place(self) -> str:
         line = self.lines_before + self.text.count("\n", 0, self.at) + 1
-        return f"after character {self.before + self.at:,} (line {line:,}, {self.number:,} whole conversations)"
+        return (
+            f"after character {self.before + self.at:,} (line {line:,}, {self.number:,} whole conversations)"
+        )
 
 
 def _plain(file: BinaryIO) -> Iterator[bytes]:

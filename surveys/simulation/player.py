@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from surveys.access import sign_simulated
 from surveys.definitions import Definition
 from surveys.models import Prompt
 from surveys.simulation.answers import WRONG, write_answer, write_personal
@@ -11,7 +12,6 @@ from surveys.simulation.evidence import note_pasting
 from surveys.simulation.mishaps import MISHAPS
 from surveys.simulation.page import Form, Page
 from surveys.simulation.people import Person, Sent, Story, first_answers
-from surveys.views.arrival import SIMULATED
 
 MOST_PAGES = 400
 MISHAP_SHARE = 0.25  # pages on which something goes wrong, under faults
@@ -38,7 +38,7 @@ class Player:
 
     def new_link(self) -> str:
         """The address on Prolific, with a new SESSION_ID."""
-        visit = self.person.visit().as_parameters() | {"SIMULATED": SIMULATED.sign(self.person.pid)}
+        visit = self.person.visit().as_parameters() | {"SIMULATED": sign_simulated(self.person.pid)}
         return f"/s/{self.slug}/?" + "&".join(f"{name}={value}" for name, value in visit.items())
 
     def play(self) -> Story:

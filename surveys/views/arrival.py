@@ -1,6 +1,5 @@
 """Arriving: the address that Prolific sends people to, and consent."""
 
-from django.core.signing import BadSignature, Signer
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -9,15 +8,13 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from surveys import recruitment
+from surveys.access import is_simulated
 from surveys.definitions import Definition
 from surveys.limits import within_limit
 from surveys.models import Participant, Study
 from surveys.pages import current_page
 from surveys.prolific import Visit, completion_url, read_visit
 from surveys.studies import definition_of
-
-# Marks people that `simulate` plays; signed, so that nobody can mark themselves.
-SIMULATED = Signer(salt="simulated", sep="~")
 
 
 # No cookies carry any right on these pages, so there is nothing that a foreign page could make a browser send along.
@@ -74,12 +71,8 @@ def decide(request: HttpRequest, study: Study, visit: Visit) -> HttpResponse:
 
 
 def read_origin(request: HttpRequest, visit: Visit) -> str:
-    try:
-        if SIMULATED.unsign(request.POST.get("SIMULATED", "")) == visit.pid:
-            return Participant.Origin.SIMULATED
-    except BadSignature:
-        pass
-    return Participant.Origin.PROLIFIC
+    simulated = is_simulated(visit.pid, request.POST.get("SIMULATED", ""))
+    return Participant.Origin.SIMULATED if simulated else Participant.Origin.PROLIFIC
 
 
 def no_consent(request: HttpRequest, study: str) -> HttpResponse:

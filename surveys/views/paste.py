@@ -1,5 +1,6 @@
 """The paste page: copy our prompt, ask the chatbot, paste the answer back; and autosave."""
 
+import json
 import uuid
 from typing import Any
 
@@ -83,12 +84,13 @@ def fresh_page(request: HttpRequest, asked: Prompt, number: int) -> dict:
     newest = (
         Response.objects.filter(participant=request.participant, prompt=asked)
         .order_by("-revision")
-        .only("revision", "text", "submitted_at")
+        .only("revision", "text", "evidence", "submitted_at")
         .first()
     )
     draft = draft_of(request, step_name(asked))
     page = paste_page(request, asked, number, newest.revision if newest else 0)
     page |= {"text": newest.text if newest else "", "older": request.GET.get("older")}
+    page["evidence"] = json.dumps(newest.evidence) if newest else ""
     if draft:
         page["draft_number"] = draft.number
         if newest is None or draft.saved_at > newest.submitted_at:
@@ -128,8 +130,10 @@ def answer_again(
     """The same page with the text still in it and what we ask about it."""
     personal = outcome.personal if outcome else {}
     messages = [translate(finding) for finding in outcome.findings] if outcome else []
-    # A held answer is a revision too: the page that is sent again has seen it.
-    revision = (outcome.revision if outcome else 0) or submission.base
+    # A held answer is a revision too: the page that is sent again has seen it, unless it was an older page before.
+    revision = submission.base
+    if outcome and outcome.revision and not outcome.older_page:
+        revision = outcome.revision
     if wants_json(request):
         asks = {"error": error, "personal": personal, "messages": messages, "page": capture.seal_page(revision)}
         return JsonResponse(asks, status=422)

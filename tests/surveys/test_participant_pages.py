@@ -6,6 +6,7 @@ import re
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from surveys.models import AnonymousExit, Draft, Participant, Response
 from surveys.pages import address
@@ -151,7 +152,7 @@ def test_draft_comes_back_with_its_evidence(client: Client) -> None:
     assert client.post(address(participant, "draft"), draft).json()["number"] == 1
     page = client.get(address(participant, "prompt", 1))
     assert "half an ans</textarea>" in page.text
-    assert hidden(page, "evidence") == notes and hidden(page, "removed") == '{"name": 1}'
+    assert escape(notes) in page.text and hidden(page, "removed") == '{"name": 1}'
     assert 'data-number="1"' in page.text
 
 

@@ -21,13 +21,19 @@ RECALL_AT = 100
 
 
 class Command(BaseCommand):
-    help = "Embed the conversations that have no embedding yet; stopped in the middle, it goes on where it was."
+    help = (
+        "Embed the conversations that have no embedding yet; stopped in the middle, it goes on where it was."
+    )
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("name", help="of the corpus")
-        parser.add_argument("--endpoint", help="an endpoint that serves /embeddings, instead of the local model")
         parser.add_argument(
-            "--index", action="store_true", help="also build the approximate index, and measure what it misses"
+            "--endpoint", help="an endpoint that serves /embeddings, instead of the local model"
+        )
+        parser.add_argument(
+            "--index",
+            action="store_true",
+            help="also build the approximate index, and measure what it misses",
         )
         parser.add_argument("--json", action="store_true")
 

@@ -24,6 +24,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args, **options) -> None:
+        if options["limit"] is not None and options["limit"] < 1:
+            raise CommandError("--limit is the number of conversations to import, at least 1.")
         progress = Progress("conversations", self.stderr._out)
         try:
             report = import_corpus(

@@ -113,7 +113,7 @@ form.addEventListener("input", ({ inputType }) => {
 });
 
 function recall() {
-  evidence.recall(notes.value);
+  evidence.recall(notes.value || form.dataset.evidence);
   personal.recall();
 }
 

@@ -23,7 +23,8 @@ export function sendByScript(form, draft, { prepare = () => true, refused = () =
       location.assign(answer.next);
     } else if (refused(answer)) {
       draft.stopped = false;
-      showState("");
+      draft.show();
+      draft.save();
     } else form.submit(); // the server's own page asks; what is sent twice is stored once
   });
 }

@@ -62,7 +62,7 @@ def people_apart(watched: Monitor) -> list[str]:
     """Sentences about people who are not what a reader would take them for."""
     kinds, words = watched.kinds, []
     if watched.who in ("main", "all") and kinds["simulated"]:
-        words.append(f"{kinds['simulated']} of these people are simulated.")
+        words.append(f"{kinds['simulated']} of these people {are(kinds['simulated'])} simulated.")
     left_out = [
         f"{kinds[who]} {name}"
         for who, name in (("pilot", "of the pilot"), ("preview", "previewing"))
@@ -71,10 +71,12 @@ def people_apart(watched: Monitor) -> list[str]:
     if watched.who == "main" and left_out:
         words.append(f"Left out: {' and '.join(left_out)}.")
     if watched.who in ("main", "imported") and kinds["imported"]:
-        words.append(
-            f"{kinds['imported']} imported people were never here; the list of participants has them."
-        )
+        words.append(f"{kinds['imported']} imported: never here, but in the list of participants.")
     return words
+
+
+def are(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def cell_row(cell) -> dict:

@@ -1,0 +1,202 @@
+"""What the commands that start runs share: their options, the plan they print, and the way to the end."""
+
+import asyncio
+import json
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from typing import Any, TextIO
+
+from django.core.management.base import CommandError
+
+from analysis import batches
+from analysis.benchmark_prompts import BenchmarkPromptError
+from analysis.endpoints import EndpointError, find_endpoint, open_provider
+from analysis.fitting import TokenizerError
+from analysis.models import Corpus, Endpoint, PersonaSet, Run
+from analysis.plans import Plan, PlanError, plan_run
+from analysis.progress_bar import Bar, show
+from analysis.providers.calls import CallFailed
+from analysis.recipes import ConditionError
+from analysis.runs import RunError, failures, progress, run_inline, start
+from analysis.tasks import enqueue_lane, work_batches
+from surveys.models import StudyVersion
+
+ACTOR = "command line"
+ERRORS = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
+IDLE_SECONDS = 15  # without a call in flight, until --wait says that there may be no worker
+POLL_SECONDS = 0.5
+BATCH_POLL_SECONDS = 1.0
+
+
+def add_run_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--endpoint", required=True, metavar="NAME")
+    parser.add_argument("--condition", required=True, choices=Run.Condition.values)
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="draws of each prompt and user")
+    parser.add_argument("--users", type=int, default=1, metavar="N", help="simulated users")
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--corpus", metavar="NAME")
+    parser.add_argument("--personas", metavar="NAME")
+    parser.add_argument("--history-size", type=int, metavar="K", help="conversations in front (default 100)")
+    parser.add_argument("--per-user", action="store_true", help="SP-RAG: within one user's own history")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=dollars, metavar="USD")
+    parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
+    parser.add_argument(
+        "--new", action="store_true", help="a run of its own instead of extending the earlier one"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what it would cost and keep nothing")
+    add_way_arguments(parser)
+
+
+def add_way_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--wait", action="store_true", help="follow the workers to the end")
+    parser.add_argument(
+        "--inline", action="store_true", help="run the lanes in this process, without a worker"
+    )
+    parser.add_argument("--json", action="store_true")
+
+
+def dollars(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is no amount") from None
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except ERRORS as error:
+        raise CommandError(" ".join(str(error).split())) from None
+
+
+def execute(
+    options: dict[str, Any], stdout: TextIO, version: StudyVersion | None = None, **more: Any
+) -> None:
+    """Plan the run, print what it costs, and send it in the way that was asked for."""
+    with one_line_errors():
+        plan = read_plan(options, version, **more)
+        if not options["dry_run"]:
+            check_endpoint(plan.endpoint, plan.temperature)
+        run, estimate = plan_run(
+            plan, options["repeats"], ACTOR, budget=options["budget"], again=options["new"],
+            dry_run=options["dry_run"],
+        )  # fmt: skip
+        if options["dry_run"]:
+            report(stdout, options["json"], {"dry_run": True, "estimate": estimate}, describe(estimate))
+            return
+        print(f"Run {run.pk}: {describe(estimate)}", file=sys.stderr)
+        send(run, options, stdout)
+
+
+def read_plan(options: dict[str, Any], version: StudyVersion | None, **more: Any) -> Plan:
+    return Plan(
+        endpoint=find_endpoint(options["endpoint"]),
+        version=version,
+        corpus=find_named(Corpus, options["corpus"], "corpus", "import_corpus"),
+        personas=find_named(PersonaSet, options["personas"], "persona set", "import_personas"),
+        **{
+            name: options[name]
+            for name in ("condition", "users", "temperature", "history_size", "seed", "batch")
+        },
+        per_user=options["per_user"],
+        **more,
+    )
+
+
+def find_named(model: Any, name: str | None, what: str, command: str) -> Any:
+    if name is None:
+        return None
+    found = model.objects.filter(name=name).first()
+    if found is None:
+        known = ", ".join(model.objects.values_list("name", flat=True)) or "none yet"
+        raise PlanError(f"There is no {what} {name!r} ({known}). Import it with {command}.")
+    return found
+
+
+def check_endpoint(endpoint: Endpoint, temperature: float) -> None:
+    """Before anything is written: the key is there and an API answers. Asks for the list of models, free."""
+
+    async def check() -> None:
+        provider = open_provider(endpoint, temperature)
+        try:
+            await provider.check()
+        finally:
+            await provider.close()
+
+    try:
+        asyncio.run(check())
+    except CallFailed as failure:
+        raise EndpointError(f"{endpoint.name}: {failure.reason}") from None
+
+
+def describe(estimate: dict[str, Any]) -> str:
+    return (
+        "{calls:,} calls, about {prompt_tokens:,} tokens in and {completion_tokens:,} out, about ${usd:,.4f} "
+        "(at most ${usd_most:,.4f})".format(**estimate)
+    )
+
+
+def send(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
+    run = start(run)
+    if options["inline"]:
+        run_here(run)
+    else:
+        work_batches.delay() if run.batch else enqueue_lane(run.pk)
+        if options["wait"]:
+            follow(run)
+    tell_end(run, options, stdout)
+
+
+def run_here(run: Run) -> None:
+    if run.batch:
+        while run.state == Run.State.RUNNING:
+            batches.work(run.pk)
+            show(run)
+            time.sleep(BATCH_POLL_SECONDS if run.state == Run.State.RUNNING else 0)
+        return
+    with Bar(run):
+        for _ in run_inline(run):
+            pass
+
+
+def follow(run: Run) -> None:
+    """Watch the workers until the run ends."""
+    idle_since, told = time.monotonic(), False
+    while (now := show(run))["state"] == Run.State.RUNNING:
+        if now["in_flight"]:
+            idle_since = time.monotonic()
+        if not told and time.monotonic() - idle_since > IDLE_SECONDS and not now["waiting_until"]:
+            told = True
+            print(
+                "\nNo worker has taken this run yet. Start one (`celery -A fieldstudy worker`), or use --inline.",
+                file=sys.stderr,
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def tell_end(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
+    """The last word: what was done, or why it stopped (exit status 1)."""
+    end = progress(run)
+    line = (
+        f"Run {end['run']}: {end['state']}, {end['done']:,} of {end['calls']:,} answered, ${end['usd']:.4f}"
+    )
+    for failure in failures(run)[:5]:
+        print(f"{failure['count']:,} failed: {failure['reason']}", file=sys.stderr)
+    if end["mixed"]:
+        names = ", ".join(f"{part['model']} {part['fingerprint']}".strip() for part in end["served"])
+        print(f"This run mixes {len(end['served'])} served models: {names}", file=sys.stderr)
+    if end["state"] == Run.State.STOPPED:
+        raise CommandError(f"Run {run.pk} stopped after {end['done']:,} answers: {end['reason']}")
+    report(stdout, options["json"], {**end, "estimate": run.estimate}, line)
+    if end["calls"] and end["failed"] == end["calls"]:
+        raise CommandError(f"Run {run.pk}: all {end['failed']:,} calls failed.")
+
+
+def report(stdout: TextIO, as_json: bool, document: dict[str, Any], line: str) -> None:
+    stdout.write(json.dumps(document) if as_json else line)

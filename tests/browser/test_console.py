@@ -1,0 +1,221 @@
+"""The console in a real browser: the monitor by itself, everything by keyboard, on a phone, in the dark."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from surveys import recruitment
+from surveys.models import Participant, Study
+from tests.factories import make_account, make_participant, make_response, make_study
+from tests.surveys.sample_study import GOOD
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+State, Step = Participant.State, Participant.Step
+AXE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+def log_in(page: Page, name: str = "ada") -> None:
+    page.goto("/console/login/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill("password")
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/console/")
+
+
+def make_collected() -> Study:
+    """A live study with people at several places, and ada who owns it."""
+    study = make_study(places=9)
+    make_account("ada", study, "owner")
+    person = make_participant(study, Step.DEBRIEF)
+    make_response(person, "teas", "1. Only one <b>tea</b>\n" + "word " * 500, keep=True)
+    recruitment.complete(person)
+    make_participant(study)
+    make_participant(study, State.RETURNED)
+    make_participant(study, answers={"adult": "No", "milk": "Milk", "cups": "1"})
+    recruitment.refuse_consent(study)
+    return study
+
+
+def pages_of(study: Study) -> list[str]:
+    person = study.participants.filter(state="completed").get()
+    paths = [
+        "setup/",
+        "setup/new-version/",
+        "setup/versions/1/",
+        "setup/state/pause/",
+        "members/",
+        "collect/",
+    ]
+    paths += ["participants/", f"participants/{person.pseudonym}/", "flow/", "audit/?verify=1"]
+    return [
+        "/console/",
+        "/console/new/",
+        "/console/account/",
+        *(f"/console/{study.slug}/{path}" for path in paths),
+    ]
+
+
+def test_monitor_shows_new_people_without_a_reload(page: Page) -> None:
+    study = make_collected()
+    log_in(page)
+    page.goto("/console/teas/collect/")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "1 of 36 places are filled, 1 person works now."
+    )
+    make_participant(study, State.COMPLETED, chatbot="gemini")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("2 of 36 places are filled", timeout=12_000)
+    expect(page.locator("[data-freshness]")).to_contain_text("Updated")
+
+
+def test_monitor_stops_when_told_and_goes_on(page: Page) -> None:
+    make_collected()
+    log_in(page)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/numbers/" in request.url else None)
+    page.goto("/console/teas/collect/")
+    page.get_by_role("button", name="Stop updating").click()
+    page.wait_for_timeout(6000)
+    assert asked == []
+    expect(page.locator("[data-freshness]")).to_contain_text("Updating is stopped")
+    page.get_by_role("button", name="Go on updating").click()
+    with page.expect_response(re.compile("/numbers/"), timeout=12_000) as answer:
+        pass
+    assert answer.value.status == 200
+
+
+def test_monitor_keeps_the_focus_and_says_when_the_network_is_gone(page: Page) -> None:
+    make_collected()
+    log_in(page)
+    page.goto("/console/teas/collect/")
+    link = page.get_by_role("link", name="Gemini · With milk")
+    link.focus()
+    with page.expect_response(re.compile("/numbers/"), timeout=12_000):
+        pass
+    page.wait_for_timeout(300)
+    expect(link).to_be_focused()
+    page.context.set_offline(True)
+    expect(page.locator("[data-freshness]")).to_contain_text("No connection", timeout=12_000)
+    page.context.set_offline(False)
+    expect(page.locator("[data-freshness]")).to_contain_text("Updated", timeout=12_000)
+
+
+def test_log_in_and_to_a_participant_by_keyboard_alone(page: Page) -> None:
+    study = make_collected()
+    page.goto("/console/login/?next=/console/teas/participants/%3Fstate%3Dcompleted")
+    page.keyboard.type("ada")
+    page.keyboard.press("Tab")
+    page.keyboard.type("password")
+    page.keyboard.press("Enter")
+    person = study.participants.get(state="completed")
+    link = page.get_by_role("link", name=person.pseudonym)
+    expect(link).to_be_visible()
+    tab_to(page, link)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("completed")
+
+
+def tab_to(page: Page, target) -> None:
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if target.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError("the keyboard never came there")
+
+
+def test_preview_opens_beside_the_console(page: Page) -> None:
+    make_collected()
+    log_in(page)
+    page.goto("/console/teas/setup/")
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Preview as a participant").click()
+    expect(opened.value.get_by_text("Preview", exact=False).first).to_be_visible()
+    assert "/s/teas/" in opened.value.url
+
+
+def test_study_from_a_file_with_faults_then_launched(page: Page) -> None:
+    make_account("ada")
+    log_in(page)
+    page.get_by_role("link", name="New study from a file").click()
+    page.get_by_label("or its text").fill(GOOD.replace("minutes = 10", "minutes = 0"))
+    page.get_by_role("button", name="Make the study").click()
+    expect(page.get_by_role("alert")).to_be_focused()
+    expect(page.get_by_role("row").nth(1)).to_contain_text("minutes")
+    page.get_by_label("or its text").fill(GOOD)
+    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("link", name="Launch").click()
+    page.get_by_role("button", name="Launch").click()
+    expect(page.get_by_role("status")).to_contain_text("The study is live now.")
+
+
+def test_link_for_prolific_is_copied(page: Page) -> None:
+    make_collected()
+    log_in(page)
+    page.goto("/console/teas/setup/")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert "{{%PROLIFIC_PID%}}" in page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_fault_that_axe_finds(page: Page, scheme: str) -> None:
+    study = make_collected()
+    page.emulate_media(color_scheme=scheme)
+    page.goto("/console/login/")
+    faults = {"/console/login/": find_faults(page)}
+    log_in(page)
+    for path in [*pages_of(study), "/console/nope/setup/"]:
+        page.goto(path)
+        faults[path] = find_faults(page)
+    assert {path: found for path, found in faults.items() if found} == {}
+
+
+def find_faults(page: Page) -> list[str]:
+    found = Axe().run(page, options=AXE).response["violations"]
+    return [f"{fault['id']}: {node['html'][:120]}" for fault in found for node in fault["nodes"]]
+
+
+def test_pages_break_no_rule_of_their_own(page: Page) -> None:
+    study = make_collected()
+    said: list[str] = []
+    page.on(
+        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: said.append(str(error)))
+    log_in(page)
+    for path in pages_of(study):
+        page.goto(path)
+    assert said == []
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_no_page_is_wider_than_a_phone(page: Page, width: int) -> None:
+    # 320 pixels are also what a window of 1280 shows at 400 %.
+    study = make_collected()
+    page.set_viewport_size({"width": width, "height": 800})
+    log_in(page)
+    wide = {}
+    for path in pages_of(study):
+        page.goto(path)
+        wide[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert {path: pixels for path, pixels in wide.items() if pixels > width} == {}
+
+
+def test_everything_works_without_javascript(browser: Browser, site: str) -> None:
+    make_collected()
+    context = browser.new_context(base_url=site, java_script_enabled=False)
+    page = context.new_page()
+    log_in(page)
+    page.goto("/console/teas/collect/")
+    page.get_by_label("People").select_option("all")
+    page.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile(r"\?who=all"))
+    page.goto("/console/teas/participants/?state=active")
+    page.locator("a.name").click()
+    page.locator("summary", has_text="Mark as returned").click()
+    page.get_by_role("button", name="Mark as returned").click()
+    expect(page.get_by_role("status")).to_contain_text("is marked as returned")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    context.close()

@@ -1,0 +1,78 @@
+"""A researcher takes the data away; the pages keep to the content policy and are readable by everybody."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.test import Client
+from playwright.sync_api import BrowserContext, Page, expect
+
+from surveys.models import Study
+from tests.factories import make_account, make_participant, make_response, make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+TEXT = "- tea\n- שלום\n- 👩🏽‍🔬"
+
+
+@pytest.fixture
+def study(site: str) -> Study:
+    study = make_study()
+    make_response(make_participant(study), "teas", TEXT, keep=True)
+    make_participant(study, at="completed", origin="preview")
+    return study
+
+
+def log_in(context: BrowserContext, site: str, study: Study, role: str) -> None:
+    client = Client()
+    client.force_login(make_account(role, study, role))
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
+
+
+def watch_policy(page: Page) -> list[str]:
+    """What the browser refused to load or run."""
+    refused: list[str] = []
+    page.on(
+        "console",
+        lambda message: refused.append(message.text) if "Content Security" in message.text else None,
+    )
+    return refused
+
+
+def test_researcher_downloads_the_answers(
+    page: Page, context: BrowserContext, site: str, study: Study, tmp_path: Path
+) -> None:
+    log_in(context, site, study, "researcher")
+    refused = watch_policy(page)
+    page.goto(f"/console/{study.slug}/export/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 answer of 1 person, ready to take away.")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="responses as CSV").click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert (path.name, [row["text"] for row in rows]) == ("teas-responses.csv", [f"'{TEXT}"])
+    page.get_by_label("Previews").check()
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("[data-rows=responses]")).to_have_text("3")
+    assert Axe().run(page).violations_count == 0
+    assert refused == []
+
+
+def test_token_is_shown_once(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+    log_in(context, site, study, "viewer")
+    page.goto("/console/account/token/")
+    page.get_by_role("button", name="Make a token").click()
+    token = page.get_by_label("Token", exact=True).input_value()
+    assert len(token) == 40
+    assert Axe().run(page).violations_count == 0
+    page.goto("/console/account/token/")
+    assert token not in page.content()
+
+
+def test_api_documentation_works_under_the_content_policy(page: Page, site: str) -> None:
+    refused = watch_policy(page)
+    page.goto("/api/v1/docs/")
+    expect(page.get_by_text("A whole table as a file")).to_be_visible()
+    assert refused == []

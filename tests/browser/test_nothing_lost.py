@@ -1,0 +1,189 @@
+"""Nothing that somebody wrote is lost: autosave, the copy in the browser, dead networks, two tabs."""
+
+import re
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from surveys.models import Draft, Response
+from surveys.pages import address
+from tests.browser.survey import ANSWERS, forward, make_demo, open_prompt, paste
+from tests.factories import make_participant
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SAVED = "span[data-saved]"
+
+
+@pytest.fixture
+def person():
+    return make_participant(make_demo())
+
+
+def test_saved_is_said_only_after_the_server_has_it(page: Page, person) -> None:
+    open_prompt(page, person)
+    page.locator("#text").press_sequentially("abc")
+    expect(page.locator(SAVED)).to_have_text("Not saved yet")
+    expect(page.locator(SAVED)).to_have_text("Saved 1 second ago")
+    assert Draft.objects.get().data["text"] == "abc"
+    expect(page.locator(SAVED)).to_have_text(re.compile(r"Saved \d\d? seconds ago"), timeout=12_000)
+
+
+def test_every_field_of_a_form_is_saved_and_comes_back(page: Page) -> None:
+    participant = make_participant(make_demo(), at="context")
+    page.goto(address(participant, "context"))
+    page.get_by_label("Gemini").check()
+    page.locator("[name=memory][value=off]").check()
+    page.get_by_label("Which model name does it show?").fill("GPT-4o")
+    expect(page.locator(SAVED)).to_have_text("Saved 1 second ago")
+    page.reload()
+    expect(page.get_by_label("Gemini")).to_be_checked()
+    expect(page.locator("[name=memory][value=off]")).to_be_checked()
+    expect(page.get_by_label("Which model name does it show?")).to_have_value("GPT-4o")
+    expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_closed_browser_without_network_gives_the_text_back(page: Page, context, person) -> None:
+    open_prompt(page, person)
+    context.set_offline(True)
+    page.locator("#text").press_sequentially("never sent")
+    expect(page.locator(SAVED)).to_contain_text("no connection", timeout=8_000)
+    page.close(run_before_unload=False)
+    context.set_offline(False)
+    again = context.new_page()
+    open_prompt(again, person)
+    expect(again.locator("#text")).to_have_value("never sent")
+    expect(again.locator(".notice")).to_contain_text("We put it back.")
+    expect(again.locator(SAVED)).to_contain_text("Saved", timeout=8_000)
+    assert Draft.objects.get().data["text"] == "never sent"
+    assert again.evaluate("localStorage.length") == 0
+
+
+def test_copy_that_a_newer_draft_has_overtaken_is_only_offered(page: Page, context, person) -> None:
+    slug = open_prompt(page, person)
+    context.set_offline(True)
+    page.locator("#text").press_sequentially("written without network")
+    expect(page.locator(SAVED)).to_contain_text("no connection", timeout=8_000)
+    page.close(run_before_unload=False)
+    Draft.objects.create(participant=person, step=f"prompt:{slug}", data={"text": "from the phone"}, number=3)
+    context.set_offline(False)
+    again = context.new_page()
+    open_prompt(again, person)
+    expect(again.locator("#text")).to_have_value("from the phone")
+    again.get_by_role("button", name="Put the older text back").click()
+    expect(again.locator("#text")).to_have_value("written without network")
+
+
+def test_autosave_goes_on_when_the_network_is_back(page: Page, context: BrowserContext, person) -> None:
+    open_prompt(page, person)
+    context.set_offline(True)
+    page.locator("#text").press_sequentially("over the gap")
+    expect(page.locator(SAVED)).to_have_class("saved late", timeout=8_000)
+    assert not Draft.objects.exists()
+    context.set_offline(False)
+    expect(page.locator(SAVED)).to_contain_text("Saved", timeout=12_000)
+    assert Draft.objects.get().data["text"] == "over the gap"
+
+
+def test_answer_sent_into_a_dead_network_arrives_once(page: Page, context: BrowserContext, person) -> None:
+    slug = open_prompt(page, person)
+    paste(page, ANSWERS[slug])
+    expect(page.locator("b[data-complete]")).to_be_visible()
+    context.set_offline(True)
+    page.get_by_role("button", name="Save and continue").click()
+    expect(page.locator(SAVED)).to_contain_text("No connection.", timeout=5_000)
+    context.set_offline(False)
+    page.wait_for_url("**/prompt/2/", timeout=20_000)
+    assert Response.objects.get(participant=person).text == ANSWERS[slug]
+
+
+def test_answer_whose_confirmation_was_lost_is_stored_once(page: Page, person) -> None:
+    slug = open_prompt(page, person)
+    paste(page, ANSWERS[slug])
+    expect(page.locator("b[data-complete]")).to_be_visible()
+    lost = []
+
+    def lose_the_first(route) -> None:
+        if route.request.method == "POST" and not lost:
+            lost.append(route.fetch().status)  # the server has stored it, the browser never hears so
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/prompt/1/", lose_the_first)
+    page.get_by_role("button", name="Save and continue").click()
+    page.wait_for_url("**/prompt/2/", timeout=20_000)
+    assert lost == [200]
+    assert Response.objects.filter(participant=person).count() == 1
+
+
+def test_busy_server_is_asked_again(page: Page, person) -> None:
+    slug = open_prompt(page, person)
+    paste(page, ANSWERS[slug])
+    answers = [503, 429]
+
+    def refuse_twice(route) -> None:
+        if route.request.method == "POST" and answers:
+            route.fulfill(status=answers.pop(), body="busy")
+        else:
+            route.continue_()
+
+    page.route("**/prompt/1/", refuse_twice)
+    page.get_by_role("button", name="Save and continue").click()
+    page.wait_for_url("**/prompt/2/", timeout=20_000)
+    assert answers == [] and Response.objects.filter(participant=person).count() == 1
+
+
+def test_other_forms_wait_for_the_network_too(page: Page, context: BrowserContext) -> None:
+    participant = make_participant(make_demo(), at="questions")
+    page.goto(address(participant, "questions"))
+    page.get_by_label("ChatGPT").check()
+    page.get_by_label("Every day or nearly so").check()
+    context.set_offline(True)
+    page.get_by_role("button", name="Save and continue").click()
+    expect(page.locator(SAVED)).to_contain_text("No connection.")
+    context.set_offline(False)
+    page.wait_for_url("**/instructions/", timeout=20_000)
+
+
+def test_two_tabs_lose_nothing_and_the_older_says_so(page: Page, context: BrowserContext, person) -> None:
+    slug = open_prompt(page, person)
+    newer = context.new_page()
+    open_prompt(newer, person)
+    newer.locator("#text").press_sequentially("in the newer tab")
+    expect(newer.locator(SAVED)).to_contain_text("Saved")
+    page.locator("#text").press_sequentially("in the older tab")
+    expect(page.locator(SAVED)).to_contain_text("A newer page saved this answer.")
+    expect(page.locator("#text")).to_have_value("in the older tab")
+    assert Draft.objects.get().data["text"] == "in the newer tab"
+    paste(newer, ANSWERS[slug])
+    expect(newer.locator("b[data-complete]")).to_be_visible()
+    forward(newer)
+    paste(page, "Sure:\n" + ANSWERS[slug])
+    forward(page)
+    expect(page.locator(".notice")).to_contain_text("You had also answered the last prompt")
+    texts = Response.objects.filter(participant=person).order_by("revision").values_list("text", flat=True)
+    assert list(texts) == [ANSWERS[slug], "Sure:\n" + ANSWERS[slug]]
+
+
+def test_page_of_somebody_who_finished_elsewhere_goes_to_the_end(page: Page, context, person) -> None:
+    open_prompt(page, person)
+    other = context.new_page()
+    other.goto(address(person, "stop"))
+    other.get_by_role("button", name="Stop here").click()
+    other.wait_for_url("**/end/")
+    page.locator("#text").press_sequentially("too late")
+    page.wait_for_url("**/end/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("You have stopped")
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_leaving_asks_only_when_something_would_be_lost(page: Page, context, person, safe: bool) -> None:
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    open_prompt(page, person)
+    context.set_offline(not safe)
+    page.locator("#text").press_sequentially("words")
+    expect(page.locator(SAVED)).to_contain_text("Saved" if safe else "no connection", timeout=8_000)
+    context.set_offline(False)
+    page.goto("about:blank")
+    assert asked == ([] if safe else ["beforeunload"])

@@ -1,0 +1,202 @@
+"""The pages for every eye and hand: axe, dark, narrow, zoomed, mirrored, and the switches that people find there."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from surveys.models import Participant
+from surveys.pages import address
+from tests.browser.survey import ANSWERS, entry, make_demo, open_prompt, paste, stand_in_for_prolific
+from tests.factories import make_definition, make_participant, make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+STEPS = ("questions", "instructions", "comprehension", "context", "prompts", "debrief")
+ENDS = ("completed", "returned", "technical", "misunderstood")
+# Everything that can be pressed, as large as WCAG 2.2 and a thumb want it; links in running text are exempt.
+SMALL = """() => [...document.querySelectorAll("a.button, button, .choice, input[type=text], textarea, .end a, summary")]
+    .filter(e => e.checkVisibility() && e.getBoundingClientRect().height < 43.5).map(e => e.outerHTML)"""
+OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def pages_of(study) -> list[str]:
+    """The address of every page of a participant of this study, with and without questions in it."""
+    people = [make_participant(study, at=step) for step in STEPS]
+    found = [address(person, "resume") for person in people]
+    found += [address(people[4], name) for name in ("stop", "trouble")]
+    attentive = make_participant(study)
+    found.append(address(attentive, "attention", "leaf"))
+    found += [address(make_participant(study, at=end), "end") for end in ENDS]
+    return [
+        *found,
+        entry(study),
+        f"/s/{study.slug}/",
+        f"/s/{study.slug}/withdrawn/",
+        f"/s/{study.slug}/no-consent/",
+    ]
+
+
+def faults(page: Page) -> list[str]:
+    found = Axe().run(page, options=RULES).response["violations"]
+    return [f"{page.url} {one['id']}: {node['html']}" for one in found for node in one["nodes"]]
+
+
+def submit_nothing(page: Page) -> None:
+    page.locator("#step [type=submit]").first.click()
+    expect(page.locator(".errors, .gate").first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(page: Page, context: BrowserContext, scheme: str) -> None:
+    stand_in_for_prolific(context)
+    page.emulate_media(color_scheme=scheme)
+    study = make_study(definition=make_definition(places=30))
+    found = []
+    for url in pages_of(study):
+        page.goto(url)
+        found += faults(page)
+    assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_where_the_page_asks_back(page: Page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    study = make_study(definition=make_definition(places=30))
+    found = []
+    for step in ("questions", "comprehension", "context", "prompts"):
+        page.goto(address(make_participant(study, at=step), "resume"))
+        submit_nothing(page)
+        found += faults(page)
+    paste(page, "Hi Martina, here you are:\n1. Assam\n2. Mate\n3. Chai\n4. Sencha\n5. Yen")
+    expect(page.locator("[data-personal] .gate")).to_be_visible()
+    found += faults(page)
+    page.get_by_role("button", name="Take them out").click()
+    expect(page.locator("[data-personal] .notice")).to_be_visible()
+    found += faults(page)
+    assert found == []
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_narrow_pages_need_no_scrolling_sideways_and_fit_a_thumb(
+    page: Page, context: BrowserContext, width: int
+) -> None:
+    """320 px is also what 400 % zoom leaves of a screen of 1280."""
+    stand_in_for_prolific(context)
+    page.set_viewport_size({"width": width, "height": 700})
+    study = make_study(definition=make_definition(places=30))
+    for url in pages_of(study):
+        page.goto(url)
+        assert page.evaluate(OVERFLOW) <= 0, url
+        assert page.evaluate(SMALL) == [], url
+
+
+def test_twice_as_large_text_still_fits(page: Page) -> None:
+    participant = make_participant(make_demo())
+    page.set_viewport_size({"width": 640, "height": 430})
+    open_prompt(page, participant)
+    paste(page, "https://example.org/" + "a" * 400)
+    assert page.evaluate(OVERFLOW) <= 0
+    page.add_init_script("document.documentElement.style.fontSize = '200%'")
+    page.evaluate("document.documentElement.style.fontSize = '34px'")
+    assert page.evaluate(OVERFLOW) <= 0
+    expect(page.get_by_role("button", name="Save and continue")).to_be_visible()
+
+
+@pytest.mark.parametrize("language", ["ar", "he"])
+def test_right_to_left_language_mirrors_the_pages(page: Page, settings, language: str) -> None:
+    settings.LANGUAGES = [*settings.LANGUAGES, (language, language)]
+    participant = make_participant(make_demo(), language=language)
+    open_prompt(page, participant)
+    box = {
+        name: page.locator(selector).bounding_box()
+        for name, selector in {
+            "study": ".top .study",
+            "where": ".top .where",
+            "card": ".steps .card >> nth=0",
+            "back": ".forward a",
+            "forward": ".forward button",
+        }.items()
+    }
+    middle = page.viewport_size["width"] / 2
+    assert box["study"]["x"] > middle > box["where"]["x"]
+    assert box["back"]["x"] > middle > box["forward"]["x"]
+    number = page.evaluate("""() => { const step = document.querySelector(".steps > li");
+        return getComputedStyle(step, "::before").width && step.getBoundingClientRect().right }""")
+    assert number - (box["card"]["x"] + box["card"]["width"]) > 30
+    page.set_viewport_size({"width": 390, "height": 844})
+    for url in [page.url, *(address(participant, name) for name in ("stop", "trouble", "context"))]:
+        page.goto(url)
+        assert page.evaluate("document.documentElement.dir") == "rtl"
+        assert page.evaluate(OVERFLOW) <= 0
+    page.goto(page.url)
+
+
+def test_answer_in_a_right_to_left_script_reads_from_the_right(page: Page) -> None:
+    open_prompt(page, make_participant(make_demo()))
+    paste(page, "1. شاي\n2. قهوة")
+    assert page.evaluate("getComputedStyle(document.querySelector('#text')).direction") == "rtl"
+
+
+def test_theme_switch_lasts_and_does_not_flash(page: Page, context: BrowserContext) -> None:
+    page.goto(entry(make_demo()))
+    paper = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(paper)
+    switch = page.locator("[data-theme-switch]")
+    expect(switch).to_have_text("Colours: automatic")
+    switch.click()
+    expect(switch).to_have_text("Colours: light")
+    switch.click()
+    expect(switch).to_have_text("Colours: dark")
+    dark = page.evaluate(paper)
+    assert dark != light
+    # The script stands in the head and runs before the body is there, so that no other colour is painted first.
+    page.route("**/surveys/survey.js", lambda route: route.abort())
+    page.reload(wait_until="commit")
+    assert page.evaluate(paper) == dark
+    expect(switch).to_have_text("Colours: dark")
+
+
+def test_language_switch_changes_page_and_stays(page: Page) -> None:
+    page.goto(entry(make_demo()))
+    page.get_by_role("link", name="Deutsch").click()
+    page.get_by_role("button", name="Ich bin einverstanden und nehme teil").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Zuerst einige Fragen zu Ihnen")
+    assert Participant.objects.get().language == "de"
+    participant = make_participant(Participant.objects.get().study, language="de")
+    slug = open_prompt(page, participant)
+    paste(page, ANSWERS[slug])
+    expect(page.locator("b[data-complete]")).to_have_text(re.compile("Sieht vollständig aus"))
+    expect(page.locator("span[data-saved]")).to_have_text(re.compile(r"Gespeichert vor \d Sekunden?"))
+
+
+def test_storage_that_is_forbidden_breaks_nothing(browser: Browser, site: str) -> None:
+    context = browser.new_context(base_url=site, permissions=["clipboard-read", "clipboard-write"])
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('forbidden') }})"
+    )
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    slug = open_prompt(page, make_participant(make_demo()))
+    page.locator("[data-theme-switch]").click()
+    paste(page, ANSWERS[slug])
+    expect(page.locator("b[data-complete]")).to_be_visible()
+    page.get_by_role("button", name="Save and continue").click()
+    page.wait_for_url("**/prompt/2/")
+    assert wrong == []
+    context.close()
+
+
+def test_pages_obey_their_own_content_policy(page: Page) -> None:
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    study = make_demo()
+    slug = open_prompt(page, make_participant(study))
+    paste(page, ANSWERS[slug])
+    expect(page.locator("b[data-complete]")).to_be_visible()
+    assert said == []
+    assert page.evaluate(
+        "performance.getEntriesByType('resource').every(e => e.name.startsWith(location.origin))"
+    )

@@ -1,0 +1,149 @@
+"""Benchmark items: read in each published shape, filled into drafts, kept out of launched studies."""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from surveys.benchmarks import BenchmarkFault, import_benchmark
+from surveys.definitions import read_study
+from surveys.models import BenchmarkItem
+from surveys.studies import prompts_of
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+ITEM = {
+    "id": "tea/1",
+    "subject": "tea",
+    "question": "How long?",
+    "choices": ["1 min", "3 min"],
+    "answer": "B",
+}
+SHARED = Path(os.environ.get("FIELDSTUDY_SHARED") or settings.BASE_DIR.parent / "shared") / "data"
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data files are not here")
+
+
+def write_lines(path: Path, *items: dict) -> Path:
+    path.write_text("\n".join(json.dumps(item) for item in items), encoding="utf-8")
+    return path
+
+
+def test_items_fill_a_draft(tmp_path: Path) -> None:
+    study = make_study("draft")
+    filled = import_benchmark("tea", write_lines(tmp_path / "tea.jsonl", ITEM), "tests")
+    assert vars(filled) == {"items": 1, "created": 1, "updated": 0, "studies": {"teas": "updated"}}
+    study.refresh_from_db()
+    prompt = prompts_of(study.current_id)["water"]
+    assert prompt.text.startswith("How long?\n\nA. 1 min\nB. 3 min") and prompt.answer == "B"
+    again = import_benchmark("tea", write_lines(tmp_path / "tea.jsonl", ITEM), "tests")
+    assert vars(again) == {"items": 1, "created": 0, "updated": 0, "studies": {"teas": "unchanged"}}
+
+
+def test_corrected_item_makes_a_new_version_of_the_draft(tmp_path: Path) -> None:
+    study = make_study("draft")
+    import_benchmark("tea", write_lines(tmp_path / "tea.jsonl", ITEM), "tests")
+    filled = import_benchmark("tea", write_lines(tmp_path / "tea.jsonl", ITEM | {"answer": "A"}), "tests")
+    assert (filled.updated, filled.studies) == (1, {"teas": "updated"})
+    study.refresh_from_db()
+    assert prompts_of(study.current_id)["water"].answer == "A"
+
+
+def test_launched_study_stays_as_it_is_and_is_named(tmp_path: Path) -> None:
+    study = make_study("live")
+    output = io.StringIO()
+    path = write_lines(tmp_path / "tea.jsonl", ITEM)
+    call_command("import_benchmark", "tea", str(path), stdout=output)
+    assert "teas was launched and stays as it is" in output.getvalue()
+    study.refresh_from_db()
+    assert prompts_of(study.current_id)["water"].answer == "C"
+
+
+def test_original_mmlu_file_gets_ids_from_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "college_medicine_test.csv"
+    path.write_text('"What, exactly?",a,b,c,d,C\n"Two\nlines?",1,2,3,4,A\n', encoding="utf-8")
+    import_benchmark("mmlu", path, "tests")
+    first, second = BenchmarkItem.objects.order_by("id")
+    assert (first.item, first.subject) == ("mmlu/college_medicine/test/0", "college_medicine")
+    assert (first.question, first.choices, first.answer) == ("What, exactly?", ["a", "b", "c", "d"], "C")
+    assert (second.item, second.question) == ("mmlu/college_medicine/test/1", "Two\nlines?")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_ethics_rows_become_questions_with_two_options(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"ethics.{suffix}"
+    if suffix == "csv":
+        path.write_text("id,category,scenario,label\ne/1,commonsense,I lied.,1\ne/2,justice,It rained.,0\n")
+    else:
+        lied = {"id": "e/1", "category": "commonsense", "scenario": "I lied.", "label": 1}
+        write_lines(path, lied, {"id": "e/2", "category": "justice", "scenario": "It rained.", "label": 0})
+    import_benchmark("ethics", path, "tests")
+    first, second = BenchmarkItem.objects.order_by("id")
+    assert first.question.endswith('in the United States?\n\n"I lied."')
+    assert (first.choices, first.answer) == (["Clearly wrong", "Not clearly wrong"], "A")
+    assert (second.choices, second.answer) == (["Reasonable", "Unreasonable"], "B")
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"id": 7}, "line 1: id must be a text of 1 to 200 characters"),
+        ({"question": " "}, "line 1: question is missing"),
+        ({"choices": ["one"]}, "line 1: choices must be a list of 2 to 8 texts"),
+        ({"choices": ["one", 2]}, "line 1: each of the choices must be a text"),
+        ({"answer": "C"}, "line 1: answer must be a letter from A to B, not 'C'"),
+        ({"answer": "AB"}, "line 1: answer must be a letter from A to B, not 'AB'"),
+        ({"answer": 2}, "line 1: answer must be a letter from A to B, not 2"),
+        ({"scenario": "I lied.", "category": "virtue", "label": 1}, "line 1: category must be one of"),
+    ],
+)
+def test_faulty_item_is_named_with_its_line(tmp_path: Path, changes: dict, fault: str) -> None:
+    path = write_lines(tmp_path / "tea.jsonl", ITEM | changes, ITEM | {"id": "tea/2"})
+    with pytest.raises(BenchmarkFault) as raised:
+        import_benchmark("tea", path, "tests")
+    assert str(raised.value).startswith(fault)
+    assert not BenchmarkItem.objects.exists()
+
+
+def test_answer_may_be_the_number_of_a_choice(tmp_path: Path) -> None:
+    import_benchmark("tea", write_lines(tmp_path / "tea.jsonl", ITEM | {"answer": 1}), "tests")
+    assert BenchmarkItem.objects.get().answer == "B"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("tea.jsonl", b"", "holds no items"),
+        ("tea.jsonl", b"{nonsense", "line 1: is not valid JSON"),
+        ("tea.jsonl", b"[1]", "line 1: must be an object"),
+        ("tea.jsonl", b'{"id": "caf\xe9"}', "is not UTF-8"),
+        ("tea_test.csv", b"question,A,B\n", "line 1: has 3 cells; a question of MMLU has 6"),
+        ("tea.jsonl", (json.dumps(ITEM) + "\n").encode() * 2, "line 2: the id tea/1 is there more than once"),
+    ],
+)
+def test_file_of_another_kind_is_refused(tmp_path: Path, name: str, content: bytes, fault: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CommandError) as raised:
+        call_command("import_benchmark", "tea", str(tmp_path / name))
+    assert f"{name}: {fault}" in str(raised.value)
+
+
+@needs_shared
+def test_published_files_fill_the_field_study() -> None:
+    path = settings.BASE_DIR / "surveys" / "studies" / "field-13.toml"
+    study = make_study("draft", read_study(path))
+    counts = {}
+    for name, file in (
+        ("mmlu", "mmlu/college_medicine_test.jsonl"),
+        ("ethics", "ethics/commonsense_short_test.jsonl"),
+        ("ethics", "ethics/justice_test.jsonl"),
+    ):
+        counts[file] = import_benchmark(name, SHARED / file, "tests").items
+    assert list(counts.values()) == [173, 1200, 1200]
+    study.refresh_from_db()
+    definition = study.current.document
+    assert [prompt["imported"] for prompt in definition["prompts"] if prompt["benchmark"]] == [True] * 4
+    assert len(prompts_of(study.current_id)) == 13

@@ -1,0 +1,99 @@
+"""The codebook describes every column, with names that every format can hold."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from analysis.codebook_files import as_document, as_markdown
+from surveys.codebook import KINDS, TABLES, Column, Table, codebook_of, unique_names
+from surveys.definitions import Definition, read_study
+from surveys.studies import load_definition
+from tests.factories import make_definition, make_participant, make_study
+
+pytestmark = pytest.mark.django_db
+SPSS_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def columns_of(table: Table) -> dict[str, Column]:
+    return {column.name: column for column in table.columns}
+
+
+@pytest.mark.parametrize("path", sorted((settings.BASE_DIR / "surveys" / "studies").glob("*.toml")), ids=str)
+def test_columns_of_shipped_studies_are_named_and_described(path: Path) -> None:
+    codebook = codebook_of(make_study(definition=read_study(path)), pids=True)
+    assert tuple(codebook.tables) == TABLES
+    for table in codebook.tables.values():
+        names = [column.name.casefold() for column in table.columns]
+        assert len(names) == len(set(names))
+        for column in table.columns:
+            assert SPSS_NAME.fullmatch(column.name), column.name
+            assert column.meaning and column.kind in KINDS
+
+
+def test_levels_name_the_prompts_cells_and_options() -> None:
+    tables = codebook_of(make_study()).tables
+    assert columns_of(tables["responses"])["prompt"].levels == {
+        "teas": "Ask for teas",
+        "water": "Ask about water",
+    }
+    person = columns_of(tables["participants"])
+    assert person["cell"].levels == {"milky": "With milk", "plain": "Without milk"}
+    assert list(person["answer_milk"].levels) == ["Milk", "No milk", "Oat milk"]
+    assert person["answer_chatbot"].levels == {
+        "chatgpt": "ChatGPT",
+        "gemini": "Gemini",
+        "several": "More than one of these",
+        "none": "Neither",
+    }
+    assert (person["answer_cups"].kind, person["attention_leaf_passed"].kind) == ("integer", "boolean")
+
+
+def test_pid_stands_beside_the_participant_only_when_asked_for() -> None:
+    study = make_study()
+    assert all("pid" not in columns_of(table) for table in codebook_of(study).tables.values())
+    with_pid = {
+        name for name, table in codebook_of(study, pids=True).tables.items() if "pid" in columns_of(table)
+    }
+    assert with_pid == set(TABLES) - {"flow"}
+
+
+def test_both_versions_of_a_changed_study_are_described() -> None:
+    study = make_study()
+    prompt = replace(make_definition().prompts[0], slug="infusions", title="Ask for infusions")
+    load_definition(make_definition(prompts=(prompt,)), "tests", amendment="Other prompts.")
+    codebook = codebook_of(study)
+    assert [(version.number, version.amendment) for version in codebook.versions] == [
+        (1, ""),
+        (2, "Other prompts."),
+    ]
+    assert list(columns_of(codebook.tables["flags"])["prompt"].levels) == ["teas", "water", "infusions"]
+    text = as_markdown(codebook)
+    assert "## Prompts of version 1" in text and "### Ask for infusions (`infusions`, recommendation)" in text
+
+
+def test_questions_that_only_imported_people_answered_have_a_column() -> None:
+    study = make_study()
+    participant = make_participant(study, origin="imported")
+    participant.answers["home_town"] = "Ulm"
+    participant.save()
+    assert "answer_home_town" in columns_of(codebook_of(study).tables["participants"])
+
+
+def test_names_that_differ_only_in_signs_are_told_apart() -> None:
+    columns = [
+        Column(name, "text", "…") for name in ("answer_a-b", "answer_a_b", "answer_A-B", "answer_é", "a" * 90)
+    ]
+    named = [column.name for column in unique_names(columns)]
+    assert named == ["answer_a_b", "answer_a_b_2", "answer_A_B_3", "answer__", "a" * 60]
+
+
+def test_document_is_json_and_markdown_obeys_no_sign_of_the_study() -> None:
+    definition: Definition = make_definition(title="Teas | <script>alert(1)</script> `x`")
+    codebook = codebook_of(make_study("draft", definition))
+    assert json.loads(json.dumps(as_document(codebook)))["title"] == definition.title
+    first = as_markdown(codebook).splitlines()[0]
+    assert first == r"# Codebook of Teas \| &#60;script&#62;alert(1)&#60;/script&#62; \`x\`"

@@ -1,0 +1,606 @@
+"""The console's pages: what they show, what their forms do, and what they refuse."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from surveys import audit, limits, studies
+from surveys.definitions import fingerprint
+from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
+from surveys.views.console import people
+from tests.factories import make_account, make_participant, make_response, make_study
+from tests.surveys.sample_study import GOOD, changed
+
+pytestmark = pytest.mark.django_db
+State, Step = Participant.State, Participant.Step
+HOSTILE = "</pre><script>alert('x')</script>\u202e<img src=x onerror=alert(1)>"
+
+
+def log_in(study: Study | None = None, role: str = "owner", name: str = "ada") -> Client:
+    client = Client()
+    client.force_login(make_account(name, study, role))
+    return client
+
+
+def text_of(response) -> str:
+    return response.content.decode()
+
+
+def lines_of(response) -> str:
+    """The page's words without its tags, in one line."""
+    return " ".join(re.sub(r"<[^>]*>", " ", text_of(response)).split())
+
+
+def said(response) -> list[str]:
+    return [str(message) for message in response.context["messages"]]
+
+
+# --- logging in ---------------------------------------------------------------
+
+
+def test_log_in_leads_to_the_page_that_was_asked_for() -> None:
+    make_account("ada")
+    form = {"username": "ada", "password": "password", "next": "/console/new/"}
+    assert Client().post("/console/login/", form)["Location"] == "/console/new/"
+
+
+def test_log_in_never_leads_to_another_site() -> None:
+    make_account("ada")
+    for elsewhere in ("https://example.org/", "//example.org", "javascript:alert(1)"):
+        form = {"username": "ada", "password": "password", "next": elsewhere}
+        assert Client().post("/console/login/", form)["Location"] == "/console/"
+
+
+def test_wrong_password_says_the_same_as_an_unknown_name() -> None:
+    make_account("ada")
+    answers = {
+        re.sub(
+            r'value="[^"]*"',
+            "",
+            lines_of(Client().post("/console/login/", {"username": name, "password": "x"})),
+        )
+        for name in ("ada", "nobody-here")
+    }
+    assert len(answers) == 1
+
+
+def test_log_in_is_limited_by_address(monkeypatch: pytest.MonkeyPatch, settings) -> None:
+    monkeypatch.setitem(limits.LIMITS, "login", 2)
+    settings.LIMIT_FACTOR = 1
+    make_account("ada")
+    form = {"username": "ada", "password": "wrong"}
+    statuses = [
+        Client().post("/console/login/", form, REMOTE_ADDR="192.0.2.77").status_code for _ in range(3)
+    ]
+    assert statuses == [200, 200, 429]
+    right = Client().post("/console/login/", {**form, "password": "password"}, REMOTE_ADDR="192.0.2.77")
+    assert right.status_code == 429
+
+
+def test_log_out_is_a_form_and_ends_the_session() -> None:
+    client = log_in()
+    assert client.get("/console/logout/").status_code == 405
+    assert client.post("/console/logout/")["Location"] == "/console/login/"
+    assert client.get("/console/").status_code == 302
+
+
+def test_password_is_changed_and_the_session_goes_on() -> None:
+    client = log_in()
+    form = {
+        "old_password": "password",
+        "new_password1": "a-long-new-one-7",
+        "new_password2": "a-long-new-one-7",
+    }
+    assert client.post("/console/account/", form).status_code == 302
+    assert client.get("/console/").status_code == 200
+    assert Client().login(username="ada", password="a-long-new-one-7")
+
+
+def test_weak_password_is_refused_in_english_whatever_the_browser_speaks() -> None:
+    form = {"old_password": "password", "new_password1": "1", "new_password2": "1"}
+    response = log_in().post("/console/account/", form, headers={"Accept-Language": "de"})
+    assert response.status_code == 422
+    assert "This password is too short" in lines_of(response)
+
+
+# --- studies ------------------------------------------------------------------
+
+
+def test_first_run_says_how_to_begin() -> None:
+    words = lines_of(log_in().get("/console/"))
+    assert "There is no study here yet." in words and "New study from a file" in words
+
+
+def test_list_has_ones_own_studies_with_their_progress() -> None:
+    study = make_study(places=2)
+    make_study(slug="coffees", title="Coffees of others")
+    make_participant(study, State.COMPLETED)
+    words = lines_of(log_in(study).get("/console/"))
+    assert "Teas" in words and "1 of 8 places filled" in words and "1 person came" in words
+    assert "Coffees" not in words
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_list_of_studies_takes_as_many_statements_for_many(
+    rows: int, django_assert_num_queries: Callable
+) -> None:
+    client = log_in()
+    ada = Membership._meta.get_field("user").remote_field.model.objects.get(username="ada")
+    for number in range(rows):
+        Membership.objects.create(study=make_study("draft", slug=f"teas-{number}"), user=ada, role="viewer")
+    with django_assert_num_queries(4):  # session, account, studies with places, people
+        assert text_of(client.get("/console/")).count('class="chip') == rows
+
+
+@pytest.mark.parametrize("way", ["file", "text"])
+def test_study_is_made_from_a_file_or_its_text(way: str) -> None:
+    client = log_in()
+    given = {"file": SimpleUploadedFile("any name.toml", GOOD.encode())} if way == "file" else {"text": GOOD}
+    response = client.post("/console/new/", given)
+    assert response["Location"] == "/console/teas/setup/"
+    study = Study.objects.get()
+    assert (study.state, study.memberships.get().role) == ("draft", "owner")
+    assert "You are its owner" in lines_of(client.get("/console/teas/setup/"))
+
+
+def test_all_faults_of_a_file_are_listed_with_line_and_place_and_nothing_is_made() -> None:
+    text = changed(
+        ("minutes = 10", "minutes = 0"),
+        ('kind = "recommendation"', 'kind = "song"'),
+        ('title = "Teas"', "title = 5"),
+    )
+    response = log_in().post("/console/new/", {"text": text})
+    assert response.status_code == 422
+    rows = re.findall(r'<tr><td class="number">(\d+)</td><td><code>([^<]+)</code>', text_of(response))
+    lines = text.splitlines()
+    assert [(place, lines[int(line) - 1]) for line, place in rows] == [
+        ("title", "title = 5"),
+        ("minutes", "minutes = 0"),
+        ("prompts[1].kind", 'kind = "song"'),
+    ]
+    assert "has 3 faults" in lines_of(response)
+    assert (Study.objects.count(), StudyVersion.objects.count(), AuditEvent.objects.count()) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "There is nothing in it"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
+        (b"slug = ", "is not valid TOML"),
+        (b"# " + b"x" * 1_000_000, "is larger than 1,000,000 bytes"),
+    ],
+)
+def test_file_that_is_no_study_is_refused_in_words(content: bytes, says: str) -> None:
+    response = log_in().post("/console/new/", {"file": SimpleUploadedFile("a.toml", content)})
+    assert response.status_code == 422 and says in lines_of(response)
+    assert not Study.objects.exists()
+
+
+def test_hostile_study_file_is_shown_as_text() -> None:
+    text = changed(
+        ('title = "Teas"', "title = 'Teas " + HOSTILE.replace("'", "") + "'"), ("minutes = 10", "minutes = 0")
+    )
+    page = text_of(log_in().post("/console/new/", {"text": text}))
+    assert "<script>alert" not in page and "<img src=x" not in page and "&lt;script&gt;" in page
+
+
+def test_new_version_of_a_draft_needs_no_reason() -> None:
+    study = make_study("draft")
+    response = log_in(study).post(
+        "/console/teas/setup/new-version/", {"text": changed(("minutes = 10", "minutes = 12"))}
+    )
+    assert response.status_code == 302
+    study.refresh_from_db()
+    assert (study.current.number, studies.definition_of(study.current_id).minutes) == (2, 12)
+
+
+def test_launched_study_asks_why_it_is_changed() -> None:
+    study, text = make_study(), changed(("minutes = 10", "minutes = 12"))
+    client = log_in(study)
+    refused = client.post("/console/teas/setup/new-version/", {"text": text})
+    assert refused.status_code == 422 and "Say why with an amendment" in lines_of(refused)
+    assert text.splitlines()[3] in text_of(refused).replace("&quot;", '"')  # what was typed is not lost
+    client.post("/console/teas/setup/new-version/", {"text": text, "amendment": "People took <b>longer</b>"})
+    study.refresh_from_db()
+    assert (study.current.number, study.current.amendment) == (2, "People took <b>longer</b>")
+    assert "People took &lt;b&gt;longer&lt;/b&gt;" in text_of(client.get("/console/teas/setup/"))
+
+
+def test_file_of_another_study_is_no_version_of_this_one() -> None:
+    study = make_study("draft")
+    response = log_in(study).post(
+        "/console/teas/setup/new-version/", {"text": changed(('slug = "teas"', 'slug = "herbs"'))}
+    )
+    assert response.status_code == 422 and "not of `teas`" in lines_of(response)
+    assert Study.objects.count() == 1
+
+
+def test_same_file_again_changes_nothing() -> None:
+    study = make_study("draft")
+    client = log_in(study)
+    response = client.post("/console/teas/setup/new-version/", {"text": GOOD}, follow=True)
+    assert said(response) == ["The file says what the study already is. Nothing was changed."]
+    assert study.versions.count() == 1
+
+
+# --- set-up -------------------------------------------------------------------
+
+
+def test_setup_shows_the_definition_the_codes_and_the_link(settings) -> None:
+    settings.SITE_URL = "https://study.example.org"
+    study = make_study("draft")
+    page = lines_of(log_in(study).get("/console/teas/setup/"))
+    for words in (
+        "Recommend five teas.",
+        "How hot should it be?",
+        "With milk",
+        "CODE6",
+        "What do you paste?",
+        study.current.sha256,
+    ):
+        assert words in page
+    link = "https://study.example.org/s/teas/?PROLIFIC_PID={{%PROLIFIC_PID%}}&amp;STUDY_ID={{%STUDY_ID%}}&amp;SESSION_ID={{%SESSION_ID%}}"
+    assert f'value="{link}"' in text_of(log_in(study, name="bob").get("/console/teas/setup/"))
+
+
+def test_every_code_has_its_prolific_type() -> None:
+    page = lines_of(log_in(make_study("draft")).get("/console/teas/setup/"))
+    for code, kind in (
+        ("CODE1", "COMPLETED"),
+        ("CODE2", "NO_CONSENT"),
+        ("CODE3", "FIXED_SCREENOUT"),
+        ("CODE9", "OTHER"),
+    ):
+        assert f"{code} {kind}" in page
+
+
+def test_setup_says_when_the_pages_differ_from_the_frozen_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = log_in(make_study())
+    assert "no longer those" not in lines_of(client.get("/console/teas/setup/"))
+    monkeypatch.setattr(studies, "interface_hash", lambda: "0" * 64)
+    assert "no longer those" in lines_of(client.get("/console/teas/setup/"))
+
+
+def test_version_can_be_taken_away_and_its_hash_computed_again() -> None:
+    study = make_study()
+    taken = log_in(study).get("/console/teas/setup/versions/1.json").json()
+    assert fingerprint({"document": taken["document"], "interface": taken["interface"]}) == taken["sha256"]
+    assert taken["sha256"] == study.current.sha256
+
+
+def test_life_of_a_study_step_by_step() -> None:
+    study = make_study("draft")
+    client = log_in(study)
+    for name, state in (
+        ("pilot", "pilot"),
+        ("end-pilot", "draft"),
+        ("launch", "live"),
+        ("pause", "paused"),
+        ("resume", "live"),
+        ("close", "closed"),
+    ):
+        address = f"/console/teas/setup/state/{name}/"
+        assert address in text_of(client.get("/console/teas/setup/")), name
+        before = study.state
+        assert client.get(address).status_code == 200
+        study.refresh_from_db()
+        assert study.state == before  # asking changes nothing
+        client.post(address)
+        study.refresh_from_db()
+        assert study.state == state
+    assert "/setup/state/" not in text_of(client.get("/console/teas/setup/"))
+    actions = [event.action for event in study.audit_events.all()]
+    assert actions[1:] == ["pilot started", "pilot ended", "launched", "paused", "resumed", "closed"]
+    assert {event.actor for event in study.audit_events.all()[1:]} == {"ada"}
+
+
+def test_launch_asks_first_with_what_is_frozen() -> None:
+    study = make_study("draft")
+    page = lines_of(log_in(study).get("/console/teas/setup/state/launch/"))
+    for words in ("Launch the study?", study.current.sha256, "needs a reason", "USD 2.00 for 10 minutes"):
+        assert words in page
+
+
+def test_step_that_is_not_possible_any_more_says_so() -> None:
+    study = make_study("closed")
+    response = log_in(study).post("/console/teas/setup/state/launch/", follow=True)
+    assert said(response) == ["teas is closed, so it can't be launched now."]
+
+
+def test_unknown_step_is_not_found() -> None:
+    assert log_in(make_study()).post("/console/teas/setup/state/delete/").status_code == 404
+
+
+def test_preview_opens_a_participants_page() -> None:
+    study = make_study("draft")
+    client = log_in(study, "researcher")
+    response = client.post("/console/teas/setup/preview/", follow=True)
+    assert response.status_code == 200 and "/s/teas/" in response.request["PATH_INFO"]
+    assert Participant.objects.get().origin == "preview"
+
+
+# --- members ------------------------------------------------------------------
+
+
+def test_owner_adds_changes_and_removes_members() -> None:
+    study = make_study("draft")
+    client = log_in(study)
+    make_account("bob")
+    client.post("/console/teas/members/add/", {"username": "bob", "role": "viewer"})
+    bob = study.memberships.get(user__username="bob")
+    client.post(f"/console/teas/members/{bob.pk}/", {"role": "researcher"})
+    bob.refresh_from_db()
+    assert bob.role == "researcher"
+    client.post(f"/console/teas/members/{bob.pk}/", {"remove": "1"})
+    assert study.memberships.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "says"),
+    [
+        ({"username": "nobody", "role": "viewer"}, "There is no account called “nobody”"),
+        ({"username": "ada", "role": "viewer"}, "ada already works on this study."),
+        ({"username": "bob", "role": "king"}, "Choose a role"),
+        ({"username": "bob\x00", "role": ""}, "Choose a role"),
+    ],
+)
+def test_member_that_cannot_be_added_is_named(form: dict, says: str) -> None:
+    study = make_study("draft")
+    client = log_in(study)
+    make_account("bob")
+    assert says in said(client.post("/console/teas/members/add/", form, follow=True))[0]
+    assert study.memberships.count() == 1
+
+
+def test_last_owner_stays() -> None:
+    study = make_study("draft")
+    client = log_in(study)
+    own = study.memberships.get()
+    for form in ({"remove": "1"}, {"role": "viewer"}):
+        response = client.post(f"/console/teas/members/{own.pk}/", form)
+        assert "A study needs an owner" in lines_of(client.get(response["Location"]))
+        own.refresh_from_db()
+        assert own.role == "owner"
+
+
+# --- collect and participants -------------------------------------------------
+
+
+def test_monitor_names_simulated_people_and_those_left_out() -> None:
+    study = make_study(places=9)
+    make_participant(study, origin="simulated")
+    make_participant(study, origin="preview")
+    page = lines_of(log_in(study).get("/console/teas/collect/"))
+    assert "1 of these people is simulated." in page
+    assert "Left out: 1 previewing." in page
+
+
+def test_bars_are_drawn_from_the_numbers() -> None:
+    study = make_study(places=4)
+    make_participant(study, State.COMPLETED)
+    make_participant(study)
+    page = text_of(log_in(study).get("/console/teas/collect/numbers/"))
+    assert 'aria-label="1 filled, 1 working, 2 free"' in page
+    assert '<rect class="filled" width="250" height="10"/><rect class="leased" x="250" width="250"' in page
+
+
+def test_part_of_the_monitor_is_no_whole_page() -> None:
+    page = text_of(log_in(make_study()).get("/console/teas/collect/numbers/?who=nonsense"))
+    assert "<html" not in page and "0 of 12 places are filled" in page
+
+
+def people_found(client: Client, query: str) -> list[str]:
+    return re.findall(
+        r'class="name" href="/console/teas/participants/(\w+)/"',
+        text_of(client.get(f"/console/teas/participants/?{query}")),
+    )
+
+
+def test_filters_leave_the_people_asked_for() -> None:
+    study = make_study(places=9)
+    done = make_participant(study, State.COMPLETED)
+    flagged = make_participant(study, chatbot="gemini")
+    make_response(flagged, "teas", "1. Only one", keep=True)
+    preview = make_participant(study, origin="preview")
+    client = log_in(study, "researcher")
+    assert people_found(client, "") == [flagged.pseudonym, done.pseudonym]
+    for query, found in {
+        "state=completed": [done],
+        f"cell={flagged.cell_id}": [flagged],
+        "flag=too-few-items": [flagged],
+        f"q={done.pseudonym[2:7]}": [done],
+        f"q={done.pid}": [done],
+        "q=zzzzzzzzzz": [],
+        "who=preview": [preview],
+        "who=all&sort=oldest": [done, flagged, preview],
+        "sort=answers": [done, flagged],
+        "sort=flags": [flagged, done],
+        "state=nonsense&cell=x&flag=y&sort=z&who=w&page=99": [flagged, done],
+        "q=%00&cell=99999999999999999999": [],
+    }.items():
+        assert people_found(client, query) == [person.pseudonym for person in found], query
+
+
+def test_list_is_paged_and_links_keep_the_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people, "PAGE_SIZE", 2)
+    study = make_study(places=9)
+    made = [make_participant(study, Step.QUESTIONS).pseudonym for _ in range(3)]
+    client = log_in(study)
+    assert people_found(client, "sort=oldest") == made[:2]
+    page = text_of(client.get("/console/teas/participants/?sort=oldest&state=screening"))
+    assert "?sort=oldest&amp;state=screening&amp;page=2" in page
+    assert people_found(client, "sort=oldest&page=2") == made[2:]
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_list_of_participants_takes_as_many_statements_for_many(
+    rows: int, django_assert_num_queries: Callable
+) -> None:
+    study = make_study(places=40)
+    for _ in range(rows):
+        make_response(make_participant(study), "teas")
+    client = log_in(study)
+    # Session, account, study, role (2), number of people, people, kinds, cells.
+    with django_assert_num_queries(9):
+        assert text_of(client.get("/console/teas/participants/")).count('class="name"') == rows
+
+
+def test_empty_list_says_why() -> None:
+    client = log_in(make_study("draft"))
+    assert "Nobody has agreed to take part yet. The study is draft." in lines_of(
+        client.get("/console/teas/participants/")
+    )
+    assert "Nobody matches these filters." in lines_of(
+        client.get("/console/teas/participants/?state=completed")
+    )
+
+
+def test_participant_shows_answers_revisions_flags_and_evidence() -> None:
+    study = make_study(places=9)
+    person = make_participant(study)
+    make_response(
+        person,
+        "teas",
+        "1. Only one",
+        evidence={"observed": True, "copied_at": 1, "pasted": 11, "typed": 0, "share_pasted": 1.0},
+    )
+    make_response(person, "teas", "1. Two\n2. Three", keep=True)
+    page = lines_of(log_in(study).get(f"/console/teas/participants/{person.pseudonym}/"))
+    for words in (
+        "1. Ask for teas" if person.order[0] == "teas" else "2. Ask for teas",
+        "1. Two 2. Three",
+        "1 other revision",
+        "held by a question",
+        "The copy button was pressed. 11 characters pasted, 0 typed (100% pasted).",
+        "Fewer items than asked",
+        "this is what i got",
+        "GPT-4o mini",
+        "Chatbot context given",
+        "Are you an adult? Yes",
+    ):
+        assert words in page, words
+
+
+def test_hostile_text_is_shown_as_text_everywhere() -> None:
+    study = make_study(places=9)
+    person = make_participant(study)
+    for text in (HOSTILE, HOSTILE + "x" * 2000):
+        make_response(person, "teas", text, keep=True, html=HOSTILE)
+    Participant.objects.filter(pk=person.pk).update(
+        comments=HOSTILE, reason=HOSTILE[:200], state="technical", finished_at="2026-01-01T00:00Z"
+    )
+    client = log_in(study, name="<script>alert(2)</script>")
+    for path in (
+        f"participants/{person.pseudonym}/",
+        "participants/",
+        "collect/",
+        "flow/",
+        "audit/",
+        "members/",
+    ):
+        page = text_of(client.get(f"/console/teas/{path}"))
+        assert "<script>alert" not in page and "<img src=x" not in page, path
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)" in text_of(
+        client.get(f"/console/teas/participants/{person.pseudonym}/")
+    )
+
+
+def test_text_comes_back_to_the_letter_as_plain_text() -> None:
+    study = make_study()
+    person = make_participant(study)
+    text = "1. שלום\n\n2. 🍵\t" + HOSTILE + "é" * 50_000
+    response = make_response(person, "teas", text, keep=True)
+    got = log_in(study).get(f"/console/teas/participants/{person.pseudonym}/{response.pk}.txt")
+    assert got.content.decode("utf-8") == text
+    assert (got["Content-Type"], got["X-Content-Type-Options"]) == ("text/plain; charset=utf-8", "nosniff")
+
+
+def test_page_of_a_participant_holds_only_the_beginning_of_huge_answers() -> None:
+    study = make_study()
+    person = make_participant(study)
+    make_response(person, "teas", "1. " + "tea " * 50_000, keep=True)
+    page = text_of(log_in(study).get(f"/console/teas/participants/{person.pseudonym}/"))
+    assert len(page) < 60_000 and "200,003 characters" in page and "all of it" in page
+
+
+def test_participant_takes_as_many_statements_whatever_they_gave(django_assert_num_queries: Callable) -> None:
+    study = make_study(places=9)
+    client = log_in(study)
+    for revisions in (1, 20):
+        person = make_participant(study)
+        for number in range(revisions):
+            make_response(person, "teas", f"{number}. Only one", keep=True)
+        # Session, account, study, role (2), person, answers, flags, sessions, drafts, decisions.
+        with django_assert_num_queries(11):
+            client.get(f"/console/teas/participants/{person.pseudonym}/")
+
+
+def test_researcher_marks_somebody_as_returned() -> None:
+    study = make_study()
+    person = make_participant(study)
+    client = log_in(study, "researcher")
+    response = client.post(f"/console/teas/participants/{person.pseudonym}/returned/", follow=True)
+    assert said(response) == [f"{person.pseudonym} is marked as returned; the place is free again."]
+    assert "Marked as returned by ada" in lines_of(response)
+    again = client.post(f"/console/teas/participants/{person.pseudonym}/returned/", follow=True)
+    assert "has already ended" in said(again)[0]
+
+
+# --- flow and audit trail -----------------------------------------------------
+
+
+def test_flow_page_shows_figure_and_table() -> None:
+    study = make_study(places=9)
+    make_participant(study, State.COMPLETED)
+    response = log_in(study).get("/console/teas/flow/")
+    assert "1 person came, 1 agreed, 1 completed." in lines_of(response)
+    assert '<svg xmlns="http://www.w3.org/2000/svg" class="flow"' in text_of(response)
+
+
+def test_flow_is_taken_away_as_svg_and_json() -> None:
+    study = make_study(places=9)
+    make_participant(study, State.COMPLETED)
+    client = log_in(study)
+    drawn = client.get("/console/teas/flow/flow.svg")
+    assert drawn["Content-Type"] == "image/svg+xml; charset=utf-8"
+    assert drawn["Content-Disposition"] == 'attachment; filename="teas-flow.svg"'
+    assert client.get("/console/teas/flow/flow.json").json()["completed"] == 1
+
+
+def test_audit_trail_has_the_newest_first_and_filters() -> None:
+    study = make_study()
+    client = log_in(study)
+    rows = re.findall(r'<tr><td class="number">(\d+)</td>', text_of(client.get("/console/teas/audit/")))
+    assert rows == ["2", "1"]
+    page = text_of(client.get("/console/teas/audit/?action=launched&actor=tests"))
+    assert re.findall(r'<tr><td class="number">(\d+)</td>', page) == ["2"]
+    assert "1 decision matches" in lines_of(client.get("/console/teas/audit/?action=launched"))
+
+
+def test_audit_trail_is_verified_on_demand() -> None:
+    study = make_study()
+    client = log_in(study)
+    assert "The chain holds." in lines_of(client.get("/console/teas/audit/?verify=1"))
+    # As if somebody had written a row past the rules.
+    AuditEvent.objects.create(
+        study=study, number=9, actor="x", action="forged", previous="0" * 64, sha256="1" * 64
+    )
+    page = lines_of(client.get("/console/teas/audit/?verify=1"))
+    assert "The chain does not hold." in page and "event 3 is missing" in page
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_audit_trail_takes_as_many_statements_for_many(
+    rows: int, django_assert_num_queries: Callable
+) -> None:
+    study = make_study("draft")
+    for number in range(rows - 1):
+        audit.record(study, "ada", "tested", f"row {number}")
+    client = log_in(study)
+    # Session, account, study, role (2), number of events, events, actions, actors.
+    with django_assert_num_queries(9):
+        assert text_of(client.get("/console/teas/audit/")).count('<tr><td class="number">') == rows

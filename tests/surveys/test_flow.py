@@ -1,0 +1,151 @@
+"""The participant flow: every person in exactly one place, and a figure whose boxes add up."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from django.template.loader import render_to_string
+
+from surveys import recruitment
+from surveys.flow import OUTCOMES, flow_counts
+from surveys.models import AnonymousExit, Participant, Place, Study
+from surveys.places import release_expired
+from surveys.studies import definition_of, load_definition
+from surveys.views.console.flow import draw_flow, table_rows
+from tests.factories import make_participant, make_study
+
+pytestmark = pytest.mark.django_db
+State, Step = Participant.State, Participant.Step
+
+
+def let_time_out(participant: Participant) -> None:
+    Place.objects.filter(participant=participant).update(expires_at="2020-01-01T00:00Z")
+    Participant.objects.filter(pk=participant.pk).update(last_seen_at="2020-01-01T00:00Z")
+    release_expired(participant.study)
+
+
+def make_mixed_study() -> Study:
+    """One person for each way in which a part can stand, and a second one who completed late."""
+    study = make_study(places=20)
+    recruitment.refuse_consent(study)
+    make_participant(study, Step.QUESTIONS)
+    make_participant(study)
+    for state in (State.COMPLETED, State.RETURNED, State.TECHNICAL, State.MISUNDERSTOOD):
+        make_participant(study, state)
+    make_participant(study, answers={"adult": "No", "milk": "Milk", "cups": "1"})
+    let_time_out(make_participant(study))
+    recruitment.withdraw(make_participant(study))
+    recruitment.withdraw(make_participant(study, Step.QUESTIONS))
+    return study
+
+
+def test_every_way_in_which_a_part_stands_is_counted_once() -> None:
+    counts = flow_counts(make_mixed_study())
+    assert {outcome: counts[outcome] for outcome in OUTCOMES} == {
+        "no_consent": 1,
+        "screened_out": 1,
+        "over_quota": 0,
+        "misunderstood": 1,
+        "technical": 1,
+        "returned": 1,
+        "timed_out": 1,
+        "withdrawn": 2,
+        "in_progress": 2,
+        "completed": 1,
+    }
+    assert (counts["started"], counts["consented"], counts["overflow"]) == (11, 10, 0)
+
+
+def test_boxes_add_up() -> None:
+    counts = flow_counts(make_mixed_study())
+    assert counts["started"] == sum(counts[outcome] for outcome in OUTCOMES)
+    before, after = counts["before_place"], counts["after_place"]
+    # Beside the arrows: no consent; screened out, at the questions, withdrawn there; and all that came after.
+    assert sum(before.values()) == 4 and sum(after.values()) == counts["placed"] == 7
+    assert counts["consented"] - (sum(before.values()) - before["no_consent"]) == counts["placed"]
+    assert all(before[outcome] + after[outcome] == counts[outcome] for outcome in OUTCOMES)
+
+
+def test_over_quota_and_late_finishers_are_told_apart() -> None:
+    study = make_study(places=1)
+    late = make_participant(study, Step.DEBRIEF)
+    Place.objects.filter(participant=late).update(expires_at="2020-01-01T00:00Z")
+    make_participant(study, State.COMPLETED)
+    turned_away = make_participant(study)
+    assert turned_away.state == State.OVER_QUOTA
+    recruitment.complete(late)
+    counts = flow_counts(study)
+    assert (counts["completed"], counts["overflow"], counts["over_quota"]) == (2, 1, 1)
+    assert counts["reasons"]["over_quota"] == {"cells-full": 1}
+
+
+def test_reasons_name_the_question_and_the_step_but_no_free_words() -> None:
+    study = make_mixed_study()
+    recruitment.stop(make_participant(study), State.TECHNICAL, "My cat sat on the keyboard")
+    reasons = flow_counts(study)["reasons"]
+    assert reasons["screened_out"] == {"adult": 1}
+    assert reasons["timed_out"] == {"at prompts": 1}
+    assert reasons["withdrawn"] == {"at prompts": 1, "at questions": 1}
+    assert "technical" not in reasons
+
+
+def test_each_version_has_its_own_flow() -> None:
+    study = make_study(places=9)
+    make_participant(study, State.COMPLETED)
+    definition = replace(definition_of(study.current_id), title="Teas, again")
+    study, _ = load_definition(definition, "tests", "a clearer title")
+    make_participant(study)
+    recruitment.refuse_consent(study)
+    versions = flow_counts(study)["versions"]
+    assert [(row["version"], row["started"], row["completed"]) for row in versions] == [(1, 1, 1), (2, 2, 0)]
+    assert sum(row["started"] for row in versions) == flow_counts(study)["started"]
+
+
+def test_pilots_previews_and_imported_people_are_no_part_of_the_main_flow() -> None:
+    study = make_study("pilot", places=9)
+    make_participant(study)
+    recruitment.refuse_consent(study)
+    make_participant(study, origin="preview")
+    imported = make_participant(study)
+    Participant.objects.filter(pk=imported.pk).update(pilot=False, origin="imported")
+    assert flow_counts(study)["started"] == 0
+    assert flow_counts(study, "pilot")["started"] == 2
+    assert AnonymousExit.objects.get().pilot
+
+
+def test_flow_of_nobody_is_all_zero() -> None:
+    counts = flow_counts(make_study())
+    assert counts["started"] == counts["completed"] == 0
+    assert counts["versions"] == [] and counts["reasons"] == {}
+
+
+def test_figure_says_the_same_numbers_as_the_table() -> None:
+    counts = flow_counts(make_mixed_study())
+    figure = draw_flow(counts)
+    words = [text for box in figure.boxes for _, _, text, _ in box.rows]
+    assert [text for text in words if text.startswith("n = ")] == ["n = 11", "n = 10", "n = 7", "n = 1"]
+    beside = [int(text.split(": ")[1]) for text in words if text.startswith("Not further")]
+    assert beside == [1, 3, 6]
+    assert sum(row["n"] for row in table_rows(counts)) == 11
+
+
+def test_boxes_of_the_figure_do_not_overlap_and_stay_inside() -> None:
+    figure = draw_flow(flow_counts(make_mixed_study()))
+    for column in (True, False):
+        boxes = [box for box in figure.boxes if box.side is column]
+        assert all(a.y + a.height < b.y for a, b in zip(boxes, boxes[1:], strict=False))
+    assert all(
+        box.x + box.width <= figure.width and box.y + box.height <= figure.height for box in figure.boxes
+    )
+
+
+def test_svg_is_well_formed_whatever_the_study_is_called() -> None:
+    study = make_mixed_study()
+    study.title = '<script>alert(1)</script> & "tea" ]]>'
+    drawn = render_to_string(
+        "console/_flow.svg", {"figure": draw_flow(flow_counts(study)), "study": study, "file": True}
+    )
+    root = ElementTree.fromstring(drawn)
+    assert root.find("{http://www.w3.org/2000/svg}title").text == f"Participant flow of {study.title}"
+    assert not re.search(r"<script|\sstyle=|\son\w+=", drawn)
