@@ -1,7 +1,8 @@
 """The rows of a run as lanes use them: leased, reserved, settled and given back, in few statements.
 
 Lanes speak to PostgreSQL through connections of their own and without the ORM: its objects would cost more
-per call than the call. Each statement is a transaction, so that a lane may be killed between any two.
+per call than the call. A lane may be killed between any two transactions. Each locks completions first and
+their run second, so that lanes never wait for each other in a circle.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import psycopg
-from django.db import connection
+from django.db import connection, transaction
 from psycopg.rows import namedtuple_row
 
 MOST_ATTEMPTS = 8
@@ -31,63 +32,52 @@ RENEW = """
 UPDATE analysis_completion SET lease_until = now() + make_interval(secs => %(seconds)s)
 WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s
 """
-RESERVE = """
-WITH allowed AS (
-  UPDATE analysis_run SET reserved = reserved + %(sum)s
-  WHERE id = %(run)s AND state = 'running' AND (budget IS NULL OR spent + reserved + %(sum)s <= budget)
-  RETURNING id),
-held AS (
-  UPDATE analysis_completion c SET reserved = u.amount, sent_at = now()
-  FROM allowed, unnest(%(ids)s::bigint[], %(amounts)s::numeric[]) AS u(id, amount)
-  WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s RETURNING c.id)
-SELECT (SELECT count(*) FROM allowed) AS allowed, coalesce(array_agg(id), '{}') AS ids FROM held
+MARK = """
+UPDATE analysis_completion c SET reserved = u.amount, sent_at = now()
+FROM unnest(%(ids)s::bigint[], %(amounts)s::numeric[]) AS u(id, amount)
+WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s RETURNING c.id, u.amount
+"""
+SET_ASIDE = """
+UPDATE analysis_run SET reserved = reserved + %(amount)s
+WHERE id = %(run)s AND state = 'running' AND (budget IS NULL OR spent + reserved + %(amount)s <= budget)
 """
 SETTLE = """
-WITH settled AS (
-  UPDATE analysis_completion c SET
-    status = u.status, lane = '', lease_until = NULL, reserved = 0, attempts = u.attempts,
-    lost_answers = u.lost_answers, sent_at = coalesce(to_timestamp(u.sent), c.sent_at), included = u.included,
-    skipped = u.skipped, messages_sha256 = u.messages_sha256, reply = u.reply,
-    finish_reason = u.finish_reason, model_served = u.model_served, fingerprint = u.fingerprint,
-    request_id = u.request_id, prompt_tokens = u.prompt_tokens, cached_tokens = u.cached_tokens,
-    completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
-    error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
-  FROM unnest({arrays}) AS u({names})
-  WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s
-  RETURNING c.id, u.reserved AS reserved, c.cost),
-books AS (
-  UPDATE analysis_run SET
-    reserved = reserved - (SELECT coalesce(sum(reserved), 0) FROM settled),
-    spent = spent + (SELECT coalesce(sum(cost), 0) FROM settled)
-  WHERE id = %(run)s RETURNING state)
-SELECT (SELECT count(*) FROM settled) AS settled, (SELECT state FROM books) AS state
+UPDATE analysis_completion c SET
+  status = u.status, lane = '', lease_until = NULL, reserved = 0, attempts = u.attempts,
+  lost_answers = u.lost_answers, sent_at = coalesce(to_timestamp(u.sent), c.sent_at), included = u.included,
+  skipped = u.skipped, messages_sha256 = u.messages_sha256, reply = u.reply,
+  finish_reason = u.finish_reason, model_served = u.model_served, fingerprint = u.fingerprint,
+  request_id = u.request_id, prompt_tokens = u.prompt_tokens, cached_tokens = u.cached_tokens,
+  completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
+  error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
+FROM unnest({arrays}) AS u({names})
+WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s
+RETURNING u.reserved, c.cost
+"""
+PAY = """
+UPDATE analysis_run SET reserved = reserved - %(reserved)s, spent = spent + %(cost)s WHERE id = %(run)s
+RETURNING state
 """
 GIVE_BACK = """
-WITH back AS (
-  UPDATE analysis_completion
-  SET status = 'pending', lane = '', lease_until = NULL, reserved = 0, sent_at = NULL
-  WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s AND id = ANY(%(ids)s)
-  RETURNING (SELECT c.reserved FROM analysis_completion c WHERE c.id = analysis_completion.id) AS reserved)
-UPDATE analysis_run SET reserved = reserved - (SELECT coalesce(sum(reserved), 0) FROM back) WHERE id = %(run)s
+UPDATE analysis_completion c SET status = 'pending', lane = '', lease_until = NULL, reserved = 0, sent_at = NULL
+FROM (SELECT id, reserved FROM analysis_completion WHERE id = ANY(%(ids)s) FOR UPDATE) AS held
+WHERE c.id = held.id AND c.run_id = %(run)s AND c.status = 'leased' AND c.lane = %(lane)s
+RETURNING held.reserved
 """
 # A row that was marked as sent may have been paid for; eight such losses and it is not sent again by itself.
 EXPIRE = """
-WITH ended AS (
-  SELECT id, reserved, sent_at IS NOT NULL AS sent FROM analysis_completion
-  WHERE run_id = %(run)s AND status = 'leased' AND lease_until < now() FOR UPDATE SKIP LOCKED),
-back AS (
-  UPDATE analysis_completion c SET
-    status = CASE WHEN c.lost_answers + ended.sent::int >= %(most)s THEN 'failed' ELSE 'pending' END,
-    error_kind = CASE WHEN ended.sent THEN 'lost' ELSE c.error_kind END,
-    error = CASE WHEN ended.sent THEN 'The worker ended before the answer was stored.' ELSE c.error END,
-    lane = '', lease_until = NULL, reserved = 0,
-    attempts = c.attempts + ended.sent::int, lost_answers = c.lost_answers + ended.sent::int
-  FROM ended WHERE c.id = ended.id RETURNING ended.reserved),
-books AS (
-  UPDATE analysis_run SET reserved = reserved - (SELECT sum(reserved) FROM back)
-  WHERE id = %(run)s AND EXISTS (SELECT 1 FROM back))
-SELECT count(*) AS expired FROM back
+UPDATE analysis_completion c SET
+  status = CASE WHEN c.lost_answers + ended.sent >= %(most)s THEN 'failed' ELSE 'pending' END,
+  error_kind = CASE WHEN ended.sent > 0 THEN 'lost' ELSE c.error_kind END,
+  error = CASE WHEN ended.sent > 0 THEN 'The worker ended before the answer was stored.' ELSE c.error END,
+  lane = '', lease_until = NULL, reserved = 0,
+  attempts = c.attempts + ended.sent, lost_answers = c.lost_answers + ended.sent
+FROM (
+  SELECT id, reserved, (sent_at IS NOT NULL)::int AS sent FROM analysis_completion
+  WHERE run_id = %(run)s AND status = 'leased' AND lease_until < now() FOR UPDATE SKIP LOCKED) AS ended
+WHERE c.id = ended.id RETURNING ended.reserved
 """
+RETURN_BUDGET = "UPDATE analysis_run SET reserved = reserved - %(reserved)s WHERE id = %(run)s"
 FINISH = """
 UPDATE analysis_run SET state = 'done', ended_at = now(), reason = ''
 WHERE id = %(run)s AND state = 'running' AND NOT EXISTS (
@@ -174,32 +164,39 @@ class CallBook:
 
         Rows whose lease another lane has taken over are missing from the answer.
         """
-        total = sum(amounts.values(), NOTHING)
-        cursor = await self.ask(RESERVE, sum=total, ids=list(amounts), amounts=list(amounts.values()))
-        allowed, ids = await cursor.fetchone() or (0, [])
-        if not allowed:
-            return None
-        if lost := set(amounts) - set(ids):
-            await self.return_budget(sum((amounts[call] for call in lost), NOTHING))
-        return set(ids)
-
-    async def return_budget(self, amount: Decimal) -> None:
-        await self.ask("UPDATE analysis_run SET reserved = reserved - %(sum)s WHERE id = %(run)s", sum=amount)
+        async with self.database.transaction() as whole:
+            cursor = await self.ask(MARK, ids=list(amounts), amounts=list(amounts.values()))
+            marked = dict(await cursor.fetchall())
+            allowed = await self.ask(SET_ASIDE, amount=sum(marked.values(), NOTHING))
+            if not allowed.rowcount:
+                raise psycopg.Rollback(whole)
+            return set(marked)
+        return None
 
     async def settle(self, outcomes: Sequence[Outcome]) -> tuple[int, str]:
         """Store what became of these rows; how many were still ours, and the run's state now."""
         arrays = {name: [getattr(outcome, name) for outcome in outcomes] for name in COLUMNS}
-        settled, state = await (await self.ask(SETTLE, **arrays)).fetchone() or (0, "")
-        return settled, state
+        async with self.database.transaction():
+            rows = await (await self.ask(SETTLE, **arrays)).fetchall()
+            reserved = sum((row[0] for row in rows), NOTHING)
+            paid = await self.ask(PAY, reserved=reserved, cost=sum((row[1] for row in rows), NOTHING))
+            return len(rows), (await paid.fetchone() or ("",))[0]
 
     async def give_back(self, ids: Sequence[int]) -> None:
         """Rows that were leased and never sent."""
         if ids:
-            await self.ask(GIVE_BACK, ids=list(ids))
+            await self.free(GIVE_BACK, ids=list(ids))
 
     async def expire(self) -> int:
         """Take back rows whose lane has died; counted as lost where an answer may have been paid."""
-        return (await (await self.ask(EXPIRE)).fetchone() or (0,))[0]
+        return await self.free(EXPIRE)
+
+    async def free(self, statement: str, **values: Any) -> int:
+        async with self.database.transaction():
+            rows = await (await self.ask(statement, **values)).fetchall()
+            if reserved := sum((row[0] for row in rows), NOTHING):
+                await self.ask(RETURN_BUDGET, reserved=reserved)
+            return len(rows)
 
     async def finish(self) -> None:
         await self.ask(FINISH)
@@ -222,6 +219,9 @@ async def open_database() -> psycopg.AsyncConnection:
 
 def expire_leases(run: int) -> int:
     """The same as a lane does for itself, from outside any lane."""
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(EXPIRE, {"run": run, "most": MOST_ATTEMPTS})
-        return cursor.fetchone()[0]
+        rows = cursor.fetchall()
+        if reserved := sum((row[0] for row in rows), NOTHING):
+            cursor.execute(RETURN_BUDGET, {"run": run, "reserved": reserved})
+        return len(rows)

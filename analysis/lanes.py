@@ -73,7 +73,7 @@ class Lane:
         self.ahead = 1 if limiter.has_rates else max(1, min(self.width // 4, 32))
         self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue(self.ahead)
         self.outcomes: list[Outcome] = []
-        self.full = asyncio.Event()
+        self.full, self.done = asyncio.Event(), asyncio.Event()
         self.stopping = self.empty = False
         self.body_size = 1
         self.answered = self.misled = 0
@@ -92,14 +92,14 @@ class Lane:
             try:
                 # One group: when answers can't be stored any more, nothing further may be sent.
                 async with asyncio.TaskGroup() as group:
-                    followers = [group.create_task(step()) for step in (self.keep, self.limiter.follow)]
-                    storing = group.create_task(self.store())
+                    following = group.create_task(self.limiter.follow())
+                    helpers = [group.create_task(step()) for step in (self.store, self.keep)]
                     await asyncio.gather(self.feed(), *(self.send() for _ in range(self.width)))
                     self.empty = True
                     self.full.set()
-                    await storing
-                    for task in followers:
-                        task.cancel()
+                    self.done.set()
+                    await asyncio.gather(*helpers)
+                    following.cancel()
             except BaseExceptionGroup as group_error:
                 raise group_error.exceptions[0] from None
             await self.book.finish()
@@ -117,14 +117,12 @@ class Lane:
     async def feed(self) -> None:
         """Lease ahead, set the budget aside, hand over; at the end give back what was not sent."""
         ready = asyncio.create_task(self.lease())
-        try:
-            while not self.is_over and (calls := await ready):
-                ready = asyncio.create_task(self.lease())
-                await self.hand_over(calls)
-        finally:
-            await self.feed_book.give_back([entry.call.id for entry in await ready])
-            for _ in range(self.width):
-                await self.queue.put(None)
+        while not self.is_over and (calls := await ready):
+            ready = asyncio.create_task(self.lease())
+            await self.hand_over(calls)
+        await self.feed_book.give_back([entry.call.id for entry in await ready])
+        for _ in range(self.width):
+            await self.queue.put(None)
 
     async def lease(self) -> list[Prepared]:
         if self.is_over:
@@ -298,6 +296,7 @@ class Lane:
                 await asyncio.wait_for(self.full.wait(), FLUSH_SECONDS)
             self.full.clear()
             await self.flush()
+        await self.flush()
 
     async def flush(self) -> None:
         ready, self.outcomes = self.outcomes, []
@@ -312,8 +311,9 @@ class Lane:
     async def keep(self) -> None:
         """Renew our leases, take back those of lanes that have died, and notice when the run is stopped."""
         renewed = time.monotonic()
-        while True:
-            await asyncio.sleep(min(TICK, self.bounds.lease_seconds / 4))
+        while not self.empty:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.done.wait(), min(TICK, self.bounds.lease_seconds / 4))
             if (await self.book.look()).state != Run.State.RUNNING:
                 self.end()
             if time.monotonic() - renewed > self.bounds.lease_seconds / 4:

@@ -1,6 +1,7 @@
 """The conversations nearest to a question: exact by default, by an approximate index on request."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,12 @@ ROWS_AT_ONCE = 2000
 QUESTIONS_AT_ONCE = 64
 TIE = 1e-6  # similarities that differ less are equal, so that no processor's rounding decides
 RECALL_QUESTIONS = 50
-EF_SEARCH = 200
+EXACT = {"enable_indexscan": "off"}  # the approximate index is only read by such a scan
+APPROXIMATE = {
+    "hnsw.ef_search": "200",
+    "hnsw.iterative_scan": "strict_order",  # goes on until enough of what it finds is of this corpus
+    "enable_sort": "off",  # the index gives them in order
+}
 INDEX = "vectors_by_likeness"
 
 
@@ -123,13 +129,7 @@ def nearest(
 
     `approximate` uses the index of `build_index`, which may miss some; `measure_recall` says how many.
     """
-    with transaction.atomic(), connection.cursor() as cursor:
-        if approximate:
-            cursor.execute(f"SET LOCAL hnsw.ef_search = {max(EF_SEARCH, number)}")
-            cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
-            cursor.execute("SET LOCAL enable_seqscan = off")
-        else:
-            cursor.execute("SET LOCAL enable_indexscan = off")
+    with planner_settings(APPROXIMATE if approximate else EXACT), connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.sha256, -(v.vector <#> %s::vector) FROM analysis_conversationvector v"
             " JOIN analysis_conversation c ON c.id = v.conversation_id"
@@ -137,6 +137,17 @@ def nearest(
             [literal := str(question.tolist()), corpus.pk, model, literal, number],
         )
         return _cut([Near(*row) for row in cursor.fetchall()], number)
+
+
+@contextmanager
+def planner_settings(settings: dict[str, str]) -> Iterator[None]:
+    """For the queries inside; a transaction around it goes on with what it had."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        for name, value in settings.items():
+            cursor.execute(f"SET LOCAL {name} = {value}")
+        yield
+        for name in settings:
+            cursor.execute(f"SET LOCAL {name} TO DEFAULT")
 
 
 def build_index() -> None:

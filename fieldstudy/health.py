@@ -3,12 +3,12 @@
 import time
 
 import redis
+from celery.exceptions import OperationalError
 from django.conf import settings
 from django.db import Error
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from kombu.exceptions import OperationalError
 
 from fieldstudy.celery import app
 from fieldstudy.schema import pending_migrations

@@ -1,42 +1,57 @@
-"""The demo: two studies and a log-in, built through the same rules that real studies use."""
+"""The demo: the shipped studies, a log-in and made-up people, all built through the rules that real ones go through."""
 
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 
-from surveys import studies
-from surveys.definitions import read_study
-from surveys.models import Membership, Study
+from surveys import capture, recruitment, studies
+from surveys.definitions import Definition, read_study
+from surveys.models import ChatbotContext, Membership, Participant, Study
+from surveys.pages import answered_slugs
+from surveys.simulation.answers import write_answer
+from surveys.simulation.people import Person, first_answers, make_people
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"
 FILES = Path(__file__).resolve().parent / "studies"
 ACTOR = "demo"
+LARGE = "field-13"
+# Share of the large study's people who come, by stage; `empty` leaves it a draft.
+STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0}
+
+Step = Participant.Step
 
 
 class NotADemo(Exception):
     """The demo has a known password, so it is refused where real people could reach it."""
 
 
-def build_demo() -> Study:
-    """The two shipped studies and the demo account; `demo` is live, `field-13` waits as a draft. Idempotent."""
+def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int], None] | None = None) -> Study:
+    """The two shipped studies and the demo account; `demo` is live and waits for you.
+
+    From the stage `recruiting` on, `field-13` is launched and has made-up people, marked as simulated: some still
+    working, or, when `collected`, every place taken. Running it again adds nobody.
+    """
     if not settings.DEBUG:
         raise NotADemo("The demo has a published password. It runs with DEBUG=true only; make an owner instead.")
     with transaction.atomic():
         user = demo_user()
-        for slug in ("demo", "field-13"):
+        for slug in ("demo", LARGE):
             study = shipped_study(slug)
             Membership.objects.get_or_create(study=study, user=user, defaults={"role": Membership.Role.OWNER})
-        study = Study.objects.get(slug="demo")
-        if study.state == Study.State.DRAFT:
-            studies.launch(study, ACTOR)
-            study.refresh_from_db()
-        return study
+        study = open_study("demo")
+    if STAGES[stage]:
+        fill(open_study(LARGE), STAGES[stage], seed, progress or (lambda done, total: None))
+    return study
 
 
-def demo_user():
+def demo_user() -> AbstractUser:
     user, created = get_user_model().objects.get_or_create(username=USERNAME)
     if created:
         user.set_password(PASSWORD)
@@ -50,3 +65,69 @@ def shipped_study(slug: str) -> Study:
     if study is None or not study.is_launched:
         study, _ = studies.load_definition(read_study(FILES / f"{slug}.toml"), ACTOR)
     return study
+
+
+def open_study(slug: str) -> Study:
+    study = Study.objects.get(slug=slug)
+    if study.state == Study.State.DRAFT:
+        studies.launch(study, ACTOR)
+    return Study.objects.select_related("current").get(slug=slug)
+
+
+def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], None]) -> None:
+    """Made-up people for this share of the places; in a study not meant to be full, every eighth still works."""
+    definition = studies.definition_of(study.current_id)
+    places = sum(cell.places for cell in definition.cells) * len(definition.chatbots)
+    wanted = round(places * share)
+    there = study.participants.filter(origin=Participant.Origin.SIMULATED).count()
+    people = make_people(definition, wanted, faults=False, seed=seed)[there:]
+    for number, person in enumerate(people, there + 1):
+        with transaction.atomic():
+            take_part(study, definition, person, finishes=share == 1 or number % 8 != 0)
+        progress(number, wanted)
+
+
+def take_part(study: Study, definition: Definition, person: Person, finishes: bool) -> Participant:
+    participant = recruitment.give_consent(study, person.visit(), Participant.Origin.SIMULATED)
+    given = {name.removeprefix("q-"): answer for name, answer in first_answers(definition, person)}
+    participant = recruitment.screen(participant, given.pop("chatbot"), given)
+    if participant.has_ended:
+        return participant
+    describe_chatbot(participant, person.rng)
+    # They take no time here, so they are given some; otherwise the monitor would show thousands of dollars an hour.
+    came = participant.consented_at - timedelta(minutes=definition.minutes * person.rng.lognormvariate(0, 0.3))
+    Participant.objects.filter(pk=participant.pk).update(
+        step=Step.PROMPTS, checks=passed_checks(definition), consented_at=came
+    )
+    participant.refresh_from_db()
+    answer_prompts(participant, person, len(participant.order) if finishes else person.stops_at - 1)
+    return recruitment.complete(participant) if finishes else participant
+
+
+def describe_chatbot(participant: Participant, rng: Random) -> None:
+    bots = studies.definition_of(participant.version_id).chatbots
+    bot = next(bot for bot in bots if bot.slug == participant.cell.chatbot)
+    ChatbotContext.objects.create(
+        participant=participant,
+        product=bot.slug,
+        model_shown=bot.model,
+        plan=rng.choice(("free", "free", "free", "paid")),
+        memory=rng.choice(("on", "on", "off", "unknown")),
+        personalisation=rng.choice(("on", "off", "off", "unknown")),
+        chat="new",
+        chat_language="English",
+        device=rng.choice(("computer", "computer", "phone")),
+    )
+
+
+def passed_checks(definition: Definition) -> dict[str, object]:
+    attention = {check.slug: {"answer": check.answer, "passed": True} for check in definition.attention}
+    understood = {check.slug: check.answer for check in definition.comprehension}
+    return {"attention": attention, "comprehension": [understood]} if definition.comprehension else {}
+
+
+def answer_prompts(participant: Participant, person: Person, count: int) -> None:
+    prompts, answered = studies.prompts_of(participant.version_id), answered_slugs(participant)
+    for slug in [slug for slug in participant.order[:count] if slug not in answered]:
+        submission = capture.Submission(prompts[slug], write_answer(prompts[slug], person.rng), keep=True)
+        capture.submit_paste(participant, submission)

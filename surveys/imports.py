@@ -61,22 +61,24 @@ class Known:
 def check_file(study: Study, path: Path) -> None:
     """Everything that can be said without the database: each row by itself, and against the rows above it."""
     reader = Reader(study)
-    places = {slug: place for place, slug in enumerate(reader.prompts)}
     people: dict[str, Known] = {}
     for line in reader.read_lines(path):
         about = digest(line.chatbot, *(f"{key}={value}" for key, value in sorted(line.answers.items())))
-        person = people.get(line.participant)
-        if person is None:
-            person = people[line.participant] = Known(line.number, about, array("I", [0] * len(places)))
-        place = places[line.prompt.slug]
-        if person.answered[place]:
-            words = f"{line.participant}'s answer to {line.prompt.slug} is on line {person.answered[place]} already"
-            reader.faults.add(line.number, words)
-        person.answered[place] = line.number
-        if about != person.about:
-            words = f"says other things about {line.participant} than line {person.line}; one person has one chatbot"
-            reader.faults.add(line.number, words)
+        nothing = array("I", [0] * len(reader.prompts))
+        person = people.setdefault(line.participant, Known(line.number, about, nothing))
+        check_line(reader, line, person, about)
     reader.faults.raise_any()
+
+
+def check_line(reader: Reader, line: Line, person: Known, about: bytes) -> None:
+    name, place = line.participant, line.prompt.position - 1
+    if person.answered[place]:
+        words = f"{name}'s answer to {line.prompt.slug} is on line {person.answered[place]} already"
+        reader.faults.add(line.number, words)
+    person.answered[place] = line.number
+    if about != person.about:
+        words = f"says other things about {name} than line {person.line}; one person has one chatbot"
+        reader.faults.add(line.number, words)
 
 
 def digest(*parts: str) -> bytes:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from statistics import median
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from surveys.models import AnonymousExit, Flag, Participant, QuotaCell, Response, Study
@@ -141,8 +141,14 @@ def watch(study: Study, who: str = "main") -> Monitor:
         ],
         flags=count_flags(people),
         kinds=kinds_of_people(study),
-        last_answer=Response.objects.filter(participant__in=people).aggregate(at=Max("submitted_at"))["at"],
+        last_answer=time_of_last_answer(people),
     )
+
+
+def time_of_last_answer(people: QuerySet[Participant]) -> datetime | None:
+    # By the key, which has an index: the newest row is found without reading the others.
+    newest = Response.objects.filter(participant__in=people).order_by("-pk")
+    return newest.values_list("submitted_at", flat=True).first()
 
 
 def count_cells(study: Study) -> Iterable[Cell]:

@@ -47,6 +47,7 @@ def completion_url(code: str) -> str:
 REPLAY_SECONDS = 25 * 3600
 AHEAD_SECONDS = 300
 LARGEST_EVENT = 100_000
+EVENT_PARTS = ("resource_id", "participant_id", "status")
 
 
 class BadSignature(Exception):
@@ -92,7 +93,7 @@ def read_event(body: bytes, sent_at: str) -> SubmissionEvent | None:
         raise ValueError("The body is no event.")
     if content["event_type"] != "submission.status.change":
         return None
-    parts = [content.get(name) for name in ("resource_id", "participant_id", "status")]
-    if not all(isinstance(part, str) and part for part in parts):
+    submission, participant, status = (content.get(name) for name in EVENT_PARTS)
+    if not (isinstance(submission, str) and isinstance(participant, str) and isinstance(status, str)):
         raise ValueError("The event names no submission, participant or status.")
-    return SubmissionEvent(*parts, read_seconds(sent_at))
+    return SubmissionEvent(submission, participant, status, read_seconds(sent_at))

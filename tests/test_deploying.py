@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import psycopg
@@ -21,6 +22,7 @@ from django.test import Client
 from fieldstudy import health, probe, schema
 from fieldstudy.embedded import ROOT
 from fieldstudy.keeper import postgres
+from tests.test_architecture import imports_of
 from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -137,6 +139,42 @@ def test_images_and_packages_are_pinned() -> None:
         line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")
     ]
     assert [line for line in lines if line.strip() and "==" not in line] == []
+
+
+def pinned(*files: str) -> set[str]:
+    """The distributions that these files pin, spelt as the package index compares them."""
+    lines = [line for file in files for line in (ROOT / file).read_text().splitlines()]
+    names = [re.split(r"[\[=]", line)[0] for line in lines if "==" in line]
+    return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+
+
+def imported(*folders: str) -> set[str]:
+    """The top-level packages imported below these folders, apart from Python's own and ours."""
+    found = {
+        module.split(".")[0]
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        for module, _ in imports_of(path)
+    }
+    return found - set(sys.stdlib_module_names) - {folder.name for folder in ROOT.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("folders", "files"),
+    [
+        (("fieldstudy", "surveys", "analysis"), ("requirements.txt", "requirements-local.txt")),
+        (("tests",), ("requirements.txt", "requirements-local.txt", "requirements-dev.txt")),
+    ],
+)
+def test_every_imported_package_is_pinned_by_name(folders: tuple[str, ...], files: tuple[str, ...]) -> None:
+    makers = packages_distributions()
+    spelt = {
+        name: {re.sub(r"[-_.]+", "-", maker).lower() for maker in makers.get(name, [])}
+        for name in imported(*folders)
+    }
+    pins = pinned(*files)
+    optional = {name for name in spelt if not spelt[name] and name.replace("_", "-") in pins}
+    assert {name for name in spelt if not spelt[name] & pins} - optional == set()
 
 
 def test_database_outlives_its_container() -> None:

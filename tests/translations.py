@@ -43,7 +43,8 @@ def _from_templates() -> Iterator[tuple[str, Message]]:
     for path in [folder / "base.html", *sorted((folder / "survey").glob("*.html"))]:
         nodes = engines["django"].get_template(str(path.relative_to(folder))).template.nodelist
         for node in nodes.get_nodes_by_type(TranslateNode):
-            yield str(path.relative_to(ROOT)), node.filter_expression.var.literal
+            # Django looks such a sentence up with its percent signs doubled.
+            yield str(path.relative_to(ROOT)), node.filter_expression.var.literal.replace("%", "%%")
         for node in nodes.get_nodes_by_type(BlockTranslateNode):
             singular, plural = (node.render_token_list(tokens)[0] for tokens in (node.singular, node.plural))
             yield str(path.relative_to(ROOT)), (singular, plural) if plural else singular

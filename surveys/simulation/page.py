@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 PATH = re.compile(r"/s/[\w-]+/(?:[^/]+~[^/]+/)?(?P<name>[\w-]*)/?(?P<more>[\w-]*)/?$")
-WORDS = {"message": "message", "h1": "title", "code": "code"}
 
 
 @dataclass
@@ -63,19 +62,21 @@ class Reader(HTMLParser):
     def __init__(self, page: Page) -> None:
         super().__init__()
         self.page = page
+        self.form: Form | None = None  # that we are in
         self.box = ""  # name of the textarea that we are in
         self.words = ""  # the page's own words that we are in: an attribute of Page
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attributes}
         if tag == "form":
-            self.page.forms.append(Form(given.get("id", ""), data=given))
-        elif tag in ("input", "textarea", "button") and self.page.forms:
-            self.read_control(tag, given, self.page.forms[-1])
+            self.form = Form(given.get("id", ""), data=given)
+            self.page.forms.append(self.form)
+        elif tag in ("input", "textarea", "button") and self.form:
+            self.read_control(tag, given, self.form)
         elif tag == "a" and given.get("class") == "button quiet":
             self.page.back = given["href"]
-        if given.get("id") == "message" or tag in ("h1", "code"):
-            self.words = WORDS[given.get("id") if given.get("id") == "message" else tag]
+        if "data-message" in given or tag in ("h1", "code"):
+            self.words = {"h1": "title", "code": "code"}.get(tag, "message")
 
     def read_control(self, tag: str, given: dict[str, str], form: Form) -> None:
         name, value = given.get("name", ""), given.get("value", "")
@@ -94,16 +95,17 @@ class Reader(HTMLParser):
             form.fields[name] = value
 
     def handle_data(self, data: str) -> None:
-        if self.box:
-            self.page.forms[-1].fields[self.box] += data
+        if self.box and self.form:
+            self.form.fields[self.box] += data
         elif self.words:
             setattr(self.page, self.words, getattr(self.page, self.words) + data)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "textarea":
+        if tag == "textarea" and self.form:
             # The line end right after the tag belongs to the markup.
-            form = self.page.forms[-1]
-            form.fields[self.box] = form.fields[self.box].removeprefix("\n")
+            self.form.fields[self.box] = self.form.fields[self.box].removeprefix("\n")
             self.box = ""
+        if tag == "form":
+            self.form = None
         if tag in ("p", "h1", "code"):
             self.words = ""

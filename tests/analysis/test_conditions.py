@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,8 +20,8 @@ from analysis.conditions import (
     messages_for,
 )
 from analysis.faults import ConditionError
-from analysis.fitting import counter_for
-from analysis.models import Completion, Corpus, Run, SimulatedUser
+from analysis.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
+from analysis.models import Completion, Conversation, Corpus, Endpoint, Run, SimulatedUser
 from tests.analysis.baseline_factories import (
     LETTERS,
     embed_all,
@@ -75,9 +78,9 @@ def test_offline_is_one_user_message() -> None:
 
 
 def test_hash_is_of_one_line_for_each_message() -> None:
-    # printf '["user","caf\u00e9"]\n' | sha256sum
+    # printf '["user","café"]\n' | sha256sum
     assert hash_messages([{"role": "user", "content": "café"}]) == (
-        "6d80ac0d4ec2f1a9fc8c3bcf6f60cc6fb2f5d5a7e12f9c1b9ff9f2f5f6f0aa00"
+        "bc18a037bd287982df896db2814e7e87e88b3c3c5d974fc638fe7e2139f2f711"
     )
 
 
@@ -147,21 +150,28 @@ def test_more_users_leave_the_first_as_they_were() -> None:
     assert len(after) == 5
 
 
+def window_for(rows: Sequence[Conversation]) -> Endpoint:
+    """An endpoint whose window has room for the longest prompt of the study and just these conversations."""
+    prompts = make_study("draft").current.prompts.all()
+    tokens = max(estimate_tokens(prompt.text) + MESSAGE_TOKENS for prompt in prompts)
+    tokens += sum(counter_for(Endpoint()).messages(row.messages) for row in rows)
+    return make_endpoint(context_window=tokens + 100, max_tokens=100)
+
+
 def test_oldest_are_left_out_first() -> None:
     corpus = make_corpus()
     dates = {
-        f"2024-01-0{day}": make_conversation(corpus, 5, began_at=f"2024-01-0{day}T00:00:00Z")
-        for day in (3, 1, 2)
+        day: make_conversation(corpus, 5, began_at=datetime(2024, 1, day, tzinfo=UTC)) for day in (3, 1, 2)
     }
     undated = make_conversation(corpus, 5)
-    one = counter_for(make_endpoint()).messages(undated.messages)
-    endpoint = make_endpoint(context_window=3 * one + 600, max_tokens=100)  # the prompts have less than 300
-    [user] = users_of(make_planned("sp-history", corpus=corpus, history_size=4, users=1, endpoint=endpoint))
+    in_order = [undated.sha256, *(dates[day].sha256 for day in (1, 2, 3))]
+    for number, left_out in ((4, 0), (3, 1), (2, 2)):
+        endpoint = window_for([undated] * number)
+        run = make_planned("sp-history", corpus=corpus, history_size=4, users=1, endpoint=endpoint)
+        [user] = users_of(run)
 
-    kept = user.recipe["conversations"]
-    in_order = [undated.sha256, *(dates[date].sha256 for date in sorted(dates))]
-    assert kept == in_order[-len(kept) :]
-    assert user.recipe["left_out"] == 4 - len(kept) > 0
+        assert user.recipe["conversations"] == in_order[left_out:]
+        assert (user.recipe["included"], user.recipe["left_out"]) == (number, left_out)
 
 
 def test_conversation_too_long_for_the_window_is_skipped_and_counted() -> None:
@@ -206,9 +216,7 @@ def test_conversation_that_is_gone_is_named() -> None:
     call = make_call(run, user=users_of(run)[0])
     corpus.conversations.first().delete()
 
-    with pytest.raises(
-        ConditionError, match="1 conversations of the recipe .* no longer in the corpus corpus"
-    ):
+    with pytest.raises(ConditionError, match="1 conversations of the recipe .* no longer in the corpus"):
         build_afresh(call)
 
 
@@ -271,15 +279,15 @@ def test_rag_per_user_needs_as_many_people(topics: Corpus) -> None:
 
 
 def test_rag_leaves_out_the_least_similar(topics: Corpus) -> None:
-    endpoint = make_endpoint(context_window=700, max_tokens=100)
-    run = make_planned("sp-rag", corpus=topics, history_size=8, users=1, endpoint=endpoint)
-    prompt = run.version.prompts.get(position=1)
+    prompt = make_study("draft").current.prompts.get(position=1)
+    same = [row for row in topics.conversations.all() if row.messages[0]["content"] == prompt.text]
+    run = make_planned("sp-rag", corpus=topics, history_size=8, users=1, endpoint=window_for(same))
     built = messages_for(make_call(run, prompt, user=users_of(run)[0]))
 
-    assert contents(built.messages)[-3] == prompt.text
+    assert contents(built.messages) == [prompt.text, "a reply", prompt.text]
     part = users_of(run)[0].recipe["questions"][prompt.slug]
     assert part["left_out"] > 0
-    assert built.included + part["left_out"] + part["skipped"] == 8
+    assert 1 + part["left_out"] + part["skipped"] == 8
 
 
 def test_rag_without_embeddings_says_how_to_make_them() -> None:
@@ -358,11 +366,8 @@ def test_rebuilding_from_the_recipe_gives_the_stored_hash(
     personas = make_personas("people", [("", [line]) for line in lines])
     endpoint = make_endpoint(context_window=16_000)
     run = make_planned(condition, corpus=corpus, personas=personas, endpoint=endpoint, **REAL[condition])
-    calls = [
-        make_call(run, prompt, user=user)
-        for user in users_of(run) or [None]
-        for prompt in run.version.prompts.all()
-    ]
+    asked = product(users_of(run) or [None], run.version.prompts.all())
+    calls = [make_call(run, prompt, user=user) for user, prompt in asked]
     for call in calls:
         call.messages_sha256 = messages_for(call).sha256
         call.save()

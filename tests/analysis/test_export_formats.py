@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -76,8 +77,8 @@ def joined_text(frame: pd.DataFrame, row: int) -> str:
 
 
 def restored(cell: str) -> str:
-    """A CSV cell as it was before the apostrophe that keeps spreadsheets from running it."""
-    return cell[1:] if cell.startswith("'") and cell.lstrip("'")[:1] in tuple("=+-@\t\r") else cell
+    """A CSV cell without the apostrophe against spreadsheets, taken away as docs/data.md says."""
+    return re.sub(r"^'('*[=+\-@\t\r])", r"\1", cell)
 
 
 def test_csv_is_read_back_by_python() -> None:

@@ -16,9 +16,9 @@ ONLY_DESCRIPTIONS = Pools(["d1", "d2", "d3"], [], [])
 HASHES = some.integers(0, 20).map(lambda number: [f"row{at:02}" for at in range(number)])
 
 
-def import_lines(folder: Path, lines: list[str], name: str = "file.jsonl", **options: str) -> None:
+def import_lines(folder: Path, written: list[str], name: str = "file.jsonl", **options: str) -> None:
     path = folder / name
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(written) + "\n", encoding="utf-8")
     call_command("import_personas", "people", str(path), **options)
 
 

@@ -23,12 +23,11 @@ def unit_vectors(number: int, seed: int = 1) -> np.ndarray:
     return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-def make_embedded(
-    number: int, name: str = "corpus", model: str = "made-up"
-) -> tuple[Corpus, np.ndarray, list[str]]:
+def make_embedded(number: int, name: str = "corpus") -> tuple[Corpus, np.ndarray, list[str]]:
     corpus, matrix = make_corpus(name), unit_vectors(number)
     rows = [make_conversation(corpus, 1) for _ in range(number)]
-    add_vectors(rows, matrix, model)
+    add_vectors(rows, matrix)
+    connection.check_constraints()  # pending checks would be in the way of an index
     return corpus, matrix, [row.sha256 for row in rows]
 
 

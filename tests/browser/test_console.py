@@ -208,7 +208,7 @@ def test_everything_works_without_javascript(browser: Browser, site: str) -> Non
     page = context.new_page()
     log_in(page)
     page.goto("/console/teas/collect/")
-    page.get_by_label("People").select_option("all")
+    page.get_by_label("People", exact=True).select_option("all")
     page.get_by_role("button", name="Show").click()
     expect(page).to_have_url(re.compile(r"\?who=all"))
     page.goto("/console/teas/participants/?state=active")

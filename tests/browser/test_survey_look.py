@@ -1,4 +1,4 @@
-"""The pages for every eye and hand: axe, dark, narrow, zoomed, mirrored, and the switches that people find there."""
+"""The pages for every eye and hand: axe, dark, narrow, zoomed, mirrored, and the switches in their footer."""
 
 import re
 
@@ -16,7 +16,8 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 STEPS = ("questions", "instructions", "comprehension", "context", "prompts", "debrief")
 ENDS = ("completed", "returned", "technical", "misunderstood")
 # Everything that can be pressed, as large as WCAG 2.2 and a thumb want it; links in running text are exempt.
-SMALL = """() => [...document.querySelectorAll("a.button, button, .choice, input[type=text], textarea, .end a, summary")]
+SMALL = """() => [...document.querySelectorAll(
+    "a.button, button, .choice, input[type=text], textarea, .end a, summary")]
     .filter(e => e.checkVisibility() && e.getBoundingClientRect().height < 43.5).map(e => e.outerHTML)"""
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -39,8 +40,13 @@ def pages_of(study) -> list[str]:
 
 
 def faults(page: Page) -> list[str]:
-    found = Axe().run(page, options=RULES).response["violations"]
-    return [f"{page.url} {one['id']}: {node['html']}" for one in found for node in one["nodes"]]
+    """What axe finds on this page, in light and in dark."""
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for fault in Axe().run(page, options=RULES).response["violations"]:
+            found += [f"{page.url} {scheme} {fault['id']}: {node['html']}" for node in fault["nodes"]]
+    return found
 
 
 def submit_nothing(page: Page) -> None:
@@ -48,10 +54,8 @@ def submit_nothing(page: Page) -> None:
     expect(page.locator(".errors, .gate").first).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_any_page(page: Page, context: BrowserContext, scheme: str) -> None:
+def test_axe_finds_nothing_on_any_page(page: Page, context: BrowserContext) -> None:
     stand_in_for_prolific(context)
-    page.emulate_media(color_scheme=scheme)
     study = make_study(definition=make_definition(places=30))
     found = []
     for url in pages_of(study):
@@ -60,9 +64,7 @@ def test_axe_finds_nothing_on_any_page(page: Page, context: BrowserContext, sche
     assert found == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_where_the_page_asks_back(page: Page, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)
+def test_axe_finds_nothing_where_the_page_asks_back(page: Page) -> None:
     study = make_study(definition=make_definition(places=30))
     found = []
     for step in ("questions", "comprehension", "context", "prompts"):
@@ -78,18 +80,17 @@ def test_axe_finds_nothing_where_the_page_asks_back(page: Page, scheme: str) -> 
     assert found == []
 
 
-@pytest.mark.parametrize("width", [390, 320])
-def test_narrow_pages_need_no_scrolling_sideways_and_fit_a_thumb(
-    page: Page, context: BrowserContext, width: int
-) -> None:
-    """320 px is also what 400 % zoom leaves of a screen of 1280."""
+def test_narrow_pages_need_no_scrolling_sideways_and_fit_a_thumb(page: Page, context: BrowserContext) -> None:
+    """390 px is a phone; 320 px is also what 400 % zoom leaves of a screen of 1280."""
     stand_in_for_prolific(context)
-    page.set_viewport_size({"width": width, "height": 700})
     study = make_study(definition=make_definition(places=30))
     for url in pages_of(study):
+        page.set_viewport_size({"width": 390, "height": 700})
         page.goto(url)
-        assert page.evaluate(OVERFLOW) <= 0, url
         assert page.evaluate(SMALL) == [], url
+        assert page.evaluate(OVERFLOW) <= 0, url
+        page.set_viewport_size({"width": 320, "height": 700})
+        assert page.evaluate(OVERFLOW) <= 0, url
 
 
 def test_twice_as_large_text_still_fits(page: Page) -> None:
@@ -98,7 +99,6 @@ def test_twice_as_large_text_still_fits(page: Page) -> None:
     open_prompt(page, participant)
     paste(page, "https://example.org/" + "a" * 400)
     assert page.evaluate(OVERFLOW) <= 0
-    page.add_init_script("document.documentElement.style.fontSize = '200%'")
     page.evaluate("document.documentElement.style.fontSize = '34px'")
     assert page.evaluate(OVERFLOW) <= 0
     expect(page.get_by_role("button", name="Save and continue")).to_be_visible()
@@ -122,15 +122,13 @@ def test_right_to_left_language_mirrors_the_pages(page: Page, settings, language
     middle = page.viewport_size["width"] / 2
     assert box["study"]["x"] > middle > box["where"]["x"]
     assert box["back"]["x"] > middle > box["forward"]["x"]
-    number = page.evaluate("""() => { const step = document.querySelector(".steps > li");
-        return getComputedStyle(step, "::before").width && step.getBoundingClientRect().right }""")
-    assert number - (box["card"]["x"] + box["card"]["width"]) > 30
+    step = page.locator(".steps > li >> nth=0").bounding_box()
+    assert step["x"] + step["width"] - (box["card"]["x"] + box["card"]["width"]) > 30  # room for its number
     page.set_viewport_size({"width": 390, "height": 844})
     for url in [page.url, *(address(participant, name) for name in ("stop", "trouble", "context"))]:
         page.goto(url)
         assert page.evaluate("document.documentElement.dir") == "rtl"
         assert page.evaluate(OVERFLOW) <= 0
-    page.goto(page.url)
 
 
 def test_answer_in_a_right_to_left_script_reads_from_the_right(page: Page) -> None:
@@ -151,9 +149,12 @@ def test_theme_switch_lasts_and_does_not_flash(page: Page, context: BrowserConte
     expect(switch).to_have_text("Colours: dark")
     dark = page.evaluate(paper)
     assert dark != light
-    # The script stands in the head and runs before the body is there, so that no other colour is painted first.
-    page.route("**/surveys/survey.js", lambda route: route.abort())
-    page.reload(wait_until="commit")
+    # What the page is told when its body first exists, before anything can be painted.
+    page.add_init_script("""new MutationObserver(() => {
+        if (document.body) window.first ??= document.documentElement.dataset.theme;
+    }).observe(document, {childList: true, subtree: true})""")
+    page.reload()
+    assert page.evaluate("window.first") == "dark"
     assert page.evaluate(paper) == dark
     expect(switch).to_have_text("Colours: dark")
 

@@ -451,7 +451,7 @@ def test_list_of_participants_takes_as_many_statements_for_many(
 
 def test_empty_list_says_why() -> None:
     client = log_in(make_study("draft"))
-    assert "Nobody has agreed to take part yet. The study is draft." in lines_of(
+    assert "Nobody has agreed to take part yet. The study is a draft." in lines_of(
         client.get("/console/teas/participants/")
     )
     assert "Nobody matches these filters." in lines_of(

@@ -1,4 +1,4 @@
-"""Made-up people against a real server process and PostgreSQL; and that the check afterwards sees what is wrong."""
+"""Made-up people against a real server and PostgreSQL; and that the check afterwards sees what is wrong."""
 
 import json
 import signal
@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connections
 from django.utils import timezone
 
 import surveys
@@ -86,18 +87,23 @@ def test_killed_server_loses_no_confirmed_answer(tmp_path: Path) -> None:
     port = free_port()
     servers = [start_server(port, log)]
 
+    over = threading.Event()
+
     def kill_and_start_again() -> None:
         # In the middle: some answers are stored and most are still to come.
-        while Response.objects.count() < 6:
-            time.sleep(0.02)
-        end_server(servers[0], signal.SIGKILL)
-        servers.append(start_server(port, log))
+        while Response.objects.count() < 6 and not over.wait(0.02):
+            pass
+        connections.close_all()
+        if not over.is_set():
+            end_server(servers[0], signal.SIGKILL)
+            servers.append(start_server(port, log))
 
     trouble = threading.Thread(target=kill_and_start_again)
     trouble.start()
     try:
         report = run(study, f"http://127.0.0.1:{port}", 8, seed=3, faults=False)
     finally:
+        over.set()
         trouble.join()
         end_server(servers[-1])
     assert len(servers) == 2 and report["violations"] == []
@@ -176,7 +182,7 @@ def test_check_sees_an_answer_stored_twice(done: Participant) -> None:
 def test_check_sees_an_answer_that_nobody_sent(done: Participant) -> None:
     story = story_of(done, "end", "CODE1")
     row = done.responses.first()
-    row.pk, row.revision, row.text = None, 2, "cut in ha"
+    row.pk, row.revision, row.text, row.text_sha256 = None, 2, "cut in ha", "another"
     row.save()
     found = violations(done.study, story)
     assert "was never sent" in found and "is not the one sent last" in found
@@ -326,11 +332,12 @@ def test_every_shipped_recommendation_has_a_topic() -> None:
 
 # --- reading pages ------------------------------------------------------------------------------------------
 
-PAGE = """<h1>Ask</h1><p id="message">Which &lt;tea&gt;?</p><form id="step" data-step="x">
+PAGE = """<h1>Ask</h1><p data-message>Which &lt;tea&gt;?</p><form id="step" data-step="x">
 <input type="hidden" name="key" value="k"><input type="radio" name="a" value="1"><input type="radio" name="a"
  value="2" checked><textarea name="text">
 one &amp; two
-</textarea><button type="button">Copy</button><button name="keep" value="1">Keep</button><button>Go</button></form>"""
+</textarea><button type="button">Copy</button><button name="keep" value="1">Keep</button><button>Go</button>
+</form>"""
 
 
 def test_page_is_read_as_a_browser_reads_it() -> None:

@@ -42,19 +42,18 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     membership = get_object_or_404(
         Membership.objects.select_related("user", "study"), study=request.study, pk=number
     )
-    actor = request.user.get_username()
+    actor, leaves = request.user.get_username(), "remove" in request.POST
     try:
-        if "remove" in request.POST:
+        if leaves:
             remove_member(membership, actor)
         else:
             change_role(membership, wanted_role(request), actor)
     except MemberError as error:
         messages.error(request, str(error))
-    else:
-        messages.success(
-            request, f"{membership.user} is changed." if "remove" not in request.POST else "Removed."
-        )
-    if membership.user_id == request.user.pk and "remove" in request.POST:
+        return redirect("console:members", request.study.slug)
+    what = "no longer works on this study" if leaves else f"is {wanted_role(request)} now"
+    messages.success(request, f"{membership.user} {what}.")
+    if leaves and membership.user_id == request.user.pk:
         return redirect("console:studies")
     return redirect("console:members", request.study.slug)
 

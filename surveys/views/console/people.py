@@ -18,7 +18,7 @@ from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
 from surveys.people import SORTS, WHO, find_people, kinds_of_people, who_or_main
 from surveys.studies import definition_of
 from surveys.views.console.pages import address_without_page, may, page_of, show, study_page
-from surveys.views.console.words import CHECK_NAMES, reason_name
+from surveys.views.console.words import CHECK_NAMES, STATE_WORDS, reason_name
 
 PAGE_SIZE = 50
 EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest has an address of its own
@@ -41,6 +41,7 @@ def participants(request: HttpRequest) -> HttpResponse:
         filtered=any(wanted[name] for name in ("state", "cell", "flag", "q")),
         kinds=[(who, name, kinds[who]) for who, (name, _) in WHO.items()],
         states=Participant.State.choices,
+        study_is=STATE_WORDS[request.study.state],
         cells=QuotaCell.objects.filter(study=request.study),
         checks=CHECK_NAMES.items(),
         sorts=[(name, label) for name, (label, _) in SORTS.items()],

@@ -18,7 +18,7 @@ from surveys.models import Study, StudyVersion
 from surveys.pages import address
 from surveys.study_schema import OUTCOMES
 from surveys.views.console.pages import show, study_page
-from surveys.views.console.words import CHECK_NAMES, OUTCOME_NAMES
+from surveys.views.console.words import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS
 
 State = Study.State
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
@@ -184,5 +184,5 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
         messages.error(request, str(error))
     else:
         request.study.refresh_from_db()
-        messages.success(request, f"Done. The study is {request.study.get_state_display().lower()} now.")
+        messages.success(request, f"Done. The study is {STATE_WORDS[request.study.state]} now.")
     return redirect("console:setup", request.study.slug)

@@ -13,6 +13,14 @@ _NAMES = {
     "too-few-items": "Fewer items than asked",
 }
 CHECK_NAMES = {check: _NAMES.get(check, check) for check in CHECKS}
+# What follows "The study is".
+STATE_WORDS = {
+    "draft": "a draft",
+    "pilot": "in its pilot",
+    "live": "live",
+    "paused": "paused",
+    "closed": "closed",
+}
 OUTCOME_NAMES = {
     "no_consent": "No consent",
     "screened_out": "Screened out",
