@@ -51,7 +51,7 @@ UPDATE analysis_completion c SET
   completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
   error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
 FROM unnest({arrays}) AS u({names})
-WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s
+WHERE c.id = u.id AND c.run_id = %(run)s AND c.status = 'leased' AND c.lane = %(lane)s
 RETURNING u.reserved, c.cost
 """
 PAY = """

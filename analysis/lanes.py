@@ -92,14 +92,13 @@ class Lane:
             try:
                 # One group: when answers can't be stored any more, nothing further may be sent.
                 async with asyncio.TaskGroup() as group:
-                    following = group.create_task(self.limiter.follow())
-                    helpers = [group.create_task(step()) for step in (self.store, self.keep)]
+                    steps = (self.store(), self.keep(), self.limiter.follow(self.done))
+                    helpers = [group.create_task(step) for step in steps]
                     await asyncio.gather(self.feed(), *(self.send() for _ in range(self.width)))
                     self.empty = True
                     self.full.set()
                     self.done.set()
                     await asyncio.gather(*helpers)
-                    following.cancel()
             except BaseExceptionGroup as group_error:
                 raise group_error.exceptions[0] from None
             await self.book.finish()

@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections import deque
+from contextlib import suppress
 from random import uniform
 
 import redis
@@ -101,13 +102,14 @@ class Limiter:
         self.refusals.clear()
         await self.set_pause(self.keys[2:], [seconds])
 
-    async def follow(self) -> None:
-        """Learn of pauses that other lanes have set, until cancelled."""
-        while True:
+    async def follow(self, ended: asyncio.Event) -> None:
+        """Learn of pauses that other lanes have set, until the lane has ended."""
+        while not ended.is_set():
             left = float(await self.valkey.get(self.keys[2]) or 0) - time.time()
             if left > 0:
                 self.paused_until = max(self.paused_until, time.monotonic() + left)
-            await asyncio.sleep(POLL)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), POLL)
 
     async def close(self) -> None:
         await self.valkey.aclose()

@@ -23,6 +23,13 @@ ROW = np.dtype(
         ("vector", ">f4", (DIMENSIONS,)),
     ]
 )
+COPY_OUT = """
+COPY (
+  SELECT v.conversation_id, v.vector
+  FROM analysis_conversationvector v JOIN analysis_conversation c ON c.id = v.conversation_id
+  WHERE c.corpus_id = {corpus} AND v.model = {model} AND ({user}::text IS NULL OR c."user" = {user})
+) TO STDOUT (FORMAT BINARY)
+"""
 HEADER_BYTES = 19  # signature, flags, length of the header's extension
 ROWS_AT_ONCE = 2000
 QUESTIONS_AT_ONCE = 64
@@ -51,15 +58,9 @@ class Near(NamedTuple):
 
 def load_vectors(corpus: Corpus, model: str, user: str | None = None) -> Vectors:
     """All embeddings of a corpus, or those of one of its users, in no particular order."""
-    query = (
-        "COPY (SELECT v.conversation_id, v.vector FROM analysis_conversationvector v"
-        " JOIN analysis_conversation c ON c.id = v.conversation_id"
-        " WHERE c.corpus_id = {corpus} AND v.model = {model}"
-        + (' AND c."user" = {user}' if user is not None else "")
-        + ") TO STDOUT (FORMAT BINARY)"
-    )
-    values = {name: sql.Literal(value) for name, value in {"model": model, "user": user}.items()}
-    parts = list(_read_rows(sql.SQL(query).format(corpus=sql.Literal(corpus.pk), **values)))
+    values = {"corpus": corpus.pk, "model": model, "user": user}
+    query = sql.SQL(COPY_OUT).format(**{name: sql.Literal(value) for name, value in values.items()})
+    parts = list(_read_rows(query))
     if not parts:
         return Vectors(np.empty(0, "int64"), np.empty((0, DIMENSIONS), "float32"))
     ids, matrices = zip(*parts, strict=True)
@@ -122,9 +123,7 @@ def _cut(rows: list[Near], number: int) -> list[Near]:
     return sorted(rows, key=lambda near: (-round(near.similarity / TIE), near.sha256))[:number]
 
 
-def nearest(
-    corpus: Corpus, model: str, question: np.ndarray, number: int, approximate: bool = False
-) -> list[Near]:
+def nearest(corpus: Corpus, model: str, question: np.ndarray, number: int, approximate: bool = False) -> list[Near]:
     """The `number` nearest conversations to one question, found in the database.
 
     `approximate` uses the index of `build_index`, which may miss some; `measure_recall` says how many.
@@ -144,10 +143,10 @@ def planner_settings(settings: dict[str, str]) -> Iterator[None]:
     """For the queries inside; a transaction around it goes on with what it had."""
     with transaction.atomic(), connection.cursor() as cursor:
         for name, value in settings.items():
-            cursor.execute(f"SET LOCAL {name} = {value}")
+            cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
         yield
         for name in settings:
-            cursor.execute(f"SET LOCAL {name} TO DEFAULT")
+            cursor.execute("SELECT set_config(%s, NULL, true)", [name])
 
 
 def build_index() -> None:
@@ -155,8 +154,7 @@ def build_index() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = '512MB'")
         cursor.execute(
-            f"CREATE INDEX IF NOT EXISTS {INDEX} ON analysis_conversationvector"
-            " USING hnsw (vector vector_ip_ops)"
+            f"CREATE INDEX IF NOT EXISTS {INDEX} ON analysis_conversationvector USING hnsw (vector vector_ip_ops)"
         )
         cursor.execute("RESET maintenance_work_mem")
 

@@ -18,10 +18,10 @@ WIDEST = 32_767  # bytes that one string variable can hold
 SEGMENT = 255  # bytes that one piece of a longer string holds; it takes 32 blocks of 8
 CHUNK = 252  # bytes by which SPSS counts the pieces of a longer string
 NUMERIC_FORMATS = {
-    "integer": (5, 12, 0),
-    "number": (5, 12, 3),
+    "integer": (5, 15, 0),
+    "number": (5, 15, 3),
     "boolean": (5, 1, 0),
-    "datetime": (22, 23, 3),
+    "datetime": (22, 24, 3),
 }
 EPOCH = datetime(1582, 10, 14, tzinfo=UTC)
 LITERAL, BLANK, MISSING = b"\xfd", b"\xfe", b"\xff"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db import transaction
+from django.db import reset_queries, transaction
 from django.utils import timezone
 
 from surveys import audit
@@ -44,6 +44,7 @@ def import_responses(study: Study, path: Path, actor: str) -> Imported:
         done = Imported()
         for batch in batches(reader.read_lines(path)):
             store_batch(study, batch, reader, done)
+            reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
         audit.record(study, actor, "imported", path.name, **vars(done))
     return done
@@ -128,9 +129,7 @@ def find_people(study: Study, batch: list[Line], reader: Reader) -> dict[str, Pa
         if person.origin != Participant.Origin.IMPORTED:
             reader.faults.add(number, f"{name} took part in the study here; imported people need other names")
         elif person.answers.get("chatbot") != chatbot:
-            reader.faults.add(
-                number, f"{name} is in the study with another chatbot; one person has one chatbot"
-            )
+            reader.faults.add(number, f"{name} is in the study with another chatbot; one person has one chatbot")
     return people
 
 

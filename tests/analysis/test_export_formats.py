@@ -152,6 +152,7 @@ def test_sav_keeps_texts_labels_and_times(tmp_path: Path) -> None:
     assert meta.variable_value_labels["passed"] == {0.0: "no", 1.0: "yes"}
     assert abs(frame["at"][1].to_pydatetime().replace(tzinfo=UTC) - MOMENT).total_seconds() < 1e-5
     assert pd.isna(frame["at"][0]) and pd.isna(frame["passed"][2])
+    assert meta.original_variable_types["at"] == "DATETIME24.3"  # narrower ones have no room for milliseconds
     assert "html" not in frame
     assert meta.number_rows == len(TEXTS)
 

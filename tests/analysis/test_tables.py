@@ -1,13 +1,18 @@
 """The tables hold each row once, in the columns that the codebook describes."""
 
+import csv
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from analysis.tables import Selection, count_rows, stream_rows
 from surveys import recruitment
 from surveys.codebook import TABLES, codebook_of
 from surveys.flow import OUTCOMES, flow_counts
+from surveys.imports import import_responses
 from surveys.models import Study
 from surveys.studies import launch, load_definition
 from tests.factories import (
@@ -80,9 +85,7 @@ def test_pilots_and_previews_are_left_out_unless_asked_for() -> None:
 
 
 def test_participant_row_holds_answers_and_checks(study: Study) -> None:
-    participant = make_participant(
-        study, at="completed", answers={"adult": "Yes", "milk": "Milk", "cups": "4"}
-    )
+    participant = make_participant(study, at="completed", answers={"adult": "Yes", "milk": "Milk", "cups": "4"})
     participant.checks["attention"]["leaf"] = {"answer": "Black tea", "passed": False}
     participant.save()
     row = rows_of(study, "participants")[0]
@@ -141,3 +144,33 @@ def test_flow_adds_up_to_what_the_console_shows(study: Study) -> None:
     for outcome in OUTCOMES:
         assert sum(row["people"] for row in rows if row["outcome"] == outcome) == counts[outcome]
     assert sum(row["people"] for row in rows) == counts["started"] == 8
+
+
+def test_rows_come_through_a_cursor_of_the_server(study: Study) -> None:
+    make_participant(study, at="completed")
+    rows = stream_rows(study, codebook_of(study).tables["responses"], Selection())
+    next(rows)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_cursors WHERE name LIKE '\\_django\\_curs%%'")
+        assert cursor.fetchone() == (1,)
+    assert len(list(rows)) == 1
+
+
+def test_memory_does_not_grow_with_the_rows(study: Study, tmp_path: Path) -> None:
+    peaks = []
+    for first, people in ((0, 400), (400, 1_600)):
+        import_many(study, tmp_path / "answers.csv", range(first, first + people))
+        tracemalloc.start()
+        count = sum(1 for _ in stream_rows(study, codebook_of(study).tables["responses"], Selection()))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert count == first + people
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def import_many(study: Study, path: Path, numbers: range) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["participant", "chatbot", "prompt", "text"])
+        writer.writerows([f"P{number}", "gemini", "teas", f"{number} " + "Tea. " * 400] for number in numbers)
+    import_responses(study, path, "tests")

@@ -61,9 +61,7 @@ def test_monitor_shows_new_people_without_a_reload(page: Page) -> None:
     study = make_collected()
     log_in(page)
     page.goto("/console/teas/collect/")
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        "1 of 36 places are filled, 1 person works now."
-    )
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 of 36 places are filled, 1 person works now.")
     make_participant(study, State.COMPLETED, chatbot="gemini")
     expect(page.get_by_role("heading", level=1)).to_contain_text("2 of 36 places are filled", timeout=12_000)
     expect(page.locator("[data-freshness]")).to_contain_text("Updated")
@@ -179,9 +177,7 @@ def find_faults(page: Page) -> list[str]:
 def test_pages_break_no_rule_of_their_own(page: Page) -> None:
     study = make_collected()
     said: list[str] = []
-    page.on(
-        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
-    )
+    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     log_in(page)
     for path in pages_of(study):

@@ -51,9 +51,7 @@ def test_copying_that_is_forbidden_leaves_the_message_selected(page: Page, perso
             document.execCommand = () => false }"""
     )
     page.get_by_role("button", name="Copy message").click()
-    expect(page.locator("small[data-copied]")).to_have_text(
-        "The message is selected. Please copy it by hand."
-    )
+    expect(page.locator("small[data-copied]")).to_have_text("The message is selected. Please copy it by hand.")
     assert page.evaluate("getSelection().toString()") == page.locator("[data-message]").text_content()
 
 

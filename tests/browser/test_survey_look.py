@@ -4,7 +4,7 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from surveys.models import Participant
 from surveys.pages import address
@@ -46,6 +46,15 @@ def faults(page: Page) -> list[str]:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         for fault in Axe().run(page, options=RULES).response["violations"]:
             found += [f"{page.url} {scheme} {fault['id']}: {node['html']}" for node in fault["nodes"]]
+    return found
+
+
+def inside(page: Page, button: str) -> Locator:
+    """The button with these words, which stands wholly within the window's width."""
+    found = page.get_by_role("button", name=button)
+    expect(found).to_be_visible()
+    box = found.bounding_box()
+    assert box and box["x"] >= 0 and box["x"] + box["width"] <= page.viewport_size["width"]
     return found
 
 
@@ -91,6 +100,16 @@ def test_narrow_pages_need_no_scrolling_sideways_and_fit_a_thumb(page: Page, con
         assert page.evaluate(OVERFLOW) <= 0, url
         page.set_viewport_size({"width": 320, "height": 700})
         assert page.evaluate(OVERFLOW) <= 0, url
+
+
+def test_questions_of_the_page_fit_a_phone_in_a_language_of_long_words(page: Page) -> None:
+    page.set_viewport_size({"width": 320, "height": 700})
+    participant = make_participant(make_demo(), language="de")
+    open_prompt(page, participant)
+    paste(page, "Hallo Martina, hier: eins " + "a" * 300)
+    inside(page, "Stehen lassen").click()
+    inside(page, "Genau das habe ich bekommen")
+    assert page.evaluate(OVERFLOW) <= 0
 
 
 def test_twice_as_large_text_still_fits(page: Page) -> None:
@@ -198,6 +217,4 @@ def test_pages_obey_their_own_content_policy(page: Page) -> None:
     paste(page, ANSWERS[slug])
     expect(page.locator("b[data-complete]")).to_be_visible()
     assert said == []
-    assert page.evaluate(
-        "performance.getEntriesByType('resource').every(e => e.name.startsWith(location.origin))"
-    )
+    assert page.evaluate("performance.getEntriesByType('resource').every(e => e.name.startsWith(location.origin))")

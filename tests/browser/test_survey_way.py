@@ -67,9 +67,7 @@ def test_keyboard_alone_leads_to_the_code(page: Page, context: BrowserContext) -
         for _ in range(60):
             page.keyboard.press("Tab")
             focused = page.locator(":focus")
-            if focused.count() and name in (
-                focused.text_content() or focused.get_attribute("aria-label") or ""
-            ):
+            if focused.count() and name in (focused.text_content() or focused.get_attribute("aria-label") or ""):
                 return page.keyboard.press(key)
         raise AssertionError(f"Tab never reaches {name!r}")
 

@@ -45,10 +45,11 @@ function followNumbers(part) {
     else words.textContent = `Updated ${age}.`;
   }
 
-  // Somebody who marks text in the numbers wants to keep it; a hidden page needs none.
+  // New numbers would take away marked text and move a table back that somebody moved sideways.
   const reading = () => {
     const chosen = document.getSelection();
-    return chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode);
+    const marked = chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode);
+    return marked || [...part.querySelectorAll(".scroll")].some((box) => box.scrollLeft > 0);
   };
   part.addEventListener("htmx:beforeRequest", (event) => {
     if (document.hidden || held || reading()) event.preventDefault();

@@ -50,7 +50,7 @@ export class Draft {
     this.saving = false;
     if (this.stopped) return;
     if (answer.number) this.confirm(answer, changes, check);
-    else if (answer.newer) this.giveWay(answer.message);
+    else if (answer.newer) this.stop(answer.message);
     else if (answer.next) location.assign(answer.next); // the part has ended in another window
     else this.tryAgain();
   }
@@ -75,12 +75,6 @@ export class Draft {
     this.show();
   }
 
-  giveWay(message) {
-    this.stop();
-    showState(message, true);
-    sayAloud(message);
-  }
-
   tryAgain() {
     if (!this.failures) sayAloud(words.notSaved);
     this.failures += 1;
@@ -103,10 +97,12 @@ export class Draft {
     return !this.stopped && this.changes > this.safe && (this.failures > 0 || this.held());
   }
 
-  stop() {
+  stop(reason = "") {
     this.stopped = true;
     clearTimeout(this.timer);
     clearTimeout(this.copying);
+    showState(reason, true);
+    if (reason) sayAloud(reason);
   }
 
   // A copy made after the server's draft is put back; one that a newer draft has overtaken is offered.

@@ -25,8 +25,9 @@ function countDown(link, line, stay) {
   const timer = setInterval(() => {
     left -= 1;
     show();
-    if (left === 0) location.assign(link.href);
-    if (left === 0) clearInterval(timer);
+    if (left > 0) return;
+    clearInterval(timer);
+    location.assign(link.href);
   }, 1000);
   const stop = () => {
     clearInterval(timer);

@@ -1,0 +1,128 @@
+"""The 100 nearest of 100,000 conversations for 514 questions: `python -m benchmarks.retrieval [--index]`.
+
+The vectors are made up (random, of length 1), in a database of their own that is thrown away afterwards. The
+yardstick is a plain numpy product over the same vectors, already in memory.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+import django
+import numpy as np
+from django.core.management import call_command
+from django.db import connection
+
+from fieldstudy import embedded
+
+WIDTH, NEAREST, MODEL = 384, 100, "made-up"
+CHUNK = 5_000
+SAMPLE_QUESTIONS = 20
+
+CONVERSATIONS = """
+INSERT INTO analysis_conversation
+  (corpus_id, sha256, source_id, "user", language, turns, characters, messages)
+SELECT %s, encode(sha256(n::text::bytea), 'hex'), '', '', '', 5, 1, '[]' FROM generate_series(1, %s) AS n
+RETURNING id
+"""
+VECTORS = "COPY analysis_conversationvector (conversation_id, model, vector) FROM STDIN"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--conversations", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=514)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--index", action="store_true", help="also the approximate index")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
+        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
+        embedded.attach()
+        django.setup()
+        call_command("migrate", verbosity=0)
+        compare(options)
+        connection.close()
+
+
+def compare(options: argparse.Namespace) -> None:
+    from analysis import retrieval  # its models need Django, which main() has set up by now
+    from analysis.models import Corpus
+
+    matrix = unit_vectors(options.conversations, seed=1)
+    questions = unit_vectors(options.questions, seed=2)
+    corpus = Corpus.objects.create(name="benchmark", format="wildchat")
+    seconds, _ = take_time(lambda: fill(corpus.pk, matrix))
+    print(f"{options.conversations:,} conversations with vectors written in {seconds:.1f} s")
+    ours, plain = [], []
+    for _ in range(options.rounds):  # in turn, so that other work on this computer disturbs both alike
+        seconds, expected = take_time(lambda: plain_product(matrix, questions))
+        plain.append(seconds)
+        seconds, found = take_time(lambda: retrieval.nearest_to_many(corpus, MODEL, questions, NEAREST))
+        ours.append(seconds)
+    check_same(expected, found, matrix, questions)
+    print(f"numpy, vectors in memory     median {statistics.median(plain):6.2f} s  {rounded(plain)}")
+    print(f"nearest_to_many, loading too median {statistics.median(ours):6.2f} s  {rounded(ours)}")
+    print(f"ratio of the medians         {statistics.median(ours) / statistics.median(plain):.2f}")
+    for name, approximate in {"exact": False, **({"approximate": True} if options.index else {})}.items():
+        if approximate:
+            seconds, _ = take_time(retrieval.build_index)
+            print(f"index built in {seconds:.0f} s")
+        times = [
+            take_time(lambda q=question, a=approximate: retrieval.nearest(corpus, MODEL, q, NEAREST, a))[0]
+            for question in questions[:SAMPLE_QUESTIONS]
+        ]
+        print(f"one question in PostgreSQL, {name}: median {statistics.median(times) * 1000:.0f} ms")
+    if options.index:
+        print(f"recall@{NEAREST} of the index: {retrieval.measure_recall(corpus, MODEL, NEAREST):.1%}")
+
+
+def fill(corpus: int, matrix: np.ndarray) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(CONVERSATIONS, [corpus, len(matrix)])
+        keys = [key for (key,) in cursor.fetchall()]
+        with cursor.copy(VECTORS) as copy:
+            for key, vector in zip(keys, matrix, strict=True):
+                copy.write_row((key, MODEL, "[" + ",".join(map(repr, vector.tolist())) + "]"))
+        cursor.execute("ANALYZE analysis_conversation, analysis_conversationvector")
+
+
+def unit_vectors(number: int, seed: int) -> np.ndarray:
+    return np.concatenate(list(_unit_vectors(number, np.random.default_rng(seed))))
+
+
+def _unit_vectors(number: int, dice: np.random.Generator) -> Iterator[np.ndarray]:
+    for start in range(0, number, CHUNK):
+        drawn = dice.standard_normal((min(CHUNK, number - start), WIDTH), "float32")
+        yield drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def plain_product(matrix: np.ndarray, questions: np.ndarray) -> np.ndarray:
+    """The yardstick: for each question the places of the nearest, in order."""
+    similarities = questions @ matrix.T
+    places = np.argpartition(-similarities, NEAREST, axis=1)[:, :NEAREST]
+    near = np.take_along_axis(similarities, places, axis=1)
+    return np.take_along_axis(places, np.argsort(-near, axis=1), axis=1)
+
+
+def check_same(expected: np.ndarray, found: list, matrix: np.ndarray, questions: np.ndarray) -> None:
+    """Both must have found the same similarities; ids are the database's own."""
+    for places, near, question in zip(expected, found, questions, strict=True):
+        assert np.allclose(matrix[places] @ question, [one.similarity for one in near], atol=1e-5)
+
+
+def take_time(work: Callable[[], object]) -> tuple[float, object]:
+    began = time.perf_counter()
+    result = work()
+    return time.perf_counter() - began, result
+
+
+def rounded(seconds: list[float]) -> str:
+    return " ".join(f"{second:.2f}" for second in seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Takes the README's pictures from a running demo: `make demo`, then `make screenshots` in another terminal.
+
+The console's pictures say more when people have taken part: `manage.py simulate demo --participants 60` before.
+"""
+
+import argparse
+import os
+import secrets
+import shutil
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FOLDER = Path(__file__).with_name("screenshots")
+WINDOW = {"width": 1180, "height": 860}
+ACCOUNT = ("demo", "field-study-demo")
+# In the console: the picture's name and the page it shows.
+CONSOLE = {"console-monitor": "console/demo/collect/", "flow": "console/demo/flow/"}
+ANSWERS = {
+    "breakfasts": "1. **Shakshuka** – eggs poached in tomato\n2. **Overnight oats** – ready when you wake up\n"
+    "3. **Congee** – warm and mild\n4. **Avocado toast** – you said you like it simple",
+    "songs": "1. **Pink Moon** – Nick Drake\n2. **Roads** – Portishead\n3. **So What** – Miles Davis\n"
+    "4. **Jóga** – Björk",
+    "visit": "1. **Kyoto** – gardens and temples\n2. **Lisbon** – light and hills\n3. **Petra** – carved in rock\n"
+    "4. **Sylt** – wind and dunes",
+}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--address", default="http://localhost:8000", help="where the demo runs")
+    address = arguments.parse_args().address.rstrip("/") + "/"
+    FOLDER.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        take_survey(browser, address)
+        take_console(browser, address)
+        browser.close()
+
+
+def take_survey(browser: Browser, address: str) -> None:
+    """The paste page with an answer that is one suggestion short, so that the page asks about it."""
+    page = browser.new_page(viewport=WINDOW, color_scheme="light", device_scale_factor=1.5)
+    ids = {name: secrets.token_hex(12) for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")}
+    page.goto(f"{address}s/demo/?{urlencode(ids)}")
+    page.get_by_role("button", name="I agree").click()
+    page.get_by_label("ChatGPT").check()
+    page.get_by_label("Every day or nearly so").check()
+    page.get_by_role("button", name="Save and continue").click()
+    page.get_by_role("button", name="I am ready").click()
+    for name in ("plan", "memory", "personalisation", "chat", "device"):
+        page.locator(f"[name={name}]").first.check()
+    page.get_by_role("button", name="Save and continue").click()
+    paste_answer(page)
+    page.mouse.move(0, 0)
+    page.screenshot(path=FOLDER / "survey-paste.png", full_page=True)
+    page.close()
+
+
+def paste_answer(page: Page) -> None:
+    page.wait_for_url("**/prompt/1/")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    if "ice cube" in page.locator("[data-message]").inner_text():
+        page.locator("#text").press_sequentially("B")
+        page.get_by_role("button", name="Save and continue").click()
+        page.wait_for_url("**/prompt/2/")
+    page.get_by_role("button", name="Copy message").click()
+    message = page.locator("[data-message]").inner_text()
+    answer = next(text for word, text in ANSWERS.items() if word in message)
+    page.evaluate("text => navigator.clipboard.writeText(text)", answer)
+    page.locator("#text").press("Control+V")
+    page.locator("#gate .gate").wait_for()
+    page.locator("#text").blur()
+
+
+def take_console(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport=WINDOW, color_scheme="light", device_scale_factor=1.5)
+    page.goto(f"{address}console/login/")
+    for field, value in zip(("username", "password"), ACCOUNT, strict=True):
+        page.locator(f"[name={field}]").fill(value)
+    page.locator("#step [type=submit], #step button").first.click()
+    for name, place in CONSOLE.items():
+        page.goto(address + place)
+        page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
+    page.close()
+
+
+if __name__ == "__main__":
+    main()
