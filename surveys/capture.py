@@ -5,26 +5,20 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
-from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
 from surveys.models import Draft, Flag, Participant, Prompt, Response
-from surveys.places import hold_place_again
-from surveys.privacy import count_personal, remove_personal
+from surveys.places import hold_place_again, lease_minutes
+from surveys.privacy import KINDS, count_personal, remove_personal
 from surveys.quality import Finding, OtherPrompt, Paste, find_problems
+from surveys.statements import decide_flags, note_life, revisions_of, same_texts
 from surveys.studies import definition_of, prompts_of
 
-State, Step = Participant.State, Participant.Step
-STATE_OF_LIVING = Case(
-    When(state=State.TIMED_OUT, step=Step.QUESTIONS, then=Value(State.SCREENING)),
-    When(state=State.TIMED_OUT, then=Value(State.ACTIVE)),
-    default=F("state"),
-)
 LONGEST_TEXT = 1_000_000
 LONGEST_HTML = 2_000_000
 MOST_REVISIONS = 200
@@ -96,11 +90,7 @@ def submit_paste(participant: Participant, submission: Submission) -> Outcome:
 
 def store_revision(participant: Participant, submission: Submission, text: str) -> Outcome:
     prompt, sha256 = submission.prompt, hash_text(text)
-    earlier = list(
-        Response.objects.filter(participant=participant, prompt=prompt)
-        .order_by("revision")
-        .values_list("revision", "key", "text_sha256", "accepted")
-    )
+    earlier = revisions_of(participant, prompt)
     newest = earlier[-1][0] if earlier else 0
     # A page that was held is sent again with its key: taking it then is a revision of its own.
     kept = uuid.uuid5(submission.key, "kept")
@@ -157,10 +147,12 @@ def show_life(participant: Participant) -> None:
     The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come
     one after the other; other people never wait. Raises DoesNotExist when another tab ended the part just now.
     """
-    row = Participant.objects.filter(pk=participant.pk, finished_at__isnull=True)
-    if not row.update(last_seen_at=timezone.now(), state=STATE_OF_LIVING):
+    now = timezone.now()
+    is_open, is_held = note_life(participant, now, now + timedelta(minutes=lease_minutes(participant)))
+    if not is_open:
         raise Participant.DoesNotExist("The part has ended.")
-    hold_place_again(participant)
+    if not is_held:
+        hold_place_again(participant)
 
 
 def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -> Paste:
@@ -183,15 +175,6 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -
     )
 
 
-def same_texts(participant: Participant, prompt: Prompt, sha256: str) -> tuple[set[int], bool]:
-    """Where exactly this text stands already: own answers to other prompts, and whether a neighbour sent it here."""
-    here, mine = Q(prompt=prompt) & ~Q(participant=participant), Q(participant=participant) & ~Q(prompt=prompt)
-    rows = Response.objects.filter(here | mine, text_sha256=sha256).values_list("participant_id", "prompt_id")
-    found = set(rows.distinct()[:100])
-    own = {prompt_id for participant_id, prompt_id in found if participant_id == participant.pk}
-    return own, any(participant_id != participant.pk for participant_id, _ in found)
-
-
 def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Finding]:
     """What the checks notice right after a paste. It is shown at once, so it is written down as shown."""
     text = clean_text(text)
@@ -206,13 +189,11 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Fin
 
 def record_flags(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> None:
     """Write what was shown; when an answer is accepted, what became of everything shown before it."""
-    now = timezone.now()
-    decided = {"outcome": Flag.Outcome.FIXED, "decided_at": now}
-    undecided = {"outcome": Flag.Outcome.SHOWN, "decided_at": None}
-    earlier = Flag.objects.filter(participant=participant, prompt=prompt)
-    if findings:
-        earlier = earlier.exclude(check_name__in=[finding.check for finding in findings])
-    earlier.update(**(decided if accepted else undecided))
+    now = timezone.now() if accepted else None
+    found = [finding.check for finding in findings]
+    decide_flags(participant, prompt, found, Flag.Outcome.FIXED if accepted else Flag.Outcome.SHOWN, now)
+    if not findings:
+        return
     Flag.objects.bulk_create(
         [
             Flag(
@@ -222,7 +203,7 @@ def record_flags(participant: Participant, prompt: Prompt, findings: list[Findin
                 check_version=finding.version,
                 message=finding.message % finding.detail if finding.detail else finding.message,
                 outcome=Flag.Outcome.KEPT if accepted else Flag.Outcome.SHOWN,
-                decided_at=now if accepted else None,
+                decided_at=now,
             )
             for finding in findings
         ],
@@ -294,13 +275,13 @@ def read_number(value: Any) -> int | None:
 def read_counts(raw: str) -> dict[str, int]:
     """Counts by kind of what the page removed before sending."""
     given = read_object(raw) or {}
-    return {str(kind)[:20]: number for kind, value in list(given.items())[:10] if (number := read_number(value))}
+    return {kind: number for kind in KINDS if (number := read_number(given.get(kind)))}
 
 
 # --- drafts -----------------------------------------------------------------
 
 
-def save_draft(participant: Participant, step: str, data: dict[str, Any], number: int) -> int | None:
+def save_draft(participant: Participant, step: str, data: dict[str, str], number: int) -> int | None:
     """Keep what stands in a page's fields; returns the draft's new number.
 
     `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
@@ -313,6 +294,6 @@ def save_draft(participant: Participant, step: str, data: dict[str, Any], number
         if draft is None:
             draft = Draft(participant=participant, step=step, number=0)
         draft.number += 1
-        draft.data, draft.saved_at = data, timezone.now()
+        draft.data, draft.saved_at = {clean_text(name): clean_text(data[name]) for name in data}, timezone.now()
         draft.save()
         return draft.number

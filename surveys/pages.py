@@ -5,6 +5,7 @@ from django.urls import reverse
 from surveys.access import sign_link
 from surveys.definitions import Definition
 from surveys.models import Participant, Response
+from surveys.studies import definition_of
 from surveys.study_parts import AttentionCheck
 
 Step = Participant.Step
@@ -21,7 +22,7 @@ URL_NAMES = {
 
 def address(participant: Participant, name: str, *args: object) -> str:
     """The participant's own address of a page."""
-    slug = participant.study.slug
+    slug = definition_of(participant.version_id).slug
     return reverse(f"survey:{name}", args=[slug, sign_link(slug, participant.pseudonym), *args])
 
 

@@ -17,6 +17,7 @@ from surveys.models import Draft, Participant
 from surveys.pages import address, answered_slugs, current_page, has_reached, next_prompt
 from surveys.places import hold_place_again
 from surveys.prolific import completion_url
+from surveys.statements import find_by_link
 from surveys.studies import definition_of
 from surveys.study_parts import AttentionCheck
 
@@ -40,11 +41,7 @@ def participant_page(step: str | None = None) -> Callable:
 
         def answer(request: HttpRequest, study: str, token: str, **more: object) -> HttpResponse:
             pseudonym = read_link(study, token)
-            participant = (
-                Participant.objects.select_related("study", "cell")
-                .filter(study__slug=study, pseudonym=pseudonym)
-                .first()
-            )
+            participant = find_by_link(study, pseudonym)
             if participant is None:
                 return redirect("survey:withdrawn", study)
             use_language(request, participant)
@@ -55,10 +52,7 @@ def participant_page(step: str | None = None) -> Callable:
                     return redirect(current_page(participant, definition))
                 if participant.state == State.TIMED_OUT:
                     request.participant = recruitment.come_back(participant)
-            try:
-                return view(request, **more)
-            except Participant.DoesNotExist:  # withdrew in another window a moment ago
-                return redirect("survey:withdrawn", study)
+            return view(request, **more)
 
         return page
 

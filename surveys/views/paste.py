@@ -174,14 +174,14 @@ def draft(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=405, headers={"Allow": "POST"})
     if not within_limit(request, "draft"):
         return JsonResponse({"error": "busy"}, status=429)
-    step = request.POST.get("step", "")[:80]
-    data: dict[str, Any] = {
+    step = capture.clean_text(request.POST.get("step", ""))[:80]
+    data = {
         name: value
         for name, value in request.POST.items()
         if name not in ("step", "number", "check") and len(value) <= LARGEST_DRAFT
     }
     number = request.POST.get("number", "0")
-    saved = capture.save_draft(request.participant, step, data, int(number) if number.isdecimal() else 0)
+    saved = capture.save_draft(request.participant, step, data, int(number[:9]) if number.isdecimal() else 0)
     if saved is None:
         message = gettext("A newer page saved this answer. Reload to see it; what stands here stays until you do.")
         return JsonResponse({"newer": True, "message": message}, status=409)

@@ -14,7 +14,7 @@ DEMO = Path(__file__).resolve().parents[2] / "surveys" / "studies" / "demo.toml"
 PROLIFIC = "https://app.prolific.com/"
 ANSWERS = {
     "breakfasts": "Five:\n\n1. Shakshuka – eggs\n2. Congee – rice\n3. Oats\n4. Toast\n5. Natto – beans",
-    "songs": "1. Hurt – Cash\n2. Roads – Portishead\n3. Pink Moon – Drake\n4. Jóga – Björk\n5. Jolene",
+    "songs": "1. Hurt – Cash\n2. Roads – Beth\n3. Pink Moon – Drake\n4. Jóga – Björk\n5. Jolene – Dolly",
     "places-to-visit": "1. Kyoto – temples\n2. Lisbon – light\n3. Cusco – hills\n4. Petra\n5. Sylt – wind",
     "ice": "B. Its level stays the same.",
 }

@@ -136,6 +136,20 @@ def test_sending_without_pasting_asks_and_takes_the_focus(page: Page, person) ->
     assert newest(person).accepted
 
 
+def test_answer_refused_while_its_draft_was_on_the_way_is_saved_on(page: Page, person) -> None:
+    def answer_late(route) -> None:
+        answer = route.fetch()
+        page.locator("#step [type=submit].primary").last.click()
+        route.fulfill(response=answer)
+
+    page.route("**/draft/", answer_late, times=1)
+    paste(page, "1. One thing\n2. Another thing")
+    expect(page.locator("#gate .gate")).to_be_visible()
+    page.locator("#text").press_sequentially(" and more")
+    expect(page.locator("span[data-saved]")).to_contain_text("Saved")
+    assert Draft.objects.get().data["text"].endswith("Another thing and more")
+
+
 def test_personal_details_stay_here_until_somebody_decides(page: Page, person) -> None:
     paste(page, PERSONAL)
     panel = page.locator("[data-personal]")

@@ -48,6 +48,7 @@ export class Draft {
     this.saving = true;
     const answer = await this.send(check).catch(() => ({}));
     this.saving = false;
+    this.number = answer.number ?? this.number; // also when the form was sent meanwhile: it may be refused
     if (this.stopped) return;
     if (answer.number) this.confirm(answer, changes, check);
     else if (answer.newer) this.stop(answer.message);
@@ -65,7 +66,7 @@ export class Draft {
 
   confirm(answer, changes, check) {
     if (this.failures || !this.savedAt) sayAloud(words.savedNow);
-    Object.assign(this, { number: answer.number, safe: changes, savedAt: Date.now(), failures: 0 });
+    Object.assign(this, { safe: changes, savedAt: Date.now(), failures: 0 });
     if (this.changes > changes) this.plan(DELAY);
     else {
       stored(this.place, null);

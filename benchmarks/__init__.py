@@ -1,0 +1,1 @@
+"""How fast the platform is on this computer; README.md says how to run each program and what it found."""

@@ -1,0 +1,81 @@
+"""A server of our own for a benchmark, and what it and its database cost."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+START_PATIENCE = 60
+
+
+@dataclass
+class Server:
+    port: int
+    process: psutil.Process
+
+    def cpu(self) -> float:
+        """Processor seconds of the server's processes so far."""
+        return sum(spent(process) for process in (self.process, *self.process.children(recursive=True)))
+
+    def memory(self) -> int:
+        """Resident bytes of all its processes."""
+        family = (self.process, *self.process.children(recursive=True))
+        return sum(process.memory_info().rss for process in family)
+
+
+def database_cpu(var: Path) -> float:
+    """Processor seconds of PostgreSQL on this folder so far, ended backends included."""
+    number = int((var / "postgres" / "postmaster.pid").read_text().partition("\n")[0])
+    server = psutil.Process(number)
+    times = server.cpu_times()
+    ended = times.children_user + times.children_system
+    return ended + sum(spent(process) for process in (server, *server.children(recursive=True)))
+
+
+def spent(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system
+
+
+@contextmanager
+def running_server(application: str, log: Path, threads: int) -> Iterator[Server]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--workers", "1", "--blocking-threads", str(threads), "--no-ws"]
+    command += ["--backlog", "1024", application]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "LIMIT_FACTOR": "0"},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        wait_until_it_listens(process, port, log)
+        yield Server(port, psutil.Process(process.pid))
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+
+
+def wait_until_it_listens(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    end = time.monotonic() + START_PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit(f"The server did not start:\n{log.read_text()}")
