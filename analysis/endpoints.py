@@ -81,7 +81,7 @@ def check_address(url: str) -> None:
         raise EndpointError(f"{url!r} is no base URL. It looks like https://api.openai.com/v1.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise EndpointError("The base URL may hold no user, password or query: keys belong into --key-env.")
-    if settings.DEBUG or getattr(settings, "ALLOW_PRIVATE_ENDPOINTS", False):
+    if settings.ALLOW_PRIVATE_ENDPOINTS:
         return
     if host in LOCAL_NAMES or any(is_private(address) for address in addresses_of(host, port or 443)):
         raise EndpointError(

@@ -81,9 +81,7 @@ PARQUET_TYPES = {
 
 def parquet_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
     """Row groups of limited size, so that neither writer nor reader needs the whole table in memory."""
-    schema = pa.schema(
-        [pa.field(c.name, PARQUET_TYPES[c.kind], metadata={"description": c.meaning}) for c in columns]
-    )
+    schema = pa.schema([pa.field(c.name, PARQUET_TYPES[c.kind], metadata={"description": c.meaning}) for c in columns])
     with TemporaryFile() as file:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for group in groups_of(rows):

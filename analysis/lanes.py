@@ -24,11 +24,11 @@ from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database
 from analysis.conditions import estimate_prompt_tokens, messages_for
 from analysis.endpoints import EndpointError, open_provider, price
+from analysis.faults import ConditionError
 from analysis.fitting import TokenizerError
 from analysis.limits import LONGEST_PAUSE, Limiter
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
-from analysis.recipes import ConditionError
 from analysis.replies import reply_format
 from surveys.models import BenchmarkItem, Prompt
 
@@ -166,7 +166,7 @@ class Lane:
         now = await self.feed_book.look()
         if now.state != Run.State.RUNNING or now.budget is None:
             return now.state == Run.State.RUNNING
-        if now.reserved > 0:
+        if now.reserved > 0 or now.spent + cost <= now.budget:
             return True
         await self.feed_book.stop(
             f"The budget of ${now.budget.normalize():f} is used up: ${now.spent:.4f} spent, and the next "
@@ -214,7 +214,8 @@ class Lane:
 
     async def send(self) -> None:
         while (entry := await self.queue.get()) is not None:
-            self.outcomes.append(await self.ask(entry))
+            outcome = await self.ask(entry)
+            self.outcomes.append(outcome)  # only now looked up: the list is swapped while a call is in flight
             if len(self.outcomes) >= FLUSH_ROWS:
                 self.full.set()
 

@@ -15,12 +15,12 @@ from django.core.management.base import CommandError
 from analysis import batches
 from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.endpoints import EndpointError, find_endpoint, open_provider
+from analysis.faults import ConditionError
 from analysis.fitting import TokenizerError
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
 from analysis.plans import Plan, PlanError, plan_run
 from analysis.progress_bar import Bar, show
 from analysis.providers.calls import CallFailed
-from analysis.recipes import ConditionError
 from analysis.runs import RunError, failures, progress, run_inline, start
 from analysis.tasks import enqueue_lane, work_batches
 from surveys.models import StudyVersion

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
-from analysis.plans import Plan, PlanError, find_run, plan_run
+from analysis.plans import Plan, find_run, plan_run
 from analysis.recipes import HISTORY_SIZE
 from surveys.models import StudyVersion
 
@@ -58,7 +58,11 @@ class RunForm(forms.Form):
     personas = Named(PersonaSet, required=False, empty_label="Choose one")
     temperature = forms.FloatField(min_value=0, max_value=2, initial=1.0, required=False)
     seed = forms.IntegerField(
-        min_value=0, max_value=2**62, initial=0, required=False, help_text="The same seed draws the same users."
+        min_value=0,
+        max_value=2**62,
+        initial=0,
+        required=False,
+        help_text="The same seed draws the same users.",
     )
     budget = forms.DecimalField(
         label="Budget in dollars",
@@ -82,9 +86,8 @@ class RunForm(forms.Form):
     def __init__(self, *args: Any, version: StudyVersion, strict: bool = False, **more: Any) -> None:
         super().__init__(*args, **more)
         self.version, self.strict = version, strict
-        for name in SPECIAL:
-            takers = [value for value, taken in TAKES.items() if name in taken]
-            self.fields[name].widget.attrs["data-for"] = " ".join(takers)
+        for name in ("history_size", "budget"):
+            self.fields[name].optional = True
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()

@@ -27,7 +27,8 @@ def say_state(run: Run, now: dict[str, Any]) -> str:
         flying = f" {count(now['in_flight'], 'call')} still in flight." if now["in_flight"] else ""
         return f"Paused, {answered}.{flying}"
     if run.state == State.DONE:
-        return f"Done, {answered}{f'; {now["failed"]:,} failed' if now['failed'] else ''}."
+        failed = f"; {now['failed']:,} failed" if now["failed"] else ""
+        return f"Done, {answered}{failed}."
     return say_running(answered, now)
 
 

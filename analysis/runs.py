@@ -71,12 +71,13 @@ def finish_if_empty(run: Run) -> None:
 
 
 def retry_failed(run: Run) -> int:
-    """Make every failed call pending again; the next answer is its answer."""
-    if run.state == State.CANCELLED:
-        raise RunError(f"Run {run.pk} is cancelled, so its failed calls can't be sent again.")
+    """Make every failed call pending again; the next answer is its answer. What was lost stays counted."""
     with transaction.atomic():
+        run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        if run.state == State.CANCELLED:
+            raise RunError(f"Run {run.pk} is cancelled, so its failed calls can't be sent again.")
         failed = run.completions.filter(status=Status.FAILED)
-        count = failed.update(status=Status.PENDING, done_at=None, error="", error_kind="", lost_answers=0)
+        count = failed.update(status=Status.PENDING, done_at=None, error="", error_kind="")
         if count and run.state == State.DONE:
             Run.objects.filter(pk=run.pk).update(state=State.PLANNED, ended_at=None)
     return count

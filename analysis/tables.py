@@ -211,14 +211,10 @@ PARTICIPANT_FIELDS = (
 
 
 def participant_rows(study: Study, selection: Selection) -> QuerySet:
-    answered = (
-        Response.objects.filter(participant=OuterRef("pk"), accepted=True).order_by().values("participant")
-    )
+    answered = Response.objects.filter(participant=OuterRef("pk"), accepted=True).order_by().values("participant")
     count = answered.annotate(n=Count("prompt", distinct=True)).values("n")
     people = Participant.objects.filter(selection.people(), study=study).order_by("id")
-    return people.values(
-        *PARTICIPANT_FIELDS, responded=Coalesce(Subquery(count), 0), **person_fields(prefix="")
-    )
+    return people.values(*PARTICIPANT_FIELDS, responded=Coalesce(Subquery(count), 0), **person_fields(prefix=""))
 
 
 def read_participant(values: Row, columns: Sequence[Column]) -> Row:

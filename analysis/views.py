@@ -20,9 +20,7 @@ YES = ("1", "true", "yes", "on")
 
 def read_selection(parameters: QueryDict) -> Selection:
     """Which people an address asks for, such as `?pilot=1&simulated=0`."""
-    asked = {
-        name: parameters[name].lower() in YES for name in Selection.__annotations__ if name in parameters
-    }
+    asked = {name: parameters[name].lower() in YES for name in Selection.__annotations__ if name in parameters}
     return Selection(**asked)
 
 

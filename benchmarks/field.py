@@ -39,7 +39,7 @@ def make_study() -> Study:
 def make_forms(study: Study, people: int) -> list[list[tuple[str, str]]]:
     """For each of so many new people, the address and the body of each of their answers in their order."""
     prompts = studies.prompts_of(study.current_id)
-    rng = random.Random(people)
+    rng = random.Random()  # new texts in each run: the same again would be asked about as a copy
     forms = []
     for person in make_people(study, people, list(prompts)):
         forms.append(

@@ -31,9 +31,7 @@ async def send_all(port: int, people: list[list[Form]], at_once: int) -> dict:
     return {"seconds": perf_counter() - start, "waits": waits, "errors": errors}
 
 
-async def send(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, path: str, body: str
-) -> int:
+async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, path: str, body: str) -> int:
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(body)}\r\n"
     writer.write(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\n{body}".encode())
     answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()

@@ -1,6 +1,6 @@
 """The yardstick: the least that Django does to check a form and store one row, under the platform's own settings.
 
-Serves the platform's addresses too, so that both are measured in the same server process.
+Serves the participants' addresses too, so that both are measured in the same server process.
 """
 
 from django import forms
@@ -41,5 +41,5 @@ def answer(request: HttpRequest, number: int) -> HttpResponse:
 
 urlpatterns = [
     path("minimal/<int:number>/", answer, name="minimal"),
-    path("", include("fieldstudy.urls")),
+    path("", include("surveys.urls")),
 ]

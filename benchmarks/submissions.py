@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -137,7 +136,9 @@ def describe(report: dict) -> str:
         )
         lines += [f"  {error}" for error in row["errors"]]
     lines.append("memory of the server: {start} MB after warming up, {end} MB at the end".format(**report["memory_mb"]))
-    lines.append(f"CPU against the minimal view: x {report['ratio']:.2f}, with PostgreSQL x {report['ratio_with_database']:.2f}")
+    lines.append(
+        f"CPU against the minimal view: x {report['ratio']:.2f}, with PostgreSQL x {report['ratio_with_database']:.2f}"
+    )
     lines += [f"{'met    ' if met else 'NOT MET'} {aim}" for aim, met in report["meets"].items()]
     return "\n".join(lines)
 

@@ -39,6 +39,11 @@ Field Study runs. Open
 Any 24 characters a-f and 0-9 make another PROLIFIC_PID, that is, another person.
 Logs are in {logs}. Ctrl-C stops everything.
 """
+LOCAL_MODEL_PORT = 8090  # one for all demos: the endpoint's address stays the same from run to run
+WELCOME_LOCAL_MODEL = """
+A small real model answers at http://127.0.0.1:{port}/v1, as the endpoint `local`. Ask it the demo's prompts with
+  .venv/bin/python manage.py run_baseline demo --endpoint local --condition offline --repeats 3 --wait
+"""
 IDENTIFIERS = {
     "pid": "5f0000000000000000000001",
     "study": "5f000000000000000000de30",
@@ -57,7 +62,8 @@ class Stopped(Exception):
 
 
 def main() -> None:
-    port = read_port()
+    options = read_options()
+    port = options.port
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     children: list[Child] = []
@@ -68,9 +74,11 @@ def main() -> None:
         remember_run(port, children)
         hold_services()
         prepare_database(port)
-        start_servers(port, children)
+        start_servers(port, options.local_model, children)
         wait_until_healthy(port, children)
         print(WELCOME.format(site=f"http://localhost:{port}", logs=log_folder(), **IDENTIFIERS), flush=True)
+        if options.local_model:
+            print(WELCOME_LOCAL_MODEL.format(port=LOCAL_MODEL_PORT), flush=True)
         watch(children)
     except Stopped:
         print("\nStopping.", file=sys.stderr)
@@ -85,13 +93,14 @@ def hold_services() -> None:
         embedded.hold_services()
 
 
-def read_port() -> int:
+def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8000)
-    port = parser.parse_args().port
-    if not 0 < port < 65536:
-        parser.error(f"{port} is not a port. Choose one from 1024 to 65535: make demo PORT=8001")
-    return port
+    parser.add_argument("--local-model", action="store_true", help="serve a small real model too")
+    options = parser.parse_args()
+    if not 0 < options.port < 65536:
+        parser.error(f"{options.port} is not a port. Choose one from 1024 to 65535: make demo PORT=8001")
+    return options
 
 
 def stop(number: int, frame: FrameType | None) -> NoReturn:
@@ -145,9 +154,7 @@ def check_port(port: int) -> None:
         except OSError:  # no IPv6 here
             continue
         if taken:
-            raise SystemExit(
-                f"Port {port} is in use by another program. Choose another: make demo PORT={port + 1}"
-            )
+            raise SystemExit(f"Port {port} is in use by another program. Choose another: make demo PORT={port + 1}")
 
 
 def environment(port: int) -> dict[str, str]:
@@ -162,14 +169,18 @@ def prepare_database(port: int) -> None:
         raise SystemExit("The demo study could not be loaded; the message above says why.")
 
 
-def start_servers(port: int, children: list[Child]) -> None:
+def start_servers(port: int, local_model: bool, children: list[Child]) -> None:
     web = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)]
     web += ["--workers", "1", "--blocking-threads", "8", "fieldstudy.wsgi:application"]
     worker = [sys.executable, "-m", "celery", "-A", "fieldstudy", "worker", "--beat", "--concurrency", "2"]
     worker += ["--without-gossip", "--without-mingle"]  # there is no other worker to talk to
     worker += ["--schedule", str(embedded.var_folder() / "run" / "beat.db"), "--loglevel", "INFO"]
-    for name, command in (("web", web), ("worker", worker)):
-        log = log_folder() / f"{name}.log"
+    commands = {"web": web, "worker": worker}
+    if local_model:
+        model = [sys.executable, "manage.py", "local_model", "--port", str(LOCAL_MODEL_PORT), "--add"]
+        commands["local model"] = model
+    for name, command in commands.items():
+        log = log_folder() / f"{name.replace(' ', '-')}.log"
         process = start_child(command, log, stop=signal.SIGTERM, cwd=embedded.ROOT, env=environment(port))
         children.append(Child(name, process, log))
         remember_run(port, children)
@@ -177,12 +188,10 @@ def start_servers(port: int, children: list[Child]) -> None:
 
 def wait_until_healthy(port: int, children: list[Child]) -> None:
     deadline = time.monotonic() + START_PATIENCE
-    while not answers(port):
+    while not answers(port) or (any(child.name == "local model" for child in children) and not model_answers()):
         check_children(children)
         if time.monotonic() > deadline:
-            raise SystemExit(
-                f"The server did not answer within {START_PATIENCE} seconds:\n{tail(children[0])}"
-            )
+            raise SystemExit(f"The server did not answer within {START_PATIENCE} seconds:\n{tail(children[0])}")
         time.sleep(0.1)
 
 
@@ -191,6 +200,14 @@ def answers(port: int) -> bool:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as response:
             return json.load(response)["worker"] == "ok"
     except (urllib.error.URLError, OSError, ValueError):
+        return False
+
+
+def model_answers() -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{LOCAL_MODEL_PORT}/health", timeout=5) as response:
+            return response.status == 200
+    except (urllib.error.URLError, OSError):
         return False
 
 

@@ -79,6 +79,7 @@ SITE_URL = env("SITE_URL", "http://localhost:8000").rstrip("/")
 DATABASE_URL = env("DATABASE_URL")
 REDIS_URL = env("REDIS_URL")
 PROXIES = env_int("PROXIES", 0)  # how many proxies of our own stand in front, for the abuse limits
+ALLOW_PRIVATE_ENDPOINTS = env_bool("ALLOW_PRIVATE_ENDPOINTS", DEBUG)  # models inside our own network
 LIMIT_FACTOR = env_int("LIMIT_FACTOR", 1)  # multiplies every abuse limit; 0 switches them off
 PROLIFIC_WEBHOOK_SECRET = env("PROLIFIC_WEBHOOK_SECRET")
 
@@ -236,8 +237,13 @@ CELERY_BROKER_URL = broker_from_url(REDIS_URL or "redis://localhost:6379/0")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_ACKS_LATE = True
+# A task that is not done by then is delivered again. Lanes end themselves after some minutes.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_BEAT_SCHEDULE = {
     "release-places": {"task": "surveys.tasks.release_places", "schedule": 60.0},
+    "watch-runs": {"task": "analysis.tasks.watch_runs", "schedule": 30.0},
+    "work-batches": {"task": "analysis.tasks.work_batches", "schedule": 60.0},
+    "repeat-runs": {"task": "analysis.tasks.repeat_runs", "schedule": 600.0},
 }
 
 LOGGING = {

@@ -10,6 +10,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
     path("", include("analysis.urls")),
+    path("", include("analysis.run_urls")),
     path("console/", include("surveys.console_urls")),
     path("api/v1/", include("analysis.api_urls")),
     path("admin/", admin.site.urls),

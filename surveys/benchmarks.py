@@ -60,9 +60,7 @@ def import_benchmark(name: str, path: Path, actor: str) -> Filled:
 
 
 def differs(old: BenchmarkItem, new: BenchmarkItem) -> bool:
-    return any(
-        getattr(old, name) != getattr(new, name) for name in ("subject", "question", "choices", "answer")
-    )
+    return any(getattr(old, name) != getattr(new, name) for name in ("subject", "question", "choices", "answer"))
 
 
 def refill_studies(name: str, actor: str) -> dict[str, str]:
@@ -121,9 +119,7 @@ def read_rows(name: str, path: Path) -> Iterator[tuple[int, Any]]:
         yield from mmlu_rows(name, path.stem, [first] if first else [], rows)
 
 
-def mmlu_rows(
-    name: str, stem: str, first: list[list[str]], rows: Any
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def mmlu_rows(name: str, stem: str, first: list[list[str]], rows: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     """The original files have no header and no ids: `<subject>_<split>.csv`, one question a row."""
     named = MMLU_FILE.fullmatch(stem)
     subject, split = (named["subject"], named["split"]) if named else (stem, "test")
@@ -132,9 +128,7 @@ def mmlu_rows(
         for row in group:
             cells = dict(zip(("question", *"ABCD", "answer"), row, strict=False))
             if len(row) != 6:
-                cells["fault"] = (
-                    f"has {len(row)} cells; a question of MMLU has 6: question, A, B, C, D, answer"
-                )
+                cells["fault"] = f"has {len(row)} cells; a question of MMLU has 6: question, A, B, C, D, answer"
             cells |= {"id": f"{name}/{subject}/{split}/{number}", "subject": subject}
             cells["choices"] = [cells.get(letter, "") for letter in "ABCD"]
             yield rows.line_num, cells

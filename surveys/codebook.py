@@ -64,8 +64,7 @@ def codebook_of(study: Study, pids: bool = False) -> Codebook:
     """What the tables of this study hold, over all its versions."""
     versions = tuple(read_version(row) for row in study.versions.order_by("number"))
     tables = {
-        name: Table(name, row, columns)
-        for name, row, columns in list_tables(versions, imported_questions(study))
+        name: Table(name, row, columns) for name, row, columns in list_tables(versions, imported_questions(study))
     }
     if pids:
         tables = {name: with_pids(table) for name, table in tables.items()}
@@ -120,9 +119,7 @@ def labels(choices: Iterable[tuple[Any, Any]], *leave: str) -> dict[str, str]:
     return {str(value): str(label) for value, label in choices if value not in leave}
 
 
-def list_tables(
-    versions: tuple[Version, ...], imported: list[str]
-) -> Iterator[tuple[str, str, tuple[Column, ...]]]:
+def list_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[tuple[str, str, tuple[Column, ...]]]:
     origin = version_columns(versions)
     person = (*origin, *person_columns(versions))
     prompt = (text("prompt", "the prompt", prompt_levels(versions)),)
@@ -302,9 +299,7 @@ def chatbot_question(versions: tuple[Version, ...]) -> Iterator[Column]:
         asked = versions[-1].definition.chatbot_question
         bots = {bot.slug: bot.name for version in versions for bot in version.definition.chatbots}
         extra = {SEVERAL: asked.several, NONE: asked.none}
-        yield text(
-            "answer_chatbot", asked.text, bots | {slug: label for slug, label in extra.items() if label}
-        )
+        yield text("answer_chatbot", asked.text, bots | {slug: label for slug, label in extra.items() if label})
 
 
 def check_columns(versions: tuple[Version, ...]) -> Iterator[Column]:

@@ -118,9 +118,7 @@ class Reader:
             self.faults.add(1, f"the column {name!r} is there more than once")
         for name in header:
             if not COLUMN.fullmatch(name):
-                self.faults.add(
-                    1, f"{name[:60]!r} is no name for a column: use letters, digits, spaces, - and _"
-                )
+                self.faults.add(1, f"{name[:60]!r} is no name for a column: use letters, digits, spaces, - and _")
         return self.faults.count == before
 
     def read_row(self, number: int, header: list[str], cells: list[str]) -> Line | None:
@@ -210,10 +208,7 @@ def field_limit(size: int) -> Iterator[None]:
 
 def explain(error: csv.Error) -> str:
     if "field larger than field limit" in str(error):
-        return (
-            f"a cell is longer than {LONGEST_TEXT:,} characters, or a quote is not closed; "
-            "nothing after it was read"
-        )
+        return f"a cell is longer than {LONGEST_TEXT:,} characters, or a quote is not closed; nothing after it was read"
     return f"is not valid CSV ({error}); nothing after it was read"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db import reset_queries, transaction
+from django.db import connection, reset_queries, transaction
 from django.utils import timezone
 
 from surveys import audit
@@ -47,6 +47,9 @@ def import_responses(study: Study, path: Path, actor: str) -> Imported:
             reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
         audit.record(study, actor, "imported", path.name, **vars(done))
+        # PostgreSQL plans by what it knew of the tables before they grew, and would take minutes for an export.
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response")
     return done
 
 

@@ -54,15 +54,11 @@ def emptiest_first(cells: Iterable[QuotaCell], now: datetime) -> list[QuotaCell]
     ids = [cell.pk for cell in cells]
     free = Place.objects.filter(free_places(now), cell__in=ids).values("cell").annotate(n=Count("id"))
     count = {row["cell"]: row["n"] for row in free}
-    return sorted(
-        (cell for cell in cells if count.get(cell.pk)), key=lambda cell: (-count[cell.pk], cell.position)
-    )
+    return sorted((cell for cell in cells if count.get(cell.pk)), key=lambda cell: (-count[cell.pk], cell.position))
 
 
 def lock_free_place(cell: QuotaCell, now: datetime) -> Place | None:
-    places = Place.objects.filter(free_places(now), cell=cell).order_by(
-        F("expires_at").asc(nulls_first=True), "number"
-    )
+    places = Place.objects.filter(free_places(now), cell=cell).order_by(F("expires_at").asc(nulls_first=True), "number")
     locked = places.select_for_update(of=("self",)).select_related("cell")
     place = locked.first()
     # A place that ran out may be renewed while we wait for it, and PostgreSQL then gives no row although others
@@ -75,9 +71,7 @@ def lock_free_place(cell: QuotaCell, now: datetime) -> Place | None:
 def renew(participant: Participant, minutes: int) -> bool:
     """A sign of life: push the lease's end away. False when the place was given to somebody else."""
     until = timezone.now() + timedelta(minutes=minutes)
-    return bool(
-        Place.objects.filter(participant=participant, confirmed_at__isnull=True).update(expires_at=until)
-    )
+    return bool(Place.objects.filter(participant=participant, confirmed_at__isnull=True).update(expires_at=until))
 
 
 def release(participant: Participant) -> int:

@@ -29,9 +29,7 @@ class Visit:
 def read_visit(parameters: Mapping[str, str]) -> Visit:
     """The visit in an address. Raises ValueError with the names of the ids that are missing or malformed."""
     values = [parameters.get(name, "").strip() for name in PARAMETERS]
-    faults = [
-        name for name, value in zip(PARAMETERS, values, strict=True) if not PROLIFIC_ID.fullmatch(value)
-    ]
+    faults = [name for name, value in zip(PARAMETERS, values, strict=True) if not PROLIFIC_ID.fullmatch(value)]
     if faults:
         raise ValueError(", ".join(faults))
     return Visit(*values)

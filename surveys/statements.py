@@ -5,12 +5,13 @@ submission together (benchmarks/README.md). Values only ever travel as parameter
 """
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from surveys.models import Participant, Prompt
+from surveys.models import Participant, Prompt, QuotaCell
 
 BY_LINK = """
 SELECT participant.* FROM surveys_participant participant
@@ -59,8 +60,17 @@ def rows_of(statement: str, values: Any) -> list[tuple]:
         return cursor.fetchall()
 
 
+@lru_cache(maxsize=1024)
+def cell_of(cell_id: int) -> QuotaCell:
+    """Kept in memory for its chatbot, which never changes; its name may."""
+    return QuotaCell.objects.get(pk=cell_id)
+
+
 def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
-    return next(iter(Participant.objects.raw(BY_LINK, [pseudonym, study_slug])), None)
+    participant = next(iter(Participant.objects.raw(BY_LINK, [pseudonym, study_slug])), None)
+    if participant and participant.cell_id:
+        participant.cell = cell_of(participant.cell_id)
+    return participant
 
 
 def note_life(participant: Participant, now: datetime, until: datetime) -> tuple[bool, bool]:

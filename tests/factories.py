@@ -174,9 +174,7 @@ def answer_all(participant: Participant) -> list[Response]:
     return [make_response(participant, slug) for slug in participant.order]
 
 
-def make_account(
-    name: str = "researcher", study: Study | None = None, role: str = "", **changes: Any
-) -> AbstractUser:
+def make_account(name: str = "researcher", study: Study | None = None, role: str = "", **changes: Any) -> AbstractUser:
     """An account with the password `password`, with a role in the study when both are given."""
     account = get_user_model().objects.create_user(name, password="password", **changes)
     if study and role:

@@ -83,9 +83,7 @@ def compiled(catalogue: Catalog) -> bytes:
 def renew(language: str) -> list[str]:
     """Write the catalogue anew with the translations it had; return what has no translation yet."""
     catalogue = read_catalogue(language)
-    catalogue.header_comment = (
-        "# What participants read. Renewed and compiled by `python -m tests.translations`."
-    )
+    catalogue.header_comment = "# What participants read. Renewed and compiled by `python -m tests.translations`."
     catalogue.project, catalogue.version, catalogue.msgid_bugs_address = "Field Study", "1", ""
     catalogue.last_translator = catalogue.language_team = "Field Study"
     found = find_messages()

@@ -42,9 +42,7 @@ class Reply:
 class CallFailed(Exception):
     """One attempt without an answer. `maybe_paid`: the provider may have answered, and charge for it."""
 
-    def __init__(
-        self, kind: str, reason: str, *, retry_after: float | None = None, maybe_paid: bool = False
-    ) -> None:
+    def __init__(self, kind: str, reason: str, *, retry_after: float | None = None, maybe_paid: bool = False) -> None:
         super().__init__(reason)
         self.kind, self.reason = kind, reason
         self.retry_after, self.maybe_paid = retry_after, maybe_paid

@@ -53,6 +53,7 @@ class Answer:
     cut: bool = False  # promise the whole body, send half of it, hang up
     never: bool = False
     paid: bool = False
+    fault: str = ""
 
     def encode(self) -> bytes:
         head = (
@@ -102,9 +103,7 @@ class Books:
             return 0, reply_json({"requests": self.requests, "most_in_flight": self.most_in_flight})
         path = request.path.removeprefix("/v1")
         if self.behaviour.key and request.headers.get("authorization") != f"Bearer {self.behaviour.key}":
-            return 0, reply_error(
-                401, f"Incorrect API key: {request.headers.get('authorization')}", "invalid_api_key"
-            )
+            return 0, reply_error(401, f"Incorrect API key: {request.headers.get('authorization')}", "invalid_api_key")
         if (request.method, path) == ("POST", "/chat/completions"):
             return self.answer_chat(request)
         return 0, self.answer_other(request.method, path, request)
@@ -136,7 +135,7 @@ class Books:
             at=time.time(),
             status=answer.status,
             paid=answer.paid,
-            whole=answer.status == 200 and not (answer.cut or answer.never),
+            whole=answer.status == 200 and not answer.fault,
             path="/chat/completions",
         )
         return self.behaviour.latency(random), answer
@@ -156,11 +155,11 @@ class Books:
             return reply_error(int(fault), f"The server was told to fail with {fault}.")
         body = self.complete(key, asked).body
         return {
-            "hang": Answer(200, body, never=True, paid=True),
-            "truncated": Answer(200, body, cut=True, paid=True),
-            "malformed": Answer(200, body[: len(body) * 2 // 3], paid=True),
+            "hang": Answer(200, body, never=True, paid=True, fault=fault),
+            "truncated": Answer(200, body, cut=True, paid=True, fault=fault),
+            "malformed": Answer(200, body[: len(body) * 2 // 3], paid=True, fault=fault),
             "html": Answer(200, HTML, kind="text/html"),
-            "no-choices": reply_json({"id": key, "model": asked.get("model"), "choices": []}, paid=True),
+            "no-choices": Answer(200, b'{"choices": []}', paid=True, fault=fault),
         }[fault]
 
     def complete(self, key: str, asked: dict[str, Any]) -> Answer:
@@ -174,9 +173,7 @@ class Books:
             "created": int(time.time()),
             "model": model,
             "system_fingerprint": f"fp_{model}",
-            "choices": [
-                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-            ],
+            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
             "usage": {
                 "prompt_tokens": tokens,
                 "completion_tokens": len(text) // 4 + 1,
@@ -192,9 +189,7 @@ class Books:
         if method == "POST":
             name = f"file-{len(self.files) + 1}"
             self.files[name] = read_upload(request)
-            return reply_json(
-                {"id": name, "object": "file", "bytes": len(self.files[name]), "purpose": "batch"}
-            )
+            return reply_json({"id": name, "object": "file", "bytes": len(self.files[name]), "purpose": "batch"})
         name = path.split("/")[2]
         if name not in self.files:
             return reply_error(404, f"No such file: {name}")
@@ -228,9 +223,7 @@ class Books:
             asked = json.loads(line)
             key = asked["custom_id"]
             self.attempts[key] += 1
-            answer = self.draw_answer(
-                key, asked["body"], Random(f"{self.behaviour.seed} {key} {self.attempts[key]}")
-            )
+            answer = self.draw_answer(key, asked["body"], Random(f"{self.behaviour.seed} {key} {self.attempts[key]}"))
             self.note(
                 key=key,
                 attempt=self.attempts[key],
@@ -351,9 +344,7 @@ def read_fault(text: str) -> tuple[str, float]:
 
 
 def read_arguments(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0, help="default: any free one; it is printed")
     parser.add_argument("--latency", type=read_latency, default="fixed:0", metavar="KIND:MS")
     parser.add_argument("--fault", type=read_fault, action="append", default=[], metavar="NAME=SHARE")

@@ -73,9 +73,7 @@ def write_choice(prompt: Asked, rng: Random) -> str:
     letters = "ABCDEFGH"[: len(prompt.choices)]
     letter = prompt.answer if prompt.answer and rng.random() < RIGHT_SHARE else rng.choice(letters)
     choice = prompt.choices[letters.index(letter)]
-    form = rng.choice(
-        ("{letter}", "**{letter}. {choice}**", "The answer is {letter}.", "{letter}. {choice}\n\n{why}")
-    )
+    form = rng.choice(("{letter}", "**{letter}. {choice}**", "The answer is {letter}.", "{letter}. {choice}\n\n{why}"))
     why = "The other options do not fit what is described, so this one is left."
     return form.format(letter=letter, choice=choice, why=why)
 

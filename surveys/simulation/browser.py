@@ -1,4 +1,4 @@
-"""A plain browser for made-up participants: one connection kept open, redirects followed by hand, no cookies."""
+"""A plain browser for made-up people: one connection kept open, redirects followed by hand, no cookies."""
 
 import http.client
 import socket
@@ -21,7 +21,7 @@ class TurnedAway(Exception):
 
 
 class Browser:
-    """`patience` is for how many seconds a broken connection is tried again, with the same form and its key."""
+    """`patience`: for how many seconds a broken connection is tried again, with the same form and its key."""
 
     def __init__(self, site: str, patience: float = 10, timeout: float = 60) -> None:
         parts = urlsplit(site)
@@ -57,7 +57,7 @@ class Browser:
         raise Unreachable(f"{path} redirects for ever.")
 
     def ask(self, method: str, path: str, fields: dict[str, str] | None = None) -> tuple[int, str, str]:
-        """One request: status, where it leads, and the text. A connection that breaks is opened and tried again."""
+        """One request: status, where it leads, the text. A connection that breaks is opened and tried again."""
         body = encode(fields) if fields is not None else None
         end = time.monotonic() + self.patience
         while True:

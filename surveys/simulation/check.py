@@ -83,9 +83,7 @@ def check_code(story: Story, code: str) -> Iterator[str]:
 
 def check_answers(story: Story, row: Participant) -> Iterator[str]:
     """Every confirmed answer stored exactly once; the newest one counts; nothing that was never sent."""
-    stored = list(
-        Response.objects.filter(participant=row, accepted=True).select_related("prompt").order_by("revision")
-    )
+    stored = list(Response.objects.filter(participant=row, accepted=True).select_related("prompt").order_by("revision"))
     for sent in dict.fromkeys(story.confirmed):
         found = [answer for answer in stored if is_of(answer, sent)]
         if len(found) != 1:
@@ -130,9 +128,7 @@ def check_cells(study: Study) -> Iterator[str]:
 
 def check_places(study: Study) -> Iterator[str]:
     """A confirmed place belongs to somebody who completed in its cell; nobody who left holds a place."""
-    held = Place.objects.filter(cell__study=study, participant__isnull=False).select_related(
-        "participant", "cell"
-    )
+    held = Place.objects.filter(cell__study=study, participant__isnull=False).select_related("participant", "cell")
     for place in held:
         holder = place.participant
         if holder.cell_id != place.cell_id:

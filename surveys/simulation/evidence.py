@@ -11,9 +11,7 @@ def note_pasting(text: str, rng: Random) -> dict[str, str]:
     pasted = 0 if rng.random() < 0.05 else len(text)
     typed = len(text) - pasted + (rng.randrange(1, 12) if rng.random() < 0.1 else 0)
     html = f"<div>{text.replace('&', '&amp;').replace('<', '&lt;')}</div>" if pasted else ""
-    pastes = (
-        [{"at": sent - rng.randrange(2_000, 9_000), "plain": pasted, "html": len(html)}] if pasted else []
-    )
+    pastes = [{"at": sent - rng.randrange(2_000, 9_000), "plain": pasted, "html": len(html)}] if pasted else []
     evidence = {
         "opened_at": sent - rng.randrange(60_000, 120_000),
         "copied_at": sent - rng.randrange(40_000, 60_000),

@@ -123,9 +123,5 @@ ANYTHING = (
 
 def items_for(prompt_text: str) -> tuple[str, ...]:
     """The items that go with a prompt; of several topics the one that is named first."""
-    found = [
-        (match.start(), items)
-        for word, items in TOPICS.items()
-        if (match := re.search(word, prompt_text, re.I))
-    ]
+    found = [(match.start(), items) for word, items in TOPICS.items() if (match := re.search(word, prompt_text, re.I))]
     return min(found)[1] if found else ANYTHING

@@ -92,9 +92,7 @@ def two_windows_together(player: Player, page: Page) -> Page:
     return send_together(player, page, other, first, second)
 
 
-def send_together(
-    player: Player, page: Page, other: Page, first: dict[str, str], second: dict[str, str]
-) -> Page:
+def send_together(player: Player, page: Page, other: Page, first: dict[str, str], second: dict[str, str]) -> Page:
     spare = Browser(player.site)
     with ThreadPoolExecutor(1) as side:
         sent = side.submit(spare.submit, other, second)

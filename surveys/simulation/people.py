@@ -78,7 +78,7 @@ class Story:
 
 
 def make_people(definition: Definition, count: int, faults: bool, seed: int) -> list[Person]:
-    """`count` people over all cells. Prolific IDs are new in each run; everything else follows from the seed."""
+    """`count` people over all cells. Prolific IDs are new in each run; all else follows from the seed."""
     rng = Random(seed)
     ways = draw_ways(definition, count, rng) if faults else ["finish"] * count
     cells = [(bot.slug, cell.slug) for bot in definition.chatbots for cell in definition.cells]

@@ -1,4 +1,4 @@
-"""Plays one participant: reads each page, fills its form in, sends it, and notes what the server confirmed."""
+"""Plays one participant: reads each page, fills its form in, sends it, notes what the server confirmed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,7 +42,7 @@ class Player:
         return f"/s/{self.slug}/?" + "&".join(f"{name}={value}" for name, value in visit.items())
 
     def play(self) -> Story:
-        """From the link on Prolific to the end, or to where this person lapses; called again, they come back."""
+        """From the link on Prolific to the end, or to where they lapse; called again, they come back."""
         self.story.lapsed = False
         try:
             self.go(self.browser.open(self.link))
@@ -87,9 +87,7 @@ class Player:
     def come_back(self, page: Page) -> Page:
         """Some of those who returned go on after all: by the button there, or by a new submission."""
         self.tries += 1
-        return (
-            self.browser.submit(page, {}) if self.rng.random() < 0.5 else self.browser.open(self.new_link())
-        )
+        return self.browser.submit(page, {}) if self.rng.random() < 0.5 else self.browser.open(self.new_link())
 
     # --- pages before the prompts -------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ class NotSimulated(Exception):
 def simulate(
     study: Study, site: str, participants: int, concurrency: int, faults: bool, seed: int, progress: Progress
 ) -> dict[str, Any]:
-    """Play all people and compare. Those who will be late play first, lapse, and come back when all others are done."""
+    """Play all people and compare. Who will be late plays first, lapses, and comes back after all others."""
     definition, prompts = definition_of(study.current_id), prompts_of(study.current_id)
     people = make_people(definition, participants, faults, seed)
     players = [Player(site, person, definition, prompts, faults) for person in people]
@@ -69,7 +69,7 @@ def check_mark(study: Study, person: Person) -> None:
 
 
 def age_lease(study: Study, person: Person) -> None:
-    """Let time pass for one simulated person: their lease ends now, and they were last here before it began."""
+    """Let time pass for one simulated person: their lease ends now; they were last here before it began."""
     rows = Participant.objects.filter(study=study, pid=person.pid, origin=Participant.Origin.SIMULATED)
     for row in rows:
         now = timezone.now()

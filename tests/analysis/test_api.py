@@ -37,9 +37,7 @@ def other() -> Study:
 
 
 @pytest.mark.parametrize(("name", "args"), STUDY_PAGES)
-def test_address_of_a_study_for_every_kind_of_account(
-    study: Study, other: Study, name: str, args: tuple
-) -> None:
+def test_address_of_a_study_for_every_kind_of_account(study: Study, other: Study, name: str, args: tuple) -> None:
     make_participant(study, at="completed")
     address = reverse(f"api:{name}", args=[study.slug, *args])
     clients = {
@@ -84,9 +82,7 @@ def test_studies_are_those_of_the_account(study: Study, other: Study) -> None:
 
 
 @pytest.mark.parametrize(("name", "queries"), [("participants", 7), ("responses", 7), ("study", 4)])
-def test_queries_do_not_grow_with_the_rows(
-    study: Study, name: str, queries: int, django_assert_num_queries
-) -> None:
+def test_queries_do_not_grow_with_the_rows(study: Study, name: str, queries: int, django_assert_num_queries) -> None:
     client, address = client_of("member", study, "viewer"), reverse(f"api:{name}", args=[study.slug])
     for people in (1, 30):
         # Imported people, for they need no place.
@@ -135,9 +131,7 @@ def test_export_comes_whatever_the_client_accepts(study: Study) -> None:
     for accept in ("text/csv", "application/json", "*/*", "image/png"):
         response = client.get(address, headers={"Accept": accept})
         assert (response.status_code, response["Content-Type"]) == (200, "text/csv; charset=utf-8")
-    assert (
-        client.get(address.replace("flags", "users")).json()["detail"].startswith("There is no table users")
-    )
+    assert client.get(address.replace("flags", "users")).json()["detail"].startswith("There is no table users")
 
 
 def test_schema_names_every_address_and_docs_obey_the_content_policy() -> None:

@@ -70,10 +70,7 @@ class EmbeddingHandler(BaseHTTPRequestHandler):
         self.wfile.write(self.server.body or self.embed(asked["input"]))
 
     def embed(self, texts: list[str]) -> bytes:
-        rows = [
-            {"object": "embedding", "index": at, "embedding": self.vector(text)}
-            for at, text in enumerate(texts)
-        ]
+        rows = [{"object": "embedding", "index": at, "embedding": self.vector(text)} for at, text in enumerate(texts)]
         return json.dumps({"object": "list", "model": "m", "data": rows[::-1]}).encode()
 
     def vector(self, text: str) -> list[float]:
@@ -154,9 +151,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_endpoint_without_embeddings_is_one_line_without_the_key(
-    answer: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endpoint_without_embeddings_is_one_line_without_the_key(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VECTOR_KEY", KEY)
     changes, words = ANSWERS[answer]
     make_conversation(make_corpus(), 1)
@@ -202,7 +197,6 @@ def test_command_reports_recall_of_the_index(
 ) -> None:
     use_letters(monkeypatch)
     command = "analysis.management.commands.embed_corpus"
-    monkeypatch.setattr(f"{command}.local_embedder", lambda: LETTERS)
     # The test's transaction is still open: its pending checks would be in the index's way.
     monkeypatch.setattr(f"{command}.build_index", lambda: (connection.check_constraints(), build_index()))
     for _ in range(30):

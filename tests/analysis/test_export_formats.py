@@ -158,9 +158,7 @@ def test_sav_keeps_texts_labels_and_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fill", ["t", "é", "€", "🍵"])
-@pytest.mark.parametrize(
-    "size", [1, 8, 9, 252, 255, 256, 504, 511, WIDEST - 1, WIDEST, WIDEST + 1, 3 * WIDEST]
-)
+@pytest.mark.parametrize("size", [1, 8, 9, 252, 255, 256, 504, 511, WIDEST - 1, WIDEST, WIDEST + 1, 3 * WIDEST])
 def test_sav_keeps_texts_of_every_width(size: int, fill: str, tmp_path: Path) -> None:
     text = (fill * size).encode()[:size].decode(errors="ignore")
     frame, _ = read_sav(write("sav", ["", text, "tea"]), tmp_path)

@@ -1,11 +1,15 @@
 """The nearest conversations: exact, in memory and in the database, and through the approximate index."""
 
+import json
+
 import numpy as np
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from analysis.models import Corpus
 from analysis.retrieval import (
+    Vectors,
     build_index,
     load_vectors,
     measure_recall,
@@ -13,7 +17,13 @@ from analysis.retrieval import (
     nearest_to_many,
     rank,
 )
-from tests.analysis.baseline_factories import add_vectors, make_conversation, make_corpus
+from tests.analysis.baseline_factories import (
+    add_vectors,
+    embed_all,
+    make_conversation,
+    make_corpus,
+    use_letters,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -61,6 +71,15 @@ def test_nearest_are_those_of_a_sorted_product() -> None:
     assert [[near.sha256 for near in row] for row in many] == expected
     assert [[near.sha256 for near in row] for row in single] == expected
     assert many[0][0].similarity == pytest.approx(float(np.max(matrix @ questions[0])), abs=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "number"), [(700, 5), (700, 10), (640, 10), (100, 100), (65, 1)])
+def test_rank_takes_as_many_as_a_full_sort(rows: int, number: int) -> None:
+    matrix, questions = unit_vectors(rows), unit_vectors(4, seed=2)
+    ranked = rank(Vectors(np.arange(rows), matrix), questions, number)
+
+    for row, question in zip(ranked, questions, strict=True):
+        assert {key for key, _ in row} == set(np.argsort(-(matrix @ question))[:number].tolist())
 
 
 def test_equal_similarities_are_ordered_by_hash() -> None:
@@ -124,3 +143,24 @@ def test_recall_is_the_share_that_the_index_finds(monkeypatch: pytest.MonkeyPatc
         ],
     )
     assert measure_recall(corpus, "made-up", 10) == pytest.approx(0.4)
+
+
+def test_search_shows_the_nearest_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    use_letters(monkeypatch)
+    corpus = make_corpus()
+    for text in ("aaaa", "bbbb", "aabb"):
+        make_conversation(corpus, messages=[{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}])
+    embed_all(corpus)
+    call_command("search_corpus", "corpus", "aaa", "--number", "2", "--json")
+
+    report = json.loads(capsys.readouterr().out)
+    assert [near["begins"] for near in report["nearest"]] == ["aaaa", "aabb"]
+    # (1, 0) and (1, 1) / sqrt(2): cosines 1 and 0.7071
+    assert [near["similarity"] for near in report["nearest"]] == pytest.approx([1, 0.7071], abs=1e-4)
+
+
+def test_search_without_embeddings_says_how_to_make_them() -> None:
+    make_conversation(make_corpus())
+
+    with pytest.raises(CommandError, match="manage.py embed_corpus corpus"):
+        call_command("search_corpus", "corpus", "tea")

@@ -1,4 +1,4 @@
-"""Answers are kept to the letter, once, with all that was asked about them; nothing of a person is lost or doubled."""
+"""Answers are kept to the letter, once, with all that was asked about them; nothing is lost or doubled."""
 
 import json
 import uuid
@@ -126,9 +126,7 @@ def test_second_finding_opens_the_first_flag_again() -> None:
 def test_flag_of_paste_event_is_decided_by_the_form() -> None:
     participant = make_participant()
     prompt = prompt_of(participant, "teas")
-    assert [finding.check for finding in capture.check_draft(participant, prompt, "1. Assam")] == [
-        "too-few-items"
-    ]
+    assert [finding.check for finding in capture.check_draft(participant, prompt, "1. Assam")] == ["too-few-items"]
     send(participant, "1. Assam", keep=True)
     assert list(Flag.objects.values_list("check_name", "outcome")) == [("too-few-items", "kept")]
 

@@ -55,9 +55,7 @@ def test_levels_name_the_prompts_cells_and_options() -> None:
 def test_pid_stands_beside_the_participant_only_when_asked_for() -> None:
     study = make_study()
     assert all("pid" not in columns_of(table) for table in codebook_of(study).tables.values())
-    with_pid = {
-        name for name, table in codebook_of(study, pids=True).tables.items() if "pid" in columns_of(table)
-    }
+    with_pid = {name for name, table in codebook_of(study, pids=True).tables.items() if "pid" in columns_of(table)}
     assert with_pid == set(TABLES) - {"flow"}
 
 
@@ -84,9 +82,7 @@ def test_questions_that_only_imported_people_answered_have_a_column() -> None:
 
 
 def test_names_that_differ_only_in_signs_are_told_apart() -> None:
-    columns = [
-        Column(name, "text", "…") for name in ("answer_a-b", "answer_a_b", "answer_A-B", "answer_é", "a" * 90)
-    ]
+    columns = [Column(name, "text", "…") for name in ("answer_a-b", "answer_a_b", "answer_A-B", "answer_é", "a" * 90)]
     named = [column.name for column in unique_names(columns)]
     assert named == ["answer_a_b", "answer_a_b_2", "answer_A_B_3", "answer__", "a" * 60]
 

@@ -87,9 +87,7 @@ def test_later_file_adds_to_the_same_person(study: Study, file: Path) -> None:
     assert Participant.objects.get().responses.count() == 2
 
 
-def test_people_of_several_batches_are_made_once(
-    study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_people_of_several_batches_are_made_once(study: Study, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imports, "BATCH", 2)
     rows = [[f"P{n}", "gemini", prompt, f"{n} {prompt}"] for prompt in ("teas", "water") for n in range(5)]
     assert vars(import_responses(study, write_rows(file, *rows), "tests")) == {
@@ -215,9 +213,7 @@ def test_second_answer_of_one_person_to_one_prompt_is_a_fault(study: Study, file
 
 def test_person_with_two_chatbots_is_a_fault(study: Study, file: Path) -> None:
     write_rows(file, ["P1", "gemini", "teas", "One."], ["P1", "chatgpt", "water", "C"])
-    assert faults_of(study, file) == [
-        "line 3: says other things about P1 than line 2; one person has one chatbot"
-    ]
+    assert faults_of(study, file) == ["line 3: says other things about P1 than line 2; one person has one chatbot"]
 
 
 def test_other_answer_than_the_one_imported_before_is_a_fault(study: Study, file: Path) -> None:

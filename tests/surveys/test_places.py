@@ -211,9 +211,7 @@ def test_person_cannot_hold_two_places_in_the_database() -> None:
     study = make_study(places=2)
     participant = make_participant(study)
     with pytest.raises(IntegrityError), transaction.atomic():
-        Place.objects.filter(participant__isnull=True).update(
-            participant=participant, expires_at=timezone.now()
-        )
+        Place.objects.filter(participant__isnull=True).update(participant=participant, expires_at=timezone.now())
 
 
 def test_cell_cannot_shrink_below_the_places_held() -> None:

@@ -207,9 +207,7 @@ def test_double_click_is_one_revision() -> None:
     participant, key = make_participant(), uuid.uuid4()
     prompt = prompt_of(participant)
     text = answer_text(prompt)
-    outcomes = at_once(
-        [lambda: submit_paste(participant, Submission(prompt, text, key=key)) for _ in range(6)]
-    )
+    outcomes = at_once([lambda: submit_paste(participant, Submission(prompt, text, key=key)) for _ in range(6)])
     assert {outcome.revision for outcome in outcomes} == {1} and all(outcome.accepted for outcome in outcomes)
     assert Response.objects.filter(participant=participant).count() == 1
 
@@ -218,9 +216,7 @@ def test_two_windows_sent_at_once_keep_both_and_the_newest_counts() -> None:
     participant = make_participant()
     prompt = prompt_of(participant)
     texts = [answer_text(prompt, number) + "\n" for number in range(6)]
-    outcomes = at_once(
-        [lambda text=text: submit_paste(participant, Submission(prompt, text)) for text in texts]
-    )
+    outcomes = at_once([lambda text=text: submit_paste(participant, Submission(prompt, text)) for text in texts])
     stored = Response.objects.filter(participant=participant, accepted=True)
     assert sorted(stored.values_list("text", flat=True)) == sorted(texts)
     assert sorted(outcome.revision for outcome in outcomes) == [1, 2, 3, 4, 5, 6]

@@ -149,18 +149,14 @@ def test_returned_and_reopened_at_each_step_never_ends_nowhere(at: str) -> None:
 @pytest.mark.parametrize("state", ["completed", "screened_out", "over_quota", "technical"])
 def test_other_ends_are_not_opened_again(state: str) -> None:
     participant = make_participant()
-    Participant.objects.filter(pk=participant.pk).update(
-        state=state, finished_at=participant.last_seen_at, code="X"
-    )
+    Participant.objects.filter(pk=participant.pk).update(state=state, finished_at=participant.last_seen_at, code="X")
     assert recruitment.reopen(participant).state == state
 
 
 # --- ends --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "state,code", [("returned", "CODE8"), ("technical", "CODE5"), ("misunderstood", "CODE9")]
-)
+@pytest.mark.parametrize("state,code", [("returned", "CODE8"), ("technical", "CODE5"), ("misunderstood", "CODE9")])
 def test_each_end_has_its_code(state: str, code: str) -> None:
     participant = make_participant(at=state)
     assert participant.code == code and participant.step == "end" and participant.finished_at

@@ -3,7 +3,6 @@
 import json
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -282,16 +281,12 @@ def test_small_group_has_every_way_out(name: str) -> None:
 def test_same_seed_plays_the_same_ways_with_new_ids() -> None:
     definition = make_definition()
     first, second = (make_people(definition, 40, True, 7) for _ in range(2))
-    assert [(one.way, one.cell, one.stops_at) for one in first] == [
-        (one.way, one.cell, one.stops_at) for one in second
-    ]
+    assert [(one.way, one.cell, one.stops_at) for one in first] == [(one.way, one.cell, one.stops_at) for one in second]
     assert not {one.pid for one in first} & {one.pid for one in second}
 
 
 def paste_for(prompt, text: str, same: bool = False) -> Paste:
-    return Paste(
-        text, prompt.text, prompt.kind, prompt.items or 0, choices=tuple(prompt.choices), same_as_other=same
-    )
+    return Paste(text, prompt.text, prompt.kind, prompt.items or 0, choices=tuple(prompt.choices), same_as_other=same)
 
 
 @pytest.mark.django_db
@@ -305,9 +300,7 @@ def test_most_answers_pass_the_checks_and_every_wrong_paste_is_noticed(name: str
             noticed += bool(find_problems(paste_for(prompt, write_answer(prompt, rng)), list(CHECKS)))
         if prompt.kind == "recommendation":
             for check, write in WRONG.items():
-                found = find_problems(
-                    paste_for(prompt, write(prompt, rng), check == "same-as-other"), list(CHECKS)
-                )
+                found = find_problems(paste_for(prompt, write(prompt, rng), check == "same-as-other"), list(CHECKS))
                 assert check in [finding.check for finding in found], f"{prompt.slug} {check}"
     assert noticed <= answers * 0.05
 

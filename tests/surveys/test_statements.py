@@ -53,17 +53,14 @@ def test_submission_of_a_list(client: Client) -> None:
     number = participant.order.index("teas")
     if number:
         make_response(participant, 0)
-    with statements(9):
-        assert (
-            client.post(page(participant, number + 1), form(participant, number, text=text)).status_code
-            == 302
-        )
+    with statements(8):
+        assert client.post(page(participant, number + 1), form(participant, number, text=text)).status_code == 302
 
 
 def test_submission_of_a_short_answer(client: Client) -> None:
     participant = make_participant()
     warm(client, participant)
-    with statements(8):
+    with statements(7):
         assert client.post(page(participant), form(participant)).status_code == 302
 
 
@@ -71,7 +68,7 @@ def test_last_submission_of_all(client: Client) -> None:
     participant = make_participant()
     make_response(participant, 0)
     warm(client, participant)
-    with statements(9):
+    with statements(8):
         assert client.post(page(participant, 2), form(participant, 1)).status_code == 302
 
 
@@ -79,9 +76,9 @@ def test_submission_that_is_kept(client: Client) -> None:
     participant = make_participant()
     warm(client, participant)
     fields = form(participant, text="Sorry, I can't help with that.")
-    with statements(10):
-        assert client.post(page(participant), fields).status_code == 200
     with statements(9):
+        assert client.post(page(participant), fields).status_code == 200
+    with statements(8):
         assert client.post(page(participant), fields | {"keep": "1"}).status_code == 302
 
 
@@ -89,7 +86,7 @@ def test_submission_of_the_same_form_again(client: Client) -> None:
     participant = make_participant()
     fields = form(participant)
     client.post(page(participant), fields)
-    with statements(6):
+    with statements(5):
         assert client.post(page(participant), fields).status_code == 302
 
 
@@ -97,9 +94,9 @@ def test_first_and_later_autosave(client: Client) -> None:
     participant = make_participant()
     warm(client, participant)
     draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam"}
-    with statements(7):
+    with statements(6):
         assert client.post(address(participant, "draft"), draft | {"number": "0"}).status_code == 200
-    with statements(7):
+    with statements(6):
         assert client.post(address(participant, "draft"), draft | {"number": "1"}).status_code == 200
 
 

@@ -58,9 +58,7 @@ def send(event: dict[str, Any] | bytes, event_id: str | None = None, **headers: 
 # --- the signature ----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "stamp", [str(int(NOW)), str(int(NOW * 1000)), str(NOW - 24 * 3600), "2026-11-18T11:06:40Z"]
-)
+@pytest.mark.parametrize("stamp", [str(int(NOW)), str(int(NOW * 1000)), str(NOW - 24 * 3600), "2026-11-18T11:06:40Z"])
 def test_signature_of_timestamp_and_raw_body_is_taken(stamp: str) -> None:
     check_signature(SECRET, BODY, stamp, sign(BODY, stamp), NOW)
 
@@ -111,9 +109,7 @@ def test_place_is_free_at_once(study: Study, status: str, state: str) -> None:
     assert AuditEvent.objects.get(subject=participant.pseudonym).action == f"{status.lower()} at Prolific"
 
 
-@pytest.mark.parametrize(
-    "status", ["ACTIVE", "AWAITING REVIEW", "APPROVED", "A STATUS OF NEXT YEAR, AND LONG"]
-)
+@pytest.mark.parametrize("status", ["ACTIVE", "AWAITING REVIEW", "APPROVED", "A STATUS OF NEXT YEAR, AND LONG"])
 def test_other_statuses_are_only_noted(study: Study, status: str) -> None:
     participant = make_participant(study)
     send(event_about(participant, status))

@@ -4,12 +4,12 @@ import json
 
 from django.core.management.base import BaseCommand, CommandError
 
+from analysis import embeddings
 from analysis.embeddings import (
     Embedder,
     EmbeddingError,
     embed_corpus,
     endpoint_embedder,
-    local_embedder,
     missing_vectors,
 )
 from analysis.endpoints import EndpointError, find_endpoint
@@ -21,15 +21,11 @@ RECALL_AT = 100
 
 
 class Command(BaseCommand):
-    help = (
-        "Embed the conversations that have no embedding yet; stopped in the middle, it goes on where it was."
-    )
+    help = "Embed the conversations that have no embedding yet; stopped in the middle, it goes on where it was."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("name", help="of the corpus")
-        parser.add_argument(
-            "--endpoint", help="an endpoint that serves /embeddings, instead of the local model"
-        )
+        parser.add_argument("--endpoint", help="an endpoint that serves /embeddings, instead of the local model")
         parser.add_argument(
             "--index",
             action="store_true",
@@ -72,4 +68,4 @@ def find_corpus(name: str) -> Corpus:
 
 
 def choose_embedder(endpoint: str | None) -> Embedder:
-    return endpoint_embedder(find_endpoint(endpoint)) if endpoint else local_embedder()
+    return endpoint_embedder(find_endpoint(endpoint)) if endpoint else embeddings.local_embedder()

@@ -21,17 +21,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("study")
-        parser.add_argument(
-            "--out", type=Path, required=True, metavar="DIR", help="made when it is not there"
-        )
+        parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made when it is not there")
         parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="TABLE")
         parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS), metavar="FORMAT")
         parser.add_argument("--pilot", action="store_true", help="with the pilot's rows")
         parser.add_argument("--preview", action="store_true", help="with previews")
         parser.add_argument("--no-simulated", dest="simulated", action="store_false", help="only real people")
-        parser.add_argument(
-            "--pids", action="store_true", help="with Prolific's ids in a column of their own"
-        )
+        parser.add_argument("--pids", action="store_true", help="with Prolific's ids in a column of their own")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args, **options) -> None:

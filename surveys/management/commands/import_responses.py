@@ -37,7 +37,5 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report))
         else:
-            line = (
-                "{study}: {responses} responses of {participants} new participants, {skipped} already there"
-            )
+            line = "{study}: {responses} responses of {participants} new participants, {skipped} already there"
             self.stdout.write(line.format(**report))

@@ -34,12 +34,8 @@ class Command(BaseCommand):
         parser.add_argument("study")
         parser.add_argument("--participants", type=positive, required=True, metavar="N")
         parser.add_argument("--concurrency", type=positive, default=8, metavar="C", help="people at once (8)")
-        parser.add_argument(
-            "--faults", action="store_true", help="dropped lines, double clicks, late people …"
-        )
-        parser.add_argument(
-            "--url", default="http://127.0.0.1:8000", help="the server (http://127.0.0.1:8000)"
-        )
+        parser.add_argument("--faults", action="store_true", help="dropped lines, double clicks, late people …")
+        parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server (http://127.0.0.1:8000)")
         parser.add_argument("--seed", type=int, help="repeat the same choices; Prolific IDs are always new")
         parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
@@ -49,13 +45,9 @@ class Command(BaseCommand):
         seed = secrets.randbelow(1_000_000) if options["seed"] is None else options["seed"]
         settings = {name: options[name] for name in ("participants", "concurrency", "faults")}
         try:
-            report = simulate(
-                study, options["url"], seed=seed, progress=bar(options["participants"]), **settings
-            )
+            report = simulate(study, options["url"], seed=seed, progress=bar(options["participants"]), **settings)
         except Unreachable as fault:
-            raise CommandError(
-                f"{fault}. Start the server (make demo), or name another with --url."
-            ) from None
+            raise CommandError(f"{fault}. Start the server (make demo), or name another with --url.") from None
         except TurnedAway as fault:
             raise CommandError(
                 f"{fault}: too many visits from one address. Start the server with LIMIT_FACTOR=0."
@@ -72,13 +64,9 @@ class Command(BaseCommand):
 
 def check(study: Study | None, options: dict) -> None:
     if study is None:
-        raise CommandError(
-            f"There is no study {options['study']}. Load it first: manage.py load_study FILE.toml"
-        )
+        raise CommandError(f"There is no study {options['study']}. Load it first: manage.py load_study FILE.toml")
     if not study.is_open:
-        raise CommandError(
-            f"{study.slug} is {study.get_state_display().lower()}: nobody is let in. Launch it first."
-        )
+        raise CommandError(f"{study.slug} is {study.get_state_display().lower()}: nobody is let in. Launch it first.")
     if urlsplit(options["url"]).scheme != "http" or not urlsplit(options["url"]).hostname:
         raise CommandError(f"--url {options['url']} is not an address such as http://127.0.0.1:8000")
 

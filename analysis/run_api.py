@@ -1,0 +1,306 @@
+"""The API of baselines: runs of a study, what is done to them, and their completions."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from analysis.api import PAGING, Pages
+from analysis.models import Completion, Run
+from analysis.run_forms import RunForm
+from analysis.run_lists import OWN, is_simulated, runs_of, stand
+from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
+from analysis.run_views import read_budget
+from analysis.runs import RunError, failures, progress
+from surveys.access import Role, studies_of, study_for
+
+FILTERS = [
+    OpenApiParameter("run", int, description="Only this run's."),
+    OpenApiParameter("prompt", str, description="Only this prompt's, by its slug."),
+    OpenApiParameter("status", str, enum=Completion.Status.values, description="Default: all."),
+]
+
+
+class BadRequest(APIException):
+    status_code = 400
+    default_code = "invalid"
+
+
+class Conflict(APIException):
+    status_code = 409
+    default_code = "conflict"
+
+
+class EstimateSerializer(serializers.Serializer):
+    calls = serializers.IntegerField(help_text="New calls; 0 when the run has all of them already.")
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    usd = serializers.FloatField()
+    usd_most = serializers.FloatField(help_text="If every answer has its full length.")
+
+
+class RunSerializer(serializers.ModelSerializer):
+    """What a run is; how far it is stands beside it."""
+
+    study = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    version = serializers.IntegerField(source="version.number")
+    endpoint = serializers.CharField(source="endpoint.name")
+    model = serializers.CharField(source="endpoint.model")
+    corpus = serializers.CharField(source="corpus.name", default=None)
+    personas = serializers.CharField(source="personas.name", default=None)
+    simulated = serializers.SerializerMethodField(help_text="True when the answers are made up.")
+    first_run = serializers.IntegerField(source="first_run_id", allow_null=True)
+    usd = serializers.FloatField(source="spent")
+    budget_usd = serializers.FloatField(source="budget", allow_null=True)
+
+    class Meta:
+        model = Run
+        fields = (
+            *("id", "study", "version", "condition", "endpoint", "model", "simulated", "state", "reason"),
+            *("temperature", "repeats", "users", "seed", "corpus", "personas", "history_size", "per_user"),
+            *("batch", "usd", "budget_usd", "first_run", "created_by", "created_at", "began_at", "ended_at"),
+        )
+
+    def get_simulated(self, run: Run) -> bool:
+        return is_simulated(run)
+
+
+class StandingSerializer(serializers.Serializer):
+    """A row of the list."""
+
+    calls = serializers.IntegerField()
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    in_flight = serializers.IntegerField()
+    pending = serializers.IntegerField()
+    calls_per_second = serializers.FloatField()
+    eta_seconds = serializers.IntegerField(allow_null=True)
+
+    def to_representation(self, standing: Any) -> dict[str, Any]:
+        return RunSerializer(standing.run).data | super().to_representation(standing)
+
+
+ORDER = inline_serializer(
+    "NewRun",
+    {
+        "condition": serializers.ChoiceField(Run.Condition.choices),
+        "endpoint": serializers.CharField(help_text="Its name."),
+        "repeats": serializers.IntegerField(min_value=1),
+        "users": serializers.IntegerField(required=False, help_text="Simulated users. Default: 1."),
+        "corpus": serializers.CharField(required=False),
+        "history_size": serializers.IntegerField(required=False),
+        "per_user": serializers.BooleanField(required=False),
+        "personas": serializers.CharField(required=False),
+        "temperature": serializers.FloatField(required=False, help_text="Default: 1."),
+        "seed": serializers.IntegerField(required=False, help_text="Default: 0."),
+        "budget": serializers.DecimalField(12, 6, required=False, help_text="Dollars."),
+        "batch": serializers.BooleanField(required=False),
+        "again": serializers.BooleanField(
+            required=False, help_text="A run of its own instead of extending the one of the same plan."
+        ),
+    },
+)
+STARTED = inline_serializer("StartedRun", {"run": RunSerializer(), "estimate": EstimateSerializer()})
+PROGRESS = inline_serializer(
+    "RunProgress",
+    {
+        "run": RunSerializer(),
+        "progress": serializers.DictField(
+            help_text="calls, done, failed, in_flight, pending, usd, reserved_usd, budget_usd, "
+            "calls_per_second, eta_seconds, waiting_until, maybe_paid, served, mixed."
+        ),
+        "failures": serializers.ListField(child=serializers.DictField()),
+        "estimate": serializers.DictField(),
+    },
+)
+
+
+class Runs(APIView):
+    @extend_schema(
+        operation_id="runs",
+        parameters=PAGING,
+        responses=StandingSerializer(many=True),
+        summary="Runs of a study, the newest first",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        study = study_for(request.user, slug)
+        pages = Pages()
+        page = pages.paginate_queryset(runs_of(study).select_related("study"), request, view=self)
+        return pages.get_paginated_response(StandingSerializer(stand(page), many=True).data)
+
+    @extend_schema(
+        operation_id="start_run",
+        request=ORDER,
+        responses={201: STARTED, 200: STARTED},
+        summary="Start a run, or extend the one of the same plan (200)",
+        description="Sending the same again adds no call. Bad input is answered with 400 and one sentence.",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        study = study_for(request.user, slug, Role.RESEARCHER)
+        if study.current is None:
+            raise BadRequest(f"{study.slug} has no prompts yet. Load its study file first.")
+        form = RunForm(read_order(request.data), version=study.current, strict=True)
+        if not form.is_valid():
+            raise BadRequest(form.first_error())
+        newest = study.runs.order_by("-id").values_list("pk", flat=True).first() or 0
+        try:
+            run, estimate = order_run(form, request.user.get_username())
+        except RunError as error:
+            raise Conflict(str(error)) from None
+        except CANNOT_BE_DONE as error:
+            raise BadRequest(str(error)) from None
+        content = {"run": RunSerializer(run).data, "estimate": estimate}
+        return Response(content, status=201 if run.pk > newest else 200)
+
+
+def read_order(data: Any) -> dict[str, Any]:
+    """The request's fields. An unknown one is refused: `repeat` for `repeats` would cost another sum."""
+    if not isinstance(data, dict):
+        raise BadRequest("Send a JSON object with condition, endpoint and repeats.")
+    unknown = sorted(set(data) - RunForm.base_fields.keys())
+    if unknown:
+        known = ", ".join(RunForm.base_fields)
+        raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. There are {known}.")
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def run_for(request: Request, number: int, least: Role = Role.VIEWER) -> Run:
+    """The run, for members of its study; 404 for everybody else, 403 for too small a role."""
+    mine = Run.objects.filter(study__in=studies_of(request.user))
+    run = get_object_or_404(mine.select_related("study", *OWN), pk=number)
+    study_for(request.user, run.study.slug, least)
+    return run
+
+
+class OneRun(APIView):
+    @extend_schema(operation_id="run", responses=PROGRESS, summary="How far a run is")
+    def get(self, request: Request, number: int) -> Response:
+        return Response(describe_run(run_for(request, number)))
+
+
+def describe_run(run: Run) -> dict[str, Any]:
+    now = progress(run)
+    return {
+        "run": RunSerializer(run).data,
+        "progress": {name: value for name, value in now.items() if name not in ("run", "state", "reason")},
+        "failures": failures(run),
+        "estimate": run.estimate,
+    }
+
+
+class ChangeRun(APIView):
+    """One of the actions of a run; which one stands in the address."""
+
+    action = ""
+
+    def post(self, request: Request, number: int) -> Response:
+        run = run_for(request, number, Role.RESEARCHER)
+        try:
+            act(self.action, run, request.user.get_username(), **self.read(request))
+        except CANNOT_BE_DONE as error:
+            raise Conflict(str(error)) from None
+        return Response(describe_run(run_for(request, number)))
+
+    def read(self, request: Request) -> dict[str, Any]:
+        return {}
+
+
+@extend_schema(
+    operation_id="pause_run", request=None, responses=PROGRESS, summary="Pause: nothing more is sent"
+)
+class PauseRun(ChangeRun):
+    action = "pause"
+
+
+@extend_schema(
+    operation_id="resume_run",
+    request=inline_serializer(
+        "Resume", {"budget": serializers.DecimalField(12, 6, required=False, help_text="The new budget.")}
+    ),
+    responses=PROGRESS,
+    summary="Go on with what is pending",
+)
+class ResumeRun(ChangeRun):
+    action = "resume"
+
+    def read(self, request: Request) -> dict[str, Any]:
+        given = request.data.get("budget") if isinstance(request.data, dict) else None
+        try:
+            return {} if given is None else {"budget": read_budget(given)}
+        except RunError as error:
+            raise BadRequest(str(error)) from None
+
+
+@extend_schema(operation_id="cancel_run", request=None, responses=PROGRESS, summary="Cancel for good")
+class CancelRun(ChangeRun):
+    action = "cancel"
+
+
+@extend_schema(
+    operation_id="retry_run", request=None, responses=PROGRESS, summary="Send the failed calls again"
+)
+class RetryRun(ChangeRun):
+    action = "retry"
+
+
+class CompletionSerializer(serializers.ModelSerializer):
+    run = serializers.IntegerField(source="run_id")
+    condition = serializers.CharField(source="run.condition")
+    model = serializers.CharField(source="run.endpoint.model", help_text="Asked; see model_served.")
+    simulated = serializers.SerializerMethodField(help_text="True when the answer is made up.")
+    prompt = serializers.CharField(source="prompt.slug", default=None)
+    item = serializers.CharField(source="item.item", default=None)
+    user = serializers.IntegerField(source="user.index", default=None)
+
+    class Meta:
+        model = Completion
+        fields = (
+            *("id", "run", "condition", "model", "simulated", "prompt", "item", "user", "repeat", "status"),
+            *("reply", "finish_reason", "model_served", "fingerprint", "request_id", "messages_sha256"),
+            *("included", "skipped", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms"),
+            *("attempts", "lost_answers", "cost", "error", "error_kind", "sent_at", "done_at"),
+        )
+
+    def get_simulated(self, completion: Completion) -> bool:
+        return is_simulated(completion.run)
+
+
+class Completions(APIView):
+    @extend_schema(
+        operation_id="completions",
+        parameters=FILTERS + PAGING,
+        responses=CompletionSerializer(many=True),
+        summary="Calls of a study's runs and their answers",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        study = study_for(request.user, slug)
+        rows = (
+            filtered(Completion.objects.filter(run__study=study), request)
+            .select_related("run__endpoint", "prompt", "item", "user")
+            .defer("user__recipe", "prompt__text", "item__question", "item__choices")
+            .order_by("id")
+        )
+        pages = Pages()
+        page = pages.paginate_queryset(rows, request, view=self)
+        return pages.get_paginated_response(CompletionSerializer(page, many=True).data)
+
+
+def filtered(rows: QuerySet[Completion], request: Request) -> QuerySet[Completion]:
+    run, status = request.query_params.get("run"), request.query_params.get("status")
+    if run:
+        if not run.isdecimal() or len(run) > 18:
+            raise BadRequest("run takes a run's number.")
+        rows = rows.filter(run=int(run))
+    if status:
+        if status not in Completion.Status.values:
+            raise BadRequest(f"status is one of {', '.join(Completion.Status.values)}.")
+        rows = rows.filter(status=status)
+    if prompt := request.query_params.get("prompt"):
+        rows = rows.filter(prompt__slug=prompt.replace("\0", "")[:60])
+    return rows

@@ -1,0 +1,55 @@
+"""A run's completions to read: found by prompt, status and user, and rebuilt with their messages."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from analysis.benchmark_prompts import BenchmarkPromptError
+from analysis.conditions import Built, messages_for
+from analysis.faults import ConditionError
+from analysis.models import Completion, Run
+
+MOST_MESSAGES = 12  # shown at first: a history of a hundred conversations is a megabyte
+FILTERS = ("prompt", "status", "user", "lost")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The messages as they are rebuilt today, or why they can't be."""
+
+    built: Built | None
+    problem: str = ""
+    stored: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        return self.built is not None and self.built.sha256 == self.stored
+
+
+def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
+    """Those that the filters leave, in the order in which they are sent; texts are left in the database."""
+    rows = run.completions.select_related("prompt", "item", "user").order_by("position")
+    if wanted.get("prompt"):
+        rows = rows.filter(prompt__slug=wanted["prompt"])
+    if wanted.get("status") in Completion.Status.values:
+        rows = rows.filter(status=wanted["status"])
+    if wanted.get("user", "").isdecimal():
+        rows = rows.filter(user__index=min(int(wanted["user"]), 2**31 - 1))
+    if wanted.get("lost"):
+        rows = rows.filter(lost_answers__gt=0)
+    return rows.defer("prompt__text", "prompt__choices", "user__recipe", "item__question", "item__choices")
+
+
+def read_messages(completion: Completion) -> Reading:
+    try:
+        return Reading(messages_for(completion), stored=completion.messages_sha256)
+    except (ConditionError, BenchmarkPromptError) as error:
+        return Reading(None, str(error), completion.messages_sha256)
+
+
+def last_messages(reading: Reading, everything: bool) -> tuple[list[dict[str, Any]], int]:
+    """The messages to show, the question last, and how many before them are left out."""
+    messages = reading.built.messages if reading.built else []
+    left_out = 0 if everything else max(0, len(messages) - MOST_MESSAGES)
+    return messages[left_out:], left_out

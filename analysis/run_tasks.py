@@ -1,0 +1,132 @@
+"""What the console and the API do to a run: by the rules, noted in the audit trail, then handed to workers."""
+
+import logging
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+from openai import APIError
+
+from analysis.batches import cancel_batches
+from analysis.benchmark_prompts import BenchmarkPromptError
+from analysis.endpoints import EndpointError
+from analysis.faults import ConditionError
+from analysis.fitting import TokenizerError
+from analysis.models import Run
+from analysis.plans import PlanError, plan_run
+from analysis.run_commands import check_endpoint
+from analysis.run_forms import RunForm
+from analysis.runs import RunError, cancel, pause, resume, retry_failed, start
+from analysis.schedules import end_schedule, make_schedule
+from analysis.tasks import enqueue_lane, work_batches
+from surveys import audit
+
+log = logging.getLogger(__name__)
+CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
+
+
+def order_run(form: RunForm, actor: str) -> tuple[Run, dict[str, Any]]:
+    """Plan what the form asks for and start it; the run, and what its new calls will cost."""
+    plan, given = form.plan(), form.cleaned_data
+    study = plan.version.study
+    check_endpoint(plan.endpoint, plan.temperature)
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            # A second click must find the run of the first one, and extend it by nothing.
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('plan'), %s)", [study.pk])
+        run, estimate = plan_run(plan, given["repeats"], actor, budget=given["budget"], again=given["again"])
+        run = start(run)
+        audit.record(
+            study, actor, "baseline started", name_of(run), condition=run.condition,
+            endpoint=run.endpoint.name, model=run.endpoint.model, budget=given["budget"], **estimate,
+        )  # fmt: skip
+        send_on_commit(run)
+    return run, estimate
+
+
+def name_of(run: Run) -> str:
+    return f"run {run.pk}"
+
+
+def send_on_commit(run: Run) -> None:
+    """Robust: without a broker the run waits, running, for the watcher that gives lanes to such runs."""
+    if run.state != Run.State.RUNNING:
+        return
+    send = work_batches.delay if run.batch else lambda: enqueue_lane(run.pk)
+    transaction.on_commit(send, robust=True)
+
+
+def act(action: str, run: Run, actor: str, **given: Any) -> str:
+    """Do one of ACTIONS; returns what was done, in a sentence."""
+    with transaction.atomic():
+        said, detail = ACTIONS[action](run, **given)
+        audit.record(run.study, actor, f"baseline {NOTED[action]}", name_of(run), **detail)
+    if action == "cancel" and run.batch:
+        end_batches(run)
+    return said
+
+
+def pause_run(run: Run) -> tuple[str, dict]:
+    pause(run)
+    return "Paused. Nothing more is sent; calls in flight are finished.", {}
+
+
+def resume_run(run: Run, budget: Decimal | None = None) -> tuple[str, dict]:
+    if budget is not None and budget <= run.spent:
+        raise RunError(
+            f"${budget.normalize():f} is no more than the ${run.spent.normalize():f} spent already. "
+            "Give a larger budget."
+        )
+    send_on_commit(resume(run, budget))
+    return "Resumed.", {} if budget is None else {"budget": budget}
+
+
+def cancel_run(run: Run) -> tuple[str, dict]:
+    cancel(run)
+    return "Cancelled. The answers that are there are kept.", {}
+
+
+def retry_run(run: Run) -> tuple[str, dict]:
+    again = retry_failed(run)
+    if not again:
+        raise RunError(f"Run {run.pk} has no failed calls.")
+    send_on_commit(resume(run))
+    return f"{again:,} failed call{'' if again == 1 else 's'} will be sent again.", {"calls": again}
+
+
+def repeat_run(run: Run, days: int = 7) -> tuple[str, dict]:
+    schedule = make_schedule(run, days)
+    return f"It is repeated every {days} days, next on {schedule.next_at:%-d %B %Y}.", {"every_days": days}
+
+
+def stop_repeating(run: Run) -> tuple[str, dict]:
+    if not end_schedule(run):
+        raise RunError(f"Run {run.pk} is not repeated.")
+    return "It is not repeated any more.", {}
+
+
+def end_batches(run: Run) -> None:
+    """The run is cancelled, whether the provider hears of it or not; what it answers costs what it costs."""
+    try:
+        cancel_batches(run.pk)
+    except (EndpointError, APIError) as error:
+        log.warning("The provider was not told that run %s is cancelled: %s", run.pk, error)
+
+
+ACTIONS: dict[str, Callable[..., tuple[str, dict]]] = {
+    "pause": pause_run,
+    "resume": resume_run,
+    "cancel": cancel_run,
+    "retry": retry_run,
+    "repeat": repeat_run,
+    "stop-repeating": stop_repeating,
+}
+NOTED = {
+    "pause": "paused",
+    "resume": "resumed",
+    "cancel": "cancelled",
+    "retry": "sent again what failed",
+    "repeat": "repeated by schedule",
+    "stop-repeating": "no longer repeated",
+}

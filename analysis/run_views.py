@@ -1,0 +1,302 @@
+"""The console's pages of baselines: the runs, a new one, one run with its calls, and any call to read."""
+
+from decimal import Decimal, InvalidOperation
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from analysis.models import Completion, Endpoint, Run
+from analysis.progress import describe_seconds
+from analysis.run_forms import RunForm, estimate_run
+from analysis.run_lists import Standing, is_simulated, runs_of, stand
+from analysis.run_reading import FILTERS, find_completions, last_messages, read_messages
+from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
+from analysis.run_words import bar_of, dollars, say_estimate, say_runs, say_state
+from analysis.runs import RunError, failures, progress
+from surveys.access import Role
+from surveys.views.console.pages import address_without_page, page_of, show, study_page
+
+State = Run.State
+HERE = "baselines"
+RUNS_ON_PAGE, CALLS_ON_PAGE, MOST_REASONS = 30, 50, 20
+STOPS_POLLING = 286  # htmx: nothing more will come
+GET_HEAD_POST = ["GET", "HEAD", "POST"]
+CONFIRMED = {"cancel": "Cancel this run?"}
+
+
+# --- the list
+
+
+@require_safe
+@study_page()
+def runs(request: HttpRequest) -> HttpResponse:
+    return show(request, "analysis/runs.html", HERE, **runs_page(request))
+
+
+@require_safe
+@study_page()
+def runs_part(request: HttpRequest) -> HttpResponse:
+    page = runs_page(request)
+    return show(request, "analysis/_runs.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
+
+
+def runs_page(request: HttpRequest) -> dict:
+    rows = page_of(request, runs_of(request.study), RUNS_ON_PAGE)
+    standings = stand(list(rows))
+    return {
+        "rows": rows,
+        "runs": [run_row(entry) for entry in standings],
+        "sentence": say_runs(standings, rows.paginator.count),
+        "live": any(entry.run.state == State.RUNNING for entry in standings),
+        "query": address_without_page(request),
+        "any_endpoint": rows.paginator.count > 0 or Endpoint.objects.exists(),
+    }
+
+
+def run_row(entry: Standing) -> dict:
+    run = entry.run
+    return {
+        "run": run,
+        "standing": entry,
+        "simulated": is_simulated(run),
+        "bar": bar_of(entry.done, entry.failed, entry.in_flight, entry.calls),
+        "cost": cost_words(run.spent, run.budget),
+        "eta": "" if entry.eta_seconds is None else describe_seconds(entry.eta_seconds),
+    }
+
+
+def cost_words(spent: float | Decimal, budget: float | Decimal | None) -> str:
+    return dollars(spent) + ("" if budget is None else f" of {dollars(budget)}")
+
+
+# --- a new run
+
+
+@require_http_methods(GET_HEAD_POST)
+@study_page(Role.RESEARCHER)
+def new_run(request: HttpRequest) -> HttpResponse:
+    """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""
+    if request.method != "POST":
+        form = RunForm(version=request.study.current, initial=chosen_at_first())
+        return show(request, "analysis/new_run.html", HERE, form=form, any_endpoint=Endpoint.objects.exists())
+    form = RunForm(request.POST, version=request.study.current)
+    found, problem = None, ""
+    if form.is_valid():
+        if "start" in request.POST:
+            run, problem = try_to_order(request, form)
+            if run:
+                return redirect("baselines:run", request.study.slug, run.pk)
+        else:
+            found, problem = try_to_estimate(request, form)
+    status = 422 if form.errors or problem else 200
+    page = {"form": form, "any_endpoint": True, "problem": problem, **estimate_page(found)}
+    return show(request, "analysis/new_run.html", HERE, status, **page)
+
+
+def chosen_at_first() -> dict[str, str]:
+    """The endpoint, when there is only one."""
+    names = list(Endpoint.objects.values_list("name", flat=True)[:2])
+    return {"endpoint": names[0]} if len(names) == 1 else {}
+
+
+def try_to_order(request: HttpRequest, form: RunForm) -> tuple[Run | None, str]:
+    try:
+        run, estimate = order_run(form, request.user.get_username())
+    except CANNOT_BE_DONE as error:
+        return None, str(error)
+    said = say_estimate(estimate) if estimate["calls"] else "It has all these calls already; none was added."
+    messages.success(request, f"Run {run.pk} is started: {said}")
+    return run, ""
+
+
+def try_to_estimate(request: HttpRequest, form: RunForm) -> tuple[dict | None, str]:
+    try:
+        return estimate_run(form, request.user.get_username()), ""
+    except CANNOT_BE_DONE as error:
+        return None, str(error)
+
+
+def estimate_page(found: dict | None) -> dict:
+    return {"estimate": found, "estimate_words": say_estimate(found) if found and found["calls"] else ""}
+
+
+@require_safe
+@study_page(Role.RESEARCHER)
+def estimate(request: HttpRequest) -> HttpResponse:
+    """What the form costs as it stands now, for a page that is open already."""
+    form = RunForm(request.GET, version=request.study.current)
+    found, problem = try_to_estimate(request, form) if form.is_valid() else (None, "")
+    page = {"incomplete": bool(form.errors), "problem": problem, **estimate_page(found)}
+    return show(request, "analysis/_estimate.html", HERE, **page)
+
+
+# --- one run
+
+
+def find_run(request: HttpRequest, number: int) -> Run:
+    return get_object_or_404(runs_of(request.study).select_related("first_run", "study"), pk=number)
+
+
+@require_safe
+@study_page()
+def run(request: HttpRequest, number: int) -> HttpResponse:
+    shown = find_run(request, number)
+    wanted = {name: request.GET.get(name, "")[:60] for name in FILTERS}
+    rows = page_of(request, find_completions(shown, wanted), CALLS_ON_PAGE)
+    return show(
+        request,
+        "analysis/run.html",
+        HERE,
+        rows=rows,
+        wanted=wanted,
+        filtered=any(wanted.values()),
+        query=address_without_page(request),
+        prompts=shown.version.prompts.order_by("position").only("slug", "title") if shown.version else (),
+        statuses=Completion.Status.choices,
+        repetitions=list(related_runs(shown)),
+        schedule=schedule_of(shown),
+        **run_page(shown),
+    )
+
+
+def related_runs(shown: Run) -> list[Run]:
+    """The other runs of its kind: the first one and its repetitions."""
+    first = shown.first_run_id or shown.pk
+    kin = Run.objects.filter(first_run=first) | Run.objects.filter(pk=first)
+    return kin.exclude(pk=shown.pk).order_by("pk")
+
+
+def schedule_of(shown: Run) -> object | None:
+    first = shown.first_run or shown
+    found = getattr(first, "schedule", None)
+    return found if found and found.active else None
+
+
+@require_safe
+@study_page()
+def run_part(request: HttpRequest, number: int) -> HttpResponse:
+    page = run_page(find_run(request, number))
+    return show(request, "analysis/_run.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
+
+
+def run_page(shown: Run) -> dict:
+    now, reasons = progress(shown), failures(shown)
+    eta = now["eta_seconds"]
+    return {
+        "run": shown,
+        "now": now,
+        "sentence": say_state(shown, now),
+        "live": shown.state == State.RUNNING,
+        "simulated": is_simulated(shown),
+        "bar": bar_of(now["done"], now["failed"], now["in_flight"], now["calls"]),
+        "cost": cost_words(now["usd"], now["budget_usd"]),
+        "eta": "" if eta is None else describe_seconds(eta),
+        "budget": "" if shown.budget is None else f"{shown.budget.normalize():f}",
+        "reserved": dollars(now["reserved_usd"]) if now["reserved_usd"] else "",
+        "lost_cost": dollars(now["maybe_paid"]["usd"]),
+        "failures": reasons[:MOST_REASONS],
+        "more_reasons": len(reasons) - MOST_REASONS,
+        "can": possible_actions(shown, now),
+    }
+
+
+def possible_actions(shown: Run, now: dict) -> set[str]:
+    """Which buttons have a meaning in this state."""
+    able = set()
+    if shown.state in (State.PLANNED, State.RUNNING):
+        able.add("pause")
+    if shown.state in (State.PLANNED, State.PAUSED, State.STOPPED):
+        able.add("resume")
+    if shown.state not in (State.CANCELLED, State.DONE):
+        able.add("cancel")
+    if now["failed"] and shown.state != State.CANCELLED:
+        able.add("retry")
+    return able
+
+
+@require_http_methods(GET_HEAD_POST)
+@study_page(Role.RESEARCHER)
+def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
+    """Pause, resume, cancel and the like. What can't be undone is asked once, on a page of its own."""
+    shown = find_run(request, number)
+    if request.method != "POST":
+        if action not in CONFIRMED:
+            return HttpResponse(status=405, headers={"Allow": "POST"})
+        return show(request, "analysis/cancel_run.html", HERE, run=shown, question=CONFIRMED[action])
+    try:
+        said = act(action, shown, request.user.get_username(), **read_given(request, action))
+    except CANNOT_BE_DONE as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, said)
+    return redirect("baselines:run", request.study.slug, number)
+
+
+def read_given(request: HttpRequest, action: str) -> dict:
+    """What the action's own form says beside the button."""
+    if action == "resume" and request.POST.get("budget"):
+        return {"budget": read_budget(request.POST["budget"])}
+    if action == "repeat":
+        days = request.POST.get("days", "7")
+        if not (days.isdecimal() and 1 <= int(days[:4]) <= 366):
+            raise RunError("Say after how many days it is repeated: a whole number from 1 to 366.")
+        return {"days": int(days)}
+    return {}
+
+
+def read_budget(text: object) -> Decimal:
+    try:
+        budget = Decimal(str(text))
+    except InvalidOperation:
+        raise RunError(f"“{str(text)[:40]}” is no amount in dollars.") from None
+    if not budget.is_finite() or not 0 < budget < 1_000_000:
+        raise RunError("The budget must be above 0 and below 1,000,000 dollars.")
+    return round(budget, 6)
+
+
+# --- one call
+
+
+def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
+    rows = Completion.objects.filter(run__study=request.study, run=number)
+    own = ("run__endpoint", "run__version", "run__corpus", "run__personas", "prompt", "item", "user")
+    return get_object_or_404(rows.select_related(*own).defer("user__recipe"), pk=call)
+
+
+@require_safe
+@study_page()
+def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
+    shown = find_completion(request, number, call)
+    reading = read_messages(shown)
+    asked, left_out = last_messages(reading, "all" in request.GET)
+    beside = Completion.objects.filter(run=number).only("pk")
+    return show(
+        request,
+        "analysis/completion.html",
+        HERE,
+        call=shown,
+        run=shown.run,
+        reading=reading,
+        asked=asked,
+        left_out=left_out,
+        cost=dollars(shown.cost),
+        simulated=is_simulated(shown.run),
+        earlier=beside.filter(position__lt=shown.position).order_by("-position").first(),
+        later=beside.filter(position__gt=shown.position).order_by("position").first(),
+    )
+
+
+@require_safe
+@study_page()
+def completion_messages(request: HttpRequest, number: int, call: int) -> HttpResponse:
+    """The messages as they are sent, as a file."""
+    shown = find_completion(request, number, call)
+    reading = read_messages(shown)
+    if reading.built is None:
+        raise Http404(reading.problem)
+    content = {"sha256": reading.built.sha256, "stored": reading.stored, "messages": reading.built.messages}
+    response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
+    response["Content-Disposition"] = f'attachment; filename="run-{number}-call-{call}.json"'
+    return response

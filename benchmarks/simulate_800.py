@@ -1,0 +1,64 @@
+"""800 people take the field study of 13 prompts with everything going wrong; prints what held and how fast it was."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+LAUNCH = """
+from surveys import studies
+from surveys.models import Study
+studies.launch(Study.objects.get(slug="field-13"), "benchmark")
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--participants", type=int, default=800)
+    parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
+        os.environ.setdefault("FIELDSTUDY_VAR", folder)
+        sys.exit(play(options))
+
+
+def play(options: argparse.Namespace) -> int:
+    from benchmarks.server import database_cpu, running_server
+    from fieldstudy import embedded
+
+    embedded.attach()
+    var = embedded.var_folder()
+    manage("migrate", "--verbosity", "0")
+    manage("load_study", str(ROOT / "surveys" / "studies" / "field-13.toml"))
+    manage("shell", "--no-imports", "-c", LAUNCH)
+    with running_server("benchmarks.wsgi:application", var / "log" / "benchmark.log", 8) as server:
+        web, database = server.cpu(), database_cpu(var)
+        done = manage(
+            *("simulate", "field-13", "--faults", "--json", "--url", f"http://127.0.0.1:{server.port}"),
+            *("--participants", str(options.participants), "--concurrency", str(options.concurrency)),
+            *("--seed", str(options.seed)),
+            check=False,
+        )
+        report = json.loads(done.stdout)
+        report["cpu_seconds"] = {
+            "server": round(server.cpu() - web, 1),
+            "postgresql": round(database_cpu(var) - database, 1),
+        }
+        report["memory_mb"] = round(server.memory() / 2**20, 1)
+    print(json.dumps(report, indent=1))
+    return done.returncode
+
+
+def manage(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""A fault-injecting model server for tests, in a process of its own, and runs that are sent to it."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from analysis.endpoints import add_endpoint
+from analysis.lanes import Bounds
+from analysis.models import Endpoint, Run
+from analysis.plans import Plan, plan_run
+from analysis.runs import run_inline, start
+from fieldstudy import embedded
+from surveys.models import Study
+
+
+class Server:
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def requests(self) -> list[dict[str, Any]]:
+        with urllib.request.urlopen(self.address.removesuffix("/v1") + "/log") as response:
+            return json.load(response)["requests"]
+
+    def answers(self) -> Counter[str]:
+        """How often each call was answered with a whole reply."""
+        return Counter(request["key"] for request in self.requests() if request["whole"])
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[Server]:
+    command = [sys.executable, "-m", "analysis.providers.fake_server", *options]
+    process = subprocess.Popen(command, cwd=embedded.ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        yield Server(process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def make_server_endpoint(server: Server, **changes: Any) -> Endpoint:
+    given = {"base_url": server.address, "model": "fake-1", "concurrency": 8, "max_tokens": 200}
+    return add_endpoint(changes.pop("name", "served"), **given | changes)
+
+
+def make_fake(**changes: Any) -> Endpoint:
+    """An endpoint that answers within this process, without a network."""
+    given = {"provider": "fake", "model": "scripted", "concurrency": 8, "max_tokens": 200}
+    return add_endpoint(changes.pop("name", "scripted"), **given | changes)
+
+
+def make_planned(study: Study, endpoint: Endpoint, repeats: int = 5, **changes: Any) -> Run:
+    options = {name: changes.pop(name) for name in ("budget", "again") if name in changes}
+    plan = Plan(endpoint=endpoint, condition="offline", version=study.current, **changes)
+    return plan_run(plan, repeats, "tests", **options)[0]
+
+
+def work_off(run: Run, bounds: Bounds | None = None) -> Run:
+    """Start the run and work in this process until it ends."""
+    for _ in run_inline(start(run), bounds or Bounds()):
+        pass
+    run.refresh_from_db()
+    return run

@@ -1,0 +1,105 @@
+"""The batch API fills the same rows, each once, whatever order and whichever part comes back."""
+
+import time
+from decimal import Decimal
+
+import pytest
+
+from analysis import batches, runs
+from analysis.models import Run
+from tests.analysis.servers import Server, make_fake, make_planned, make_server_endpoint, serving
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def make_batched(server: Server, repeats: int = 10, **changes: object) -> Run:
+    return runs.start(make_planned(make_study(), make_server_endpoint(server, **changes), repeats, batch=True))
+
+
+def work_until_done(run: Run, seconds: float = 20) -> Run:
+    deadline = time.monotonic() + seconds
+    while run.state == "running" and time.monotonic() < deadline:
+        batches.work(run.pk)
+        run.refresh_from_db()
+        time.sleep(0.1)
+    return run
+
+
+def test_rows_are_filled_from_the_batch_at_half_the_price() -> None:
+    with serving() as server:
+        run = make_batched(server, price_in=Decimal(2), price_out=Decimal(4))
+        assert batches.work(run.pk) == 0
+        assert set(run.completions.values_list("status", flat=True)) == {"leased"}
+        time.sleep(0.3)
+        run = work_until_done(run)
+        assert run.state == "done" and run.reserved == 0
+        assert {request["path"] for request in server.requests()} == {"/batches"}
+        assert set(server.answers().values()) == {1} and len(server.answers()) == 20
+    call = run.completions.first()
+    # half of (in x 2 + out x 4) dollars a million
+    assert call.cost == Decimal(call.prompt_tokens + 2 * call.completion_tokens) / 1_000_000
+    assert call.reply and call.model_served == "fake-1" and call.messages_sha256
+
+
+def test_part_that_failed_is_sent_again_or_failed_by_its_reason() -> None:
+    with serving("--fault", "500=0.2", "--fault", "400=0.1", "--batch-seconds", "0") as server:
+        run = work_until_done(make_batched(server, repeats=30))
+    statuses = list(run.completions.values_list("status", "error_kind"))
+    assert run.state == "done" and len(run.batch_ids) > 1
+    assert set(statuses) == {("done", ""), ("failed", "refused")} and statuses.count(("done", "")) > 30
+
+
+def test_answers_of_another_batch_change_nothing() -> None:
+    with serving("--batch-seconds", "60") as server:
+        run = make_batched(server, repeats=2)
+        batches.work(run.pk)
+        name = run.completions.first().lane
+        batches.note_batch(run.pk, name, {"lane": "kept"})
+        batches.work(run.pk)
+        assert run.completions.filter(status="leased", lane=name).count() == 4
+
+
+def test_batch_that_was_submitted_before_a_crash_is_found_and_not_paid_twice() -> None:
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=3)
+        batches.work(run.pk)
+        run.refresh_from_db()
+        assert run.state == "done" and len(server.answers()) == 6
+        assert [entry["state"] for entry in run.batch_ids] == ["completed"]
+
+
+def test_batch_that_never_reached_the_provider_gives_its_rows_back() -> None:
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=3)
+        run.batch_ids = [{"name": "batch-gone", "batch": "", "calls": 0}]
+        run.save()
+        run.completions.update(status="leased", lane="batch-gone", lease_until="2100-01-01T00:00Z")
+        batches.work(run.pk)
+        assert set(run.completions.values_list("status", flat=True)) == {"pending"}
+        assert work_until_done(run).state == "done"
+
+
+def test_budget_holds_for_batches_too() -> None:
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=10, price_out=Decimal(1000))  # at most $0.10 a call at half price
+        Run.objects.filter(pk=run.pk).update(budget=Decimal("0.55"))
+        run = work_until_done(run)
+    assert run.state == "stopped" and "budget" in run.reason
+    assert 0 < run.spent <= Decimal("0.55") and run.reserved == 0
+
+
+def test_cancelled_run_cancels_its_batch() -> None:
+    with serving("--batch-seconds", "60") as server:
+        run = make_batched(server, repeats=2)
+        batches.work(run.pk)
+        runs.cancel(run)
+        assert batches.cancel_batches(run.pk) == 1
+        assert not server.requests()
+
+
+def test_endpoint_without_a_batch_api_stops_the_run() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(), 2, batch=True))
+    batches.work(run.pk)
+    run.refresh_from_db()
+    assert run.state == "stopped" and "no batch API" in run.reason

@@ -1,0 +1,134 @@
+"""Baselines in a real browser: an estimate that follows the form, a run that updates itself, any call to read."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.db import connections
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from analysis import run_tasks
+from analysis.models import Completion, Run
+from analysis.runs import run_inline
+from surveys.models import Study
+from tests.analysis.baseline_factories import make_endpoint
+from tests.analysis.run_samples import answer, make_done, make_running
+from tests.browser.test_console import AXE
+from tests.browser.test_export import log_in
+from tests.factories import make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def study(site: str, monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.setattr(run_tasks, "enqueue_lane", lambda run: True)  # no worker listens; tests run the lanes
+    return make_study("draft")
+
+
+def work(run: Run) -> None:
+    """Run the lanes in a thread: the browser's own loop runs in this one."""
+
+    def lanes() -> None:
+        list(run_inline(run))
+        connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lanes).result()
+
+
+def pages_of(run: Run) -> list[str]:
+    call = run.completions.order_by("pk").first()
+    paths = ["", "new/", "endpoints/", "endpoints/new/", f"endpoints/{run.endpoint.name}/"]
+    paths += [f"{run.pk}/", f"{run.pk}/cancel/", f"{run.pk}/calls/{call.pk}/"]
+    return [f"/console/{run.study.slug}/baselines/{path}" for path in paths]
+
+
+def test_run_from_the_form_to_its_answers(
+    page: Page, context: BrowserContext, site: str, study: Study
+) -> None:
+    make_endpoint(name="priced", price_out=10)
+    log_in(context, site, study, "researcher")
+    page.goto("/console/teas/baselines/")
+    page.get_by_role("link", name="New run").click()
+    page.get_by_label("Repeats").fill("4")
+    # Two prompts, four times: 4 × (300 + 60) tokens at 10 dollars a million.
+    expect(page.locator("#estimate")).to_contain_text("8 calls, about")
+    expect(page.locator("#estimate")).to_contain_text("1,440 out: $0.01")
+    assert not Run.objects.exists()
+    expect(page.get_by_label("Corpus")).to_be_hidden()
+    page.get_by_label("Condition").select_option("sp-history")
+    expect(page.get_by_label("Corpus")).to_be_visible()
+    expect(page.locator("#estimate")).to_contain_text("Complete the form")
+    page.get_by_label("Condition").select_option("offline")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("No worker has taken it yet.")
+    run = Run.objects.get()
+    work(run)
+    # The open page learns of it by itself, and then stops asking.
+    expect(page.get_by_role("heading", level=1)).to_have_text("Done, 8 of 8 calls answered.", timeout=15_000)
+    page.reload()
+    page.locator("table").last.get_by_role("link").first.click()
+    expect(page.get_by_text("the same to the letter as what was sent")).to_be_visible()
+    expect(page.locator(".reply")).not_to_be_empty()
+
+
+def test_running_page_updates_and_can_be_paused(
+    page: Page, context: BrowserContext, site: str, study: Study
+) -> None:
+    run = make_running(study)
+    log_in(context, site, study, "researcher")
+    page.goto(f"/console/teas/baselines/{run.pk}/")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("3 of 6 calls answered")
+    answer(Completion.objects.get(run=run, status="pending"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("4 of 6 calls answered", timeout=15_000)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("status")).to_contain_text("Paused.")
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("button", name="Cancel the run").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Cancelled")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_have_no_fault_and_break_no_rule(
+    page: Page, context: BrowserContext, site: str, study: Study, scheme: str
+) -> None:
+    make_done(study)
+    run = make_running(study, budget=5)
+    log_in(context, site, study, "owner")
+    said: list[str] = []
+    page.on(
+        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.emulate_media(color_scheme=scheme)
+    faults = {}
+    for path in pages_of(run):
+        page.goto(path)
+        found = Axe().run(page, options=AXE).response["violations"]
+        faults[path] = [f"{fault['id']}: {node['html'][:120]}" for fault in found for node in fault["nodes"]]
+    assert ({path: found for path, found in faults.items() if found}, said) == ({}, [])
+
+
+def test_no_page_is_wider_than_a_phone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+    run = make_running(study, budget=5)
+    page.set_viewport_size({"width": 320, "height": 800})
+    log_in(context, site, study, "owner")
+    wide = {}
+    for path in pages_of(run):
+        page.goto(path)
+        wide[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert {path: pixels for path, pixels in wide.items() if pixels > 320} == {}
+
+
+def test_run_is_estimated_and_started_without_javascript(browser: Browser, site: str, study: Study) -> None:
+    make_endpoint(name="scripted")
+    context = browser.new_context(base_url=site, java_script_enabled=False)
+    log_in(context, site, study, "researcher")
+    page = context.new_page()
+    page.goto("/console/teas/baselines/new/")
+    page.get_by_label("Repeats").fill("3")
+    page.get_by_role("button", name="Estimate").click()
+    expect(page.locator("#estimate")).to_contain_text("6 calls, about")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("status")).to_contain_text("is started: 6 calls")
+    context.close()
