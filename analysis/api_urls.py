@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from analysis import api, run_api
+from analysis import api, completion_api, run_api
 from surveys.api import prolific_webhook
 
 app_name = "api"
@@ -14,7 +14,7 @@ urlpatterns = [
     path("studies/<slug:slug>/responses/", api.Responses.as_view(), name="responses"),
     path("studies/<slug:slug>/export/<slug:table>.<slug:kind>", api.ExportFile.as_view(), name="export"),
     path("studies/<slug:slug>/runs/", run_api.Runs.as_view(), name="runs"),
-    path("studies/<slug:slug>/completions/", run_api.Completions.as_view(), name="completions"),
+    path("studies/<slug:slug>/completions/", completion_api.Completions.as_view(), name="completions"),
     path("runs/<int:number>/", run_api.OneRun.as_view(), name="run"),
     path("runs/<int:number>/pause/", run_api.PauseRun.as_view(), name="pause-run"),
     path("runs/<int:number>/resume/", run_api.ResumeRun.as_view(), name="resume-run"),

@@ -58,6 +58,8 @@ async def work_in_loop(run: Run) -> int:
     try:
         async with await open_database() as database:
             desk = Desk(run, provider, database)
+            if not await desk.is_alone():
+                return 0
             await desk.submit()
             settled = await desk.collect()
             await desk.book("").finish()
@@ -66,7 +68,6 @@ async def work_in_loop(run: Run) -> int:
         raise EndpointError(failure.reason) from None
     finally:
         await provider.close()
-        connections.close_all()
 
 
 class Desk:
@@ -79,6 +80,11 @@ class Desk:
 
     def book(self, name: str) -> CallBook:
         return CallBook(self.database, self.run.pk, name, LEASE_SECONDS)
+
+    async def is_alone(self) -> bool:
+        """One desk for each run: another would take a batch that is being handed in for a lost one."""
+        lock = await self.database.execute("SELECT pg_try_advisory_lock(hashtext('batches'), %s)", [self.run.pk])
+        return (await lock.fetchone() or (False,))[0]
 
     # --- submitting
 
@@ -99,9 +105,7 @@ class Desk:
         if not costs or await book.reserve(costs) is None:
             await book.give_back(list(costs))
             await self.note(name, state="not sent")
-            await book.stop(
-                "The budget has no room for another call. Raise it with `run ID resume --budget USD`."
-            )
+            await book.stop("The budget has no room for another call. Raise it with `run ID resume --budget USD`.")
             return False
         await self.hand_in(name, b"".join(lines[: len(costs)]), len(costs))
         return True
@@ -149,9 +153,8 @@ class Desk:
     # --- fetching
 
     async def collect(self) -> int:
-        await asyncio.to_thread(self.run.refresh_from_db)
         settled = 0
-        for entry in self.run.batch_ids:
+        for entry in await asyncio.to_thread(read_notes, self.run.pk):
             if entry.get("state") not in (*ENDED, "not sent"):
                 settled += await self.collect_one(entry)
         return settled
@@ -164,6 +167,7 @@ class Desk:
             await self.note(name, state="not sent")
             return 0
         if batch.status not in ENDED:
+            await self.note(name, batch=batch.id, state=batch.status)
             await self.book(name).renew()
             return 0
         settled = 0
@@ -173,9 +177,7 @@ class Desk:
         await self.give_all_back(name)
         await self.note(name, batch=batch.id, state=batch.status)
         if batch.status == "failed":
-            messages = (
-                "; ".join(error.message or "" for error in (batch.errors.data or [])) if batch.errors else ""
-            )
+            messages = "; ".join(error.message or "" for error in (batch.errors.data or [])) if batch.errors else ""
             await self.book(name).stop(f"The provider refused the batch: {messages or 'no reason given'}")
         return settled
 
@@ -262,6 +264,13 @@ class Desk:
         await self.book(name).give_back([row.pk for row in rows.values()])
 
 
+def read_notes(run_id: int) -> list[dict[str, Any]]:
+    try:
+        return Run.objects.values_list("batch_ids", flat=True).get(pk=run_id)
+    finally:
+        connections.close_all()
+
+
 def note_batch(run_id: int, name: str, changes: dict[str, Any]) -> None:
     try:
         with transaction.atomic():
@@ -285,9 +294,7 @@ def batch_cost(run: Run, reply: Reply, entry: Prepared) -> Decimal:
 def cancel_batches(run_id: int) -> int:
     """Ask the provider to end the run's open batches; what they have answered is still read back and kept."""
     run = Run.objects.select_related("endpoint").get(pk=run_id)
-    open_ones = [
-        entry["batch"] for entry in run.batch_ids if entry["batch"] and entry.get("state") not in ENDED
-    ]
+    open_ones = [entry["batch"] for entry in run.batch_ids if entry["batch"] and entry.get("state") not in ENDED]
     if open_ones:
         asyncio.run(cancel_in_loop(run, open_ones))
     return len(open_ones)

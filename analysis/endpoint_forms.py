@@ -68,9 +68,10 @@ class EndpointForm(forms.ModelForm):
         super().__init__(*args, **more)
         self.may_pair = may_pair
         self.fields["base_url"].initial = self.instance.base_url
-        self.fields["extra"].required = False
+        for name in ("requests_per_minute", "tokens_per_minute", "extra"):
+            self.fields[name].required = False
         for name in ("price_in", "price_out"):
-            self.initial[name] = f"{Decimal(self.initial[name]).normalize():f}"
+            self.initial[name] = f"{Decimal(getattr(self.instance, name)).normalize():f}"
         for name in ("key_env", "requests_per_minute", "tokens_per_minute", "extra"):
             self.fields[name].optional = True
         for name in (

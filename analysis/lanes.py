@@ -34,7 +34,8 @@ from surveys.models import BenchmarkItem, Prompt
 
 log = logging.getLogger(__name__)
 
-FLUSH_SECONDS, FLUSH_ROWS = 0.25, 50
+# Answers that were not stored yet are paid twice after a crash, so they wait no longer than this.
+FLUSH_SECONDS, FLUSH_ROWS = 0.05, 50
 LEASED_AT_ONCE = 256
 MOST_BYTES_AHEAD = 16 * 2**20  # of messages that wait to be sent
 LONGEST_BACKOFF = 30.0

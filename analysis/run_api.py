@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from drf_spectacular.utils import extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -12,19 +11,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.api import PAGING, Pages
-from analysis.models import Completion, Run
+from analysis.models import Run
 from analysis.run_forms import RunForm
 from analysis.run_lists import OWN, is_simulated, runs_of, stand
 from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
 from analysis.run_views import read_budget
 from analysis.runs import RunError, failures, progress
 from surveys.access import Role, studies_of, study_for
-
-FILTERS = [
-    OpenApiParameter("run", int, description="Only this run's."),
-    OpenApiParameter("prompt", str, description="Only this prompt's, by its slug."),
-    OpenApiParameter("status", str, enum=Completion.Status.values, description="Default: all."),
-]
 
 
 class BadRequest(APIException):
@@ -194,6 +187,17 @@ def describe_run(run: Run) -> dict[str, Any]:
     }
 
 
+RESUME = inline_serializer(
+    "Resume", {"budget": serializers.DecimalField(12, 6, required=False, help_text="The new budget.")}
+)
+
+
+def told(name: str, summary: str, request: Any = None) -> Any:
+    """What the schema says of an action."""
+    told_of = extend_schema(operation_id=name, request=request, responses=PROGRESS, summary=summary)
+    return extend_schema_view(post=told_of)
+
+
 class ChangeRun(APIView):
     """One of the actions of a run; which one stands in the address."""
 
@@ -211,21 +215,12 @@ class ChangeRun(APIView):
         return {}
 
 
-@extend_schema(
-    operation_id="pause_run", request=None, responses=PROGRESS, summary="Pause: nothing more is sent"
-)
+@told("pause_run", "Pause: nothing more is sent")
 class PauseRun(ChangeRun):
     action = "pause"
 
 
-@extend_schema(
-    operation_id="resume_run",
-    request=inline_serializer(
-        "Resume", {"budget": serializers.DecimalField(12, 6, required=False, help_text="The new budget.")}
-    ),
-    responses=PROGRESS,
-    summary="Go on with what is pending",
-)
+@told("resume_run", "Go on with what is pending", RESUME)
 class ResumeRun(ChangeRun):
     action = "resume"
 
@@ -237,70 +232,11 @@ class ResumeRun(ChangeRun):
             raise BadRequest(str(error)) from None
 
 
-@extend_schema(operation_id="cancel_run", request=None, responses=PROGRESS, summary="Cancel for good")
+@told("cancel_run", "Cancel for good")
 class CancelRun(ChangeRun):
     action = "cancel"
 
 
-@extend_schema(
-    operation_id="retry_run", request=None, responses=PROGRESS, summary="Send the failed calls again"
-)
+@told("retry_run", "Send the failed calls again")
 class RetryRun(ChangeRun):
     action = "retry"
-
-
-class CompletionSerializer(serializers.ModelSerializer):
-    run = serializers.IntegerField(source="run_id")
-    condition = serializers.CharField(source="run.condition")
-    model = serializers.CharField(source="run.endpoint.model", help_text="Asked; see model_served.")
-    simulated = serializers.SerializerMethodField(help_text="True when the answer is made up.")
-    prompt = serializers.CharField(source="prompt.slug", default=None)
-    item = serializers.CharField(source="item.item", default=None)
-    user = serializers.IntegerField(source="user.index", default=None)
-
-    class Meta:
-        model = Completion
-        fields = (
-            *("id", "run", "condition", "model", "simulated", "prompt", "item", "user", "repeat", "status"),
-            *("reply", "finish_reason", "model_served", "fingerprint", "request_id", "messages_sha256"),
-            *("included", "skipped", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms"),
-            *("attempts", "lost_answers", "cost", "error", "error_kind", "sent_at", "done_at"),
-        )
-
-    def get_simulated(self, completion: Completion) -> bool:
-        return is_simulated(completion.run)
-
-
-class Completions(APIView):
-    @extend_schema(
-        operation_id="completions",
-        parameters=FILTERS + PAGING,
-        responses=CompletionSerializer(many=True),
-        summary="Calls of a study's runs and their answers",
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        study = study_for(request.user, slug)
-        rows = (
-            filtered(Completion.objects.filter(run__study=study), request)
-            .select_related("run__endpoint", "prompt", "item", "user")
-            .defer("user__recipe", "prompt__text", "item__question", "item__choices")
-            .order_by("id")
-        )
-        pages = Pages()
-        page = pages.paginate_queryset(rows, request, view=self)
-        return pages.get_paginated_response(CompletionSerializer(page, many=True).data)
-
-
-def filtered(rows: QuerySet[Completion], request: Request) -> QuerySet[Completion]:
-    run, status = request.query_params.get("run"), request.query_params.get("status")
-    if run:
-        if not run.isdecimal() or len(run) > 18:
-            raise BadRequest("run takes a run's number.")
-        rows = rows.filter(run=int(run))
-    if status:
-        if status not in Completion.Status.values:
-            raise BadRequest(f"status is one of {', '.join(Completion.Status.values)}.")
-        rows = rows.filter(status=status)
-    if prompt := request.query_params.get("prompt"):
-        rows = rows.filter(prompt__slug=prompt.replace("\0", "")[:60])
-    return rows

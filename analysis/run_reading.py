@@ -5,7 +5,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.conditions import Built, messages_for
 from analysis.faults import ConditionError
 from analysis.models import Completion, Run
@@ -44,7 +43,7 @@ def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
 def read_messages(completion: Completion) -> Reading:
     try:
         return Reading(messages_for(completion), stored=completion.messages_sha256)
-    except (ConditionError, BenchmarkPromptError) as error:
+    except ConditionError as error:
         return Reading(None, str(error), completion.messages_sha256)
 
 

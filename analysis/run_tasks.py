@@ -1,4 +1,4 @@
-"""What the console and the API do to a run: by the rules, noted in the audit trail, then handed to workers."""
+"""What the console and the API do to a run: by the rules, in the audit trail, then handed to workers."""
 
 import logging
 from collections.abc import Callable
@@ -9,10 +9,8 @@ from django.db import connection, transaction
 from openai import APIError
 
 from analysis.batches import cancel_batches
-from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.endpoints import EndpointError
 from analysis.faults import ConditionError
-from analysis.fitting import TokenizerError
 from analysis.models import Run
 from analysis.plans import PlanError, plan_run
 from analysis.run_commands import check_endpoint
@@ -23,7 +21,7 @@ from analysis.tasks import enqueue_lane, work_batches
 from surveys import audit
 
 log = logging.getLogger(__name__)
-CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
+CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError)
 
 
 def order_run(form: RunForm, actor: str) -> tuple[Run, dict[str, Any]]:

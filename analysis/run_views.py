@@ -1,19 +1,18 @@
-"""The console's pages of baselines: the runs, a new one, one run with its calls, and any call to read."""
+"""The console's pages of baselines: the runs, and one run with its calls and its buttons."""
 
 from decimal import Decimal, InvalidOperation
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.models import Completion, Endpoint, Run
 from analysis.progress import describe_seconds
-from analysis.run_forms import RunForm, estimate_run
 from analysis.run_lists import Standing, is_simulated, runs_of, stand
-from analysis.run_reading import FILTERS, find_completions, last_messages, read_messages
-from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
-from analysis.run_words import bar_of, dollars, say_estimate, say_runs, say_state
+from analysis.run_reading import FILTERS, find_completions
+from analysis.run_tasks import CANNOT_BE_DONE, act
+from analysis.run_words import bar_of, dollars, say_runs, say_state
 from analysis.runs import RunError, failures, progress
 from surveys.access import Role
 from surveys.views.console.pages import address_without_page, page_of, show, study_page
@@ -69,67 +68,6 @@ def run_row(entry: Standing) -> dict:
 
 def cost_words(spent: float | Decimal, budget: float | Decimal | None) -> str:
     return dollars(spent) + ("" if budget is None else f" of {dollars(budget)}")
-
-
-# --- a new run
-
-
-@require_http_methods(GET_HEAD_POST)
-@study_page(Role.RESEARCHER)
-def new_run(request: HttpRequest) -> HttpResponse:
-    """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""
-    if request.method != "POST":
-        form = RunForm(version=request.study.current, initial=chosen_at_first())
-        return show(request, "analysis/new_run.html", HERE, form=form, any_endpoint=Endpoint.objects.exists())
-    form = RunForm(request.POST, version=request.study.current)
-    found, problem = None, ""
-    if form.is_valid():
-        if "start" in request.POST:
-            run, problem = try_to_order(request, form)
-            if run:
-                return redirect("baselines:run", request.study.slug, run.pk)
-        else:
-            found, problem = try_to_estimate(request, form)
-    status = 422 if form.errors or problem else 200
-    page = {"form": form, "any_endpoint": True, "problem": problem, **estimate_page(found)}
-    return show(request, "analysis/new_run.html", HERE, status, **page)
-
-
-def chosen_at_first() -> dict[str, str]:
-    """The endpoint, when there is only one."""
-    names = list(Endpoint.objects.values_list("name", flat=True)[:2])
-    return {"endpoint": names[0]} if len(names) == 1 else {}
-
-
-def try_to_order(request: HttpRequest, form: RunForm) -> tuple[Run | None, str]:
-    try:
-        run, estimate = order_run(form, request.user.get_username())
-    except CANNOT_BE_DONE as error:
-        return None, str(error)
-    said = say_estimate(estimate) if estimate["calls"] else "It has all these calls already; none was added."
-    messages.success(request, f"Run {run.pk} is started: {said}")
-    return run, ""
-
-
-def try_to_estimate(request: HttpRequest, form: RunForm) -> tuple[dict | None, str]:
-    try:
-        return estimate_run(form, request.user.get_username()), ""
-    except CANNOT_BE_DONE as error:
-        return None, str(error)
-
-
-def estimate_page(found: dict | None) -> dict:
-    return {"estimate": found, "estimate_words": say_estimate(found) if found and found["calls"] else ""}
-
-
-@require_safe
-@study_page(Role.RESEARCHER)
-def estimate(request: HttpRequest) -> HttpResponse:
-    """What the form costs as it stands now, for a page that is open already."""
-    form = RunForm(request.GET, version=request.study.current)
-    found, problem = try_to_estimate(request, form) if form.is_valid() else (None, "")
-    page = {"incomplete": bool(form.errors), "problem": problem, **estimate_page(found)}
-    return show(request, "analysis/_estimate.html", HERE, **page)
 
 
 # --- one run
@@ -254,49 +192,3 @@ def read_budget(text: object) -> Decimal:
     if not budget.is_finite() or not 0 < budget < 1_000_000:
         raise RunError("The budget must be above 0 and below 1,000,000 dollars.")
     return round(budget, 6)
-
-
-# --- one call
-
-
-def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
-    rows = Completion.objects.filter(run__study=request.study, run=number)
-    own = ("run__endpoint", "run__version", "run__corpus", "run__personas", "prompt", "item", "user")
-    return get_object_or_404(rows.select_related(*own).defer("user__recipe"), pk=call)
-
-
-@require_safe
-@study_page()
-def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
-    shown = find_completion(request, number, call)
-    reading = read_messages(shown)
-    asked, left_out = last_messages(reading, "all" in request.GET)
-    beside = Completion.objects.filter(run=number).only("pk")
-    return show(
-        request,
-        "analysis/completion.html",
-        HERE,
-        call=shown,
-        run=shown.run,
-        reading=reading,
-        asked=asked,
-        left_out=left_out,
-        cost=dollars(shown.cost),
-        simulated=is_simulated(shown.run),
-        earlier=beside.filter(position__lt=shown.position).order_by("-position").first(),
-        later=beside.filter(position__gt=shown.position).order_by("position").first(),
-    )
-
-
-@require_safe
-@study_page()
-def completion_messages(request: HttpRequest, number: int, call: int) -> HttpResponse:
-    """The messages as they are sent, as a file."""
-    shown = find_completion(request, number, call)
-    reading = read_messages(shown)
-    if reading.built is None:
-        raise Http404(reading.problem)
-    content = {"sha256": reading.built.sha256, "stored": reading.stored, "messages": reading.built.messages}
-    response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
-    response["Content-Disposition"] = f'attachment; filename="run-{number}-call-{call}.json"'
-    return response

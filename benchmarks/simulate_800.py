@@ -10,10 +10,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+# Fewer places than people: cells fill up, some are turned away, and the late find their places taken.
 LAUNCH = """
+from dataclasses import replace
 from surveys import studies
-from surveys.models import Study
-studies.launch(Study.objects.get(slug="field-13"), "benchmark")
+from surveys.definitions import read_study
+definition = read_study("surveys/studies/field-13.toml")
+cells = tuple(replace(cell, places={places}) for cell in definition.cells)
+study, _ = studies.load_definition(replace(definition, cells=cells), "benchmark")
+studies.launch(study, "benchmark")
 """
 
 
@@ -21,6 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--participants", type=int, default=800)
     parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--places", type=int, default=60, help="in each of the eight cells (60)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
@@ -35,8 +41,7 @@ def play(options: argparse.Namespace) -> int:
     embedded.attach()
     var = embedded.var_folder()
     manage("migrate", "--verbosity", "0")
-    manage("load_study", str(ROOT / "surveys" / "studies" / "field-13.toml"))
-    manage("shell", "--no-imports", "-c", LAUNCH)
+    manage("shell", "--no-imports", "-c", LAUNCH.format(places=options.places))
     with running_server("benchmarks.wsgi:application", var / "log" / "benchmark.log", 8) as server:
         web, database = server.cpu(), database_cpu(var)
         done = manage(

@@ -1,8 +1,8 @@
-"""What every page about people carries: not stored by caches, not found by search engines."""
+"""What holds for every page about people: not stored by caches or search engines, forms taken whole or not."""
 
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 
 PRIVATE = ("/s/", "/a/", "/console/", "/api/", "/admin/")
 
@@ -12,8 +12,16 @@ class PrivatePagesMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path.startswith("/s/") and is_cut_short(request):
+            return HttpResponseBadRequest("This form did not arrive whole. Please send it again.")
         response = self.get_response(request)
         if request.path.startswith(PRIVATE):
             response.headers.setdefault("Cache-Control", "no-store, private")
             response.headers["X-Robots-Tag"] = "noindex, nofollow"
         return response
+
+
+def is_cut_short(request: HttpRequest) -> bool:
+    """Whether the line broke within a form. The server hands over what came, and a part of an answer is none."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return request.method == "POST" and length.isdecimal() and len(request.body) < int(length)

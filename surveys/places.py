@@ -85,7 +85,12 @@ def hold_place_again(participant: Participant) -> bool:
     if participant.cell_id is None or not participant.is_counted:
         return True
     minutes = lease_minutes(participant)
-    return renew(participant, minutes) or lease_place(participant, [participant.cell], minutes) is not None
+    if renew(participant, minutes):
+        return True
+    with transaction.atomic():
+        list(Participant.objects.select_for_update().filter(pk=participant.pk).values("pk"))
+        # Another window of theirs may have taken one while we waited.
+        return renew(participant, minutes) or lease_place(participant, [participant.cell], minutes) is not None
 
 
 def confirm_place(participant: Participant) -> bool:

@@ -197,6 +197,9 @@ class Books:
 
     def answer_batches(self, method: str, path: str, request: Request) -> Answer:
         parts = path.split("/")
+        if (method, len(parts)) == ("GET", 2):
+            batches = [shown(batch) for batch in self.batches.values()]
+            return reply_json({"object": "list", "data": batches, "has_more": False})
         if len(parts) == 2:
             asked = json.loads(request.body)
             name = f"batch_{len(self.batches) + 1:032x}"
@@ -215,7 +218,7 @@ class Books:
             batch["status"] = "cancelled"
         if batch["status"] == "in_progress" and time.monotonic() >= batch["due"]:
             self.work_off(batch)
-        return reply_json({name: value for name, value in batch.items() if name != "due"})
+        return reply_json(shown(batch))
 
     def work_off(self, batch: dict[str, Any]) -> None:
         done, failed = [], []
@@ -253,6 +256,10 @@ class Books:
             "completed": len(done),
             "failed": len(failed),
         }
+
+
+def shown(batch: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in batch.items() if name != "due"}
 
 
 def embed(asked: dict[str, Any]) -> Answer:

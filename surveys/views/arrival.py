@@ -43,7 +43,7 @@ def arrive(request: HttpRequest, study: str) -> HttpResponse:
         return redirect(current_page(participant, definition_of(participant.version_id)))
     if not found.is_open:
         return trouble(request, found.state, definition, status=200)
-    if request.method == "POST":
+    if request.POST.get("consent") in ("yes", "no"):
         return decide(request, found, visit)
     return render(request, "survey/consent.html", consent_page(request, found, definition, visit))
 
@@ -53,7 +53,7 @@ def consent_page(request: HttpRequest, study: Study, definition: Definition, vis
         "study": study,
         "definition": definition,
         "visit": visit.as_parameters(),
-        "simulated": request.GET.get("SIMULATED", ""),
+        "simulated": request.GET.get("SIMULATED") or request.POST.get("SIMULATED", ""),
         "pilot": study.state == Study.State.PILOT,
         "consent_sha256": recruitment.consent_hash(definition),
     }

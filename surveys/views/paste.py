@@ -146,7 +146,7 @@ def answer_again(
         "draft_number": draft.number if draft else 0,
         "key": submission.key,
         "privacy": submission.privacy,
-        "removed": request.POST.get("removed", ""),
+        "removed": json.dumps(submission.removed) if submission.removed else "",
         "error": error,
         "personal": [
             {"kind": mark.kind, "words": submission.text[mark.start : mark.end]}

@@ -4,6 +4,7 @@ import time
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 
 from analysis import batches, runs
 from analysis.models import Run
@@ -50,23 +51,24 @@ def test_part_that_failed_is_sent_again_or_failed_by_its_reason() -> None:
     assert set(statuses) == {("done", ""), ("failed", "refused")} and statuses.count(("done", "")) > 30
 
 
-def test_answers_of_another_batch_change_nothing() -> None:
-    with serving("--batch-seconds", "60") as server:
-        run = make_batched(server, repeats=2)
-        batches.work(run.pk)
-        name = run.completions.first().lane
-        batches.note_batch(run.pk, name, {"lane": "kept"})
-        batches.work(run.pk)
-        assert run.completions.filter(status="leased", lane=name).count() == 4
-
-
-def test_batch_that_was_submitted_before_a_crash_is_found_and_not_paid_twice() -> None:
-    with serving("--batch-seconds", "0") as server:
+def test_batch_whose_number_was_not_noted_before_a_crash_is_found_and_not_paid_twice() -> None:
+    with serving("--batch-seconds", "1") as server:
         run = make_batched(server, repeats=3)
         batches.work(run.pk)
-        run.refresh_from_db()
-        assert run.state == "done" and len(server.answers()) == 6
+        name = run.completions.first().lane
+        batches.note_batch(run.pk, name, {"batch": "", "state": ""})  # as if we had died while it was created
+        run = work_until_done(run)
+        assert run.state == "done" and set(server.answers().values()) == {1} and len(server.answers()) == 6
         assert [entry["state"] for entry in run.batch_ids] == ["completed"]
+
+
+def test_two_processes_do_not_work_on_one_run_s_batches() -> None:
+    with serving("--batch-seconds", "0") as server, connection.cursor() as cursor:
+        run = make_batched(server, repeats=3)
+        cursor.execute("SELECT pg_advisory_lock(hashtext('batches'), %s)", [run.pk])
+        assert batches.work(run.pk) == 0 and not run.completions.exclude(status="pending").exists()
+        cursor.execute("SELECT pg_advisory_unlock(hashtext('batches'), %s)", [run.pk])
+        assert work_until_done(run).state == "done"
 
 
 def test_batch_that_never_reached_the_provider_gives_its_rows_back() -> None:

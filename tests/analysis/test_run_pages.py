@@ -96,7 +96,7 @@ def test_list_takes_as_many_statements_for_many(
 ) -> None:
     for _ in range(runs):
         make_running(study)
-    # Session, account, study, role twice; runs: how many, rows, calls by status, calls of the last minute; the rail.
+    # Session, account, study, role twice; how many runs, rows, calls by status and of the last minute; the rail.
     with django_assert_num_queries(10):
         assert client.get(page_of("runs")).status_code == 200
 

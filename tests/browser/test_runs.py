@@ -1,4 +1,4 @@
-"""Baselines in a real browser: an estimate that follows the form, a run that updates itself, any call to read."""
+"""Baselines in a real browser: an estimate that follows the form, a run that updates itself."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -14,6 +14,7 @@ from hypothesis.extra.django import TestCase
 from surveys.access import sign_link
 from surveys.models import Draft, Participant, Response, Study
 from surveys.pages import address
+from surveys.simulation.page import read_page
 from tests.factories import make_participant, make_study, make_visit, prompt_of
 
 SCRIPT = "<script>alert(document.cookie)</script>"
@@ -98,6 +99,25 @@ def test_draft_with_markup_is_shown_as_text(client: Client, participant: Partici
 def test_pages_forbid_scripts_that_are_not_files_of_ours(client: Client, participant: Participant) -> None:
     policy = client.get(prompt_page(participant)).headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy and "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def test_consent_needs_a_yes(client: Client, db: None) -> None:
+    study = make_study()
+    for chosen in ({}, {"consent": ""}, {"consent": "n"}, {"consent": "ye"}, {"consent": "YES"}):
+        page = client.post(f"/s/{study.slug}/", make_visit().as_parameters() | chosen)
+        assert page.status_code == 200 and b'value="yes"' in page.content
+    assert not Participant.objects.exists()
+
+
+def test_details_taken_out_before_a_question_are_counted_in_the_answer_that_is_kept(
+    client: Client, participant: Participant
+) -> None:
+    path, key = list_page(unlock(participant)), str(uuid.uuid4())
+    held = client.post(path, {"text": "1. anna@example.org", "key": key, "privacy": "remove"})
+    form = read_page(200, path, held.content.decode()).form.fields
+    client.post(path, form | {"keep": "1"})
+    response = Response.objects.get(participant=participant, prompt__slug="teas", accepted=True)
+    assert "anna" not in response.text and response.personal == {"removed": {"e-mail": 1}}
 
 
 # --- injection ---------------------------------------------------------------------------------------------

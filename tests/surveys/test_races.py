@@ -177,6 +177,28 @@ def test_release_and_finish_together_leave_one_holder() -> None:
         recruitment.withdraw(person)
 
 
+@pytest.mark.parametrize("step,name", [("context", "instructions"), ("debrief", "attention")])
+def test_form_sent_after_the_place_was_given_away_leads_on(step: str, name: str) -> None:
+    study = make_study(places=1)
+    person = make_participant(study, step)
+    Participant.objects.filter(pk=person.pk).update(checks={})
+    Place.objects.filter(participant=person).update(expires_at=person.consented_at)
+    assert make_participant(study).state == "active"
+    path = address(person, name, "leaf") if name == "attention" else address(person, name)
+    replies = at_once([lambda: Client().post(path, {"answer": "Green tea"}) for _ in range(3)])
+    assert {reply.status_code for reply in replies} == {302}
+
+
+def test_windows_that_take_a_place_again_together_take_one() -> None:
+    study = make_study(places=3)
+    person = make_participant(study)
+    Place.objects.filter(participant=person).update(participant=None, expires_at=None)
+    path = address(person, "instructions")
+    replies = at_once([lambda: Client().post(path) for _ in range(6)])
+    assert {reply.status_code for reply in replies} == {302}
+    assert Place.objects.filter(participant=person).count() == 1
+
+
 # --- one person in many windows ------------------------------------------------------------------------------
 
 

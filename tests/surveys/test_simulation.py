@@ -3,6 +3,7 @@
 import json
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,10 @@ import surveys
 from surveys import recruitment
 from surveys.definitions import read_study
 from surveys.models import Flag, Participant, Place, Response, Study
+from surveys.pages import address
 from surveys.quality import CHECKS, Paste, find_problems
 from surveys.simulation.answers import WRONG, draw_items, write_answer
+from surveys.simulation.browser import Browser
 from surveys.simulation.check import Exits, find_violations
 from surveys.simulation.items import ANYTHING, TOPICS, items_for
 from surveys.simulation.page import read_page
@@ -78,6 +81,20 @@ def test_without_faults_everybody_finishes(site: str) -> None:
     assert report["violations"] == [] and report["ends"] == {"DEMODONE1": 4}
     assert report["submissions"] == report["confirmed"] == 16 and report["mishaps"] == {}
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_form_cut_in_half_is_not_taken_for_an_answer(site: str) -> None:
+    participant = make_participant()
+    page, browser = address(participant, "prompt", 1), Browser(site)
+    fields = browser.open(page).form.fields | {"text": "A. " + "A long answer. " * 200}
+    for _ in range(5):
+        browser.send_half(page, fields)
+    browser.submit(read_page(200, page, ""), fields | {"keep": "1"})
+    # Whatever was cut in half came before, over connections of its own.
+    time.sleep(0.5)
+    assert [response.text for response in participant.responses.all()] == [fields["text"]]
+    browser.close()
 
 
 @pytest.mark.django_db(transaction=True)

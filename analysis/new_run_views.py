@@ -1,0 +1,72 @@
+"""The console's form of a new run, with what it would cost before anything is sent."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from analysis.models import Endpoint, Run
+from analysis.run_forms import RunForm, estimate_run
+from analysis.run_tasks import CANNOT_BE_DONE, order_run
+from analysis.run_views import GET_HEAD_POST, HERE
+from analysis.run_words import say_estimate
+from surveys.access import Role
+from surveys.views.console.pages import show, study_page
+
+
+@require_http_methods(GET_HEAD_POST)
+@study_page(Role.RESEARCHER)
+def new_run(request: HttpRequest) -> HttpResponse:
+    """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""
+    if request.method != "POST":
+        form = RunForm(version=request.study.current, initial=chosen_at_first())
+        return show(request, "analysis/new_run.html", HERE, form=form, any_endpoint=Endpoint.objects.exists())
+    form = RunForm(request.POST, version=request.study.current)
+    found, problem = None, ""
+    if form.is_valid():
+        if "start" in request.POST:
+            run, problem = try_to_order(request, form)
+            if run:
+                return redirect("baselines:run", request.study.slug, run.pk)
+        else:
+            found, problem = try_to_estimate(request, form)
+    status = 422 if form.errors or problem else 200
+    page = {"form": form, "any_endpoint": True, "problem": problem, **estimate_page(found)}
+    return show(request, "analysis/new_run.html", HERE, status, **page)
+
+
+def chosen_at_first() -> dict[str, str]:
+    """The endpoint, when there is only one."""
+    names = list(Endpoint.objects.values_list("name", flat=True)[:2])
+    return {"endpoint": names[0]} if len(names) == 1 else {}
+
+
+def try_to_order(request: HttpRequest, form: RunForm) -> tuple[Run | None, str]:
+    try:
+        run, estimate = order_run(form, request.user.get_username())
+    except CANNOT_BE_DONE as error:
+        return None, str(error)
+    said = say_estimate(estimate) if estimate["calls"] else "It has all these calls already; none was added."
+    messages.success(request, f"Run {run.pk} is started: {said}")
+    return run, ""
+
+
+def try_to_estimate(request: HttpRequest, form: RunForm) -> tuple[dict | None, str]:
+    try:
+        return estimate_run(form, request.user.get_username()), ""
+    except CANNOT_BE_DONE as error:
+        return None, str(error)
+
+
+def estimate_page(found: dict | None) -> dict:
+    return {"estimate": found, "estimate_words": say_estimate(found) if found and found["calls"] else ""}
+
+
+@require_safe
+@study_page(Role.RESEARCHER)
+def estimate(request: HttpRequest) -> HttpResponse:
+    """What the form costs as it stands now, for a page that is open already."""
+    form = RunForm(request.GET, version=request.study.current)
+    found, problem = try_to_estimate(request, form) if form.is_valid() else (None, "")
+    page = {"incomplete": bool(form.errors), "problem": problem, **estimate_page(found)}
+    return show(request, "analysis/_estimate.html", HERE, **page)

@@ -1,0 +1,190 @@
+"""How fast a lane sends a run, beside a bare AsyncOpenAI loop over as many calls: `python -m benchmarks.runs`.
+
+Each round starts a model server of its own (analysis/providers/fake_server.py), in a process of its own.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import django
+import openai
+from django.core.management import call_command
+
+from fieldstudy import embedded
+
+IN_FLIGHT = 64
+QUESTION = "Recommend five books for me to read next. Please give a numbered list."
+FAULTS = ("--fault", "429=0.05", "--fault", "500=0.02", "--retry-after", "0.2")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--planned", type=int, default=100_000, help="calls of the plan whose memory is measured")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
+        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
+        embedded.attach()
+        django.setup()
+        call_command("migrate", verbosity=0)
+        call_command("load_study", str(embedded.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
+        for latency in (200, 20):
+            compare(options, latency)
+        measure_faults(options.calls)
+        measure_rate()
+        measure_memory(options.planned)
+        django.db.connection.close()
+
+
+def compare(options: argparse.Namespace, latency: int) -> None:
+    """Rounds alternate, so that both meet the same neighbours on the machine."""
+    limit = options.calls / IN_FLIGHT * latency / 1000
+    results: dict[str, list[tuple[float, float]]] = {"lane": [], "bare AsyncOpenAI loop": []}
+    for _ in range(options.rounds):
+        for name, send in (("lane", send_by_lane), ("bare AsyncOpenAI loop", send_bare)):
+            with serving("--latency", f"fixed:{latency}") as address:
+                results[name].append(send(address, options.calls))
+    for name, rounds in results.items():
+        wall = statistics.median(seconds for seconds, _ in rounds)
+        cpu = statistics.median(used for _, used in rounds) / options.calls * 1000
+        print(f"{latency} ms, {name}: {wall:.2f} s = {wall / limit:.2f} x the limit, {cpu:.2f} ms of CPU a call")
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "analysis.providers.fake_server", "--reply", "1. Circe\n2. Kindred", *options]
+    process = subprocess.Popen(command, cwd=embedded.ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def requests_of(address: str) -> list[dict]:
+    with urllib.request.urlopen(address.removesuffix("/v1") + "/log") as response:
+        return json.load(response)["requests"]
+
+
+def cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def plan(address: str, calls: int, **changes: object):
+    """A run of this many calls of the demo's prompts."""
+    from analysis.endpoints import add_endpoint  # models, which need Django set up
+    from analysis.plans import Plan, plan_run
+    from analysis.runs import start
+    from surveys.models import Study
+
+    given = {"base_url": address, "model": "fake-1", "concurrency": IN_FLIGHT, "max_tokens": 200} | changes
+    endpoint = add_endpoint(f"bench-{time.time_ns()}", **given)
+    version = Study.objects.get(slug="demo").current
+    repeats = -(-calls // version.prompts.count())
+    run, _ = plan_run(Plan(endpoint=endpoint, condition="offline", version=version), repeats, "benchmark")
+    return start(run)
+
+
+def send_by_lane(address: str, calls: int) -> tuple[float, float]:
+    """From the first request to the last committed reply, and CPU from the lane's start to its end."""
+    from analysis.lanes import run_lane
+    from analysis.models import Completion
+
+    run = plan(address, calls)
+    before = cpu_seconds()
+    run_lane(run.pk)
+    used = cpu_seconds() - before
+    last = Completion.objects.filter(run=run, status="done").latest("done_at").done_at.timestamp()
+    first = min(request["at"] for request in requests_of(address))
+    return last - first, used
+
+
+def send_bare(address: str, calls: int) -> tuple[float, float]:
+    before, began = cpu_seconds(), time.time()
+    asyncio.run(bare_loop(address, calls))
+    return time.time() - began, cpu_seconds() - before
+
+
+async def bare_loop(address: str, calls: int) -> None:
+    transport = openai.DefaultAioHttpClient()
+    async with openai.AsyncOpenAI(base_url=address, api_key="none", http_client=transport) as client:
+        left = iter(range(calls))
+
+        async def send() -> None:
+            for _ in left:
+                message = {"role": "user", "content": QUESTION}
+                await client.chat.completions.create(model="fake-1", messages=[message])
+
+        await asyncio.gather(*(send() for _ in range(IN_FLIGHT)))
+
+
+def measure_faults(calls: int) -> None:
+    from analysis.lanes import run_lane
+
+    with serving("--latency", "fixed:200", *FAULTS) as address:
+        run = plan(address, calls)
+        began = time.time()
+        run_lane(run.pk)
+        seen = requests_of(address)
+    answered = Counter(request["key"] for request in seen if request["whole"])
+    twice = sum(number > 1 for number in answered.values())
+    done = run.completions.filter(status="done").count()
+    limit = calls / IN_FLIGHT * 0.2
+    print(
+        f"5 % 429 and 2 % 500: {time.time() - began:.2f} s = {(time.time() - began) / limit:.2f} x the limit, "
+        f"{len(seen)} requests, {calls - done} lost, {twice} answered twice"
+    )
+
+
+WORKER = "import os, django; django.setup(); from analysis.lanes import run_lane; run_lane(int(os.environ['RUN']))"
+
+
+def measure_rate() -> None:
+    """Two lanes in two processes at 600 requests a minute, for one minute."""
+    with serving("--latency", "fixed:100") as address:
+        run = plan(address, 900, requests_per_minute=600)
+        env = {**os.environ, "RUN": str(run.pk)}
+        workers = [subprocess.Popen([sys.executable, "-c", WORKER], cwd=embedded.ROOT, env=env) for _ in range(2)]
+        time.sleep(70)
+        times = sorted(request["at"] for request in requests_of(address))
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    within = sum(moment < times[0] + 60 for moment in times)
+    print(f"two workers, 600 requests a minute: {within} in the first minute ({within / 6 - 100:+.1f} %)")
+
+
+def measure_memory(calls: int) -> None:
+    """Peak memory of planning and of a lane's first seconds; the lane's rows never stand in memory together."""
+    from analysis.lanes import Bounds, run_lane
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with serving() as address:
+        began = time.time()
+        run = plan(address, calls)
+        planned = time.time() - began
+        answered = run_lane(run.pk, Bounds(seconds=15))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(
+        f"{calls:,} planned calls: written in {planned:.1f} s; {answered:,} answered in 15 s; peak memory "
+        f"{before / 1024:.0f} MB before, {after / 1024:.0f} MB after"
+    )
+
+
+if __name__ == "__main__":
+    main()
