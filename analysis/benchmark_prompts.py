@@ -37,9 +37,7 @@ def examples_name(benchmark: str) -> str:
 def examples_for(item: BenchmarkItem) -> tuple[BenchmarkItem, ...]:
     """The first five items of its subject in the benchmark's examples; raises when there are fewer."""
     name = examples_name(item.benchmark)
-    found = tuple(
-        BenchmarkItem.objects.filter(benchmark=name, subject=item.subject).order_by("id")[:EXAMPLES]
-    )
+    found = tuple(BenchmarkItem.objects.filter(benchmark=name, subject=item.subject).order_by("id")[:EXAMPLES])
     if len(found) < EXAMPLES:
         raise BenchmarkPromptError(
             f"{item.benchmark}: {len(found)} worked examples for subject {item.subject!r}, and {EXAMPLES} "

@@ -61,10 +61,7 @@ def make_users(run: Run) -> None:
     if not missing:
         return
     recipes = CONDITIONS[run.condition].write_recipes(make_plan(run), missing)
-    users = [
-        SimulatedUser(run=run, index=index, recipe=recipe)
-        for index, recipe in zip(missing, recipes, strict=True)
-    ]
+    users = [SimulatedUser(run=run, index=index, recipe=recipe) for index, recipe in zip(missing, recipes, strict=True)]
     SimulatedUser.objects.bulk_create(users, batch_size=20)
 
 
@@ -152,9 +149,7 @@ def rag_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
 def profile_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
     rows = rows_of(run.personas, recipe["rows"])
     if len(rows) < len(recipe["rows"]):
-        raise ConditionError(
-            f"A persona of the recipe is no longer in {run.personas.name}. Import its file again."
-        )
+        raise ConditionError(f"A persona of the recipe is no longer in {run.personas.name}. Import its file again.")
     return [{"role": "system", "content": profile_of(rows)}]
 
 

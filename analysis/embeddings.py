@@ -142,9 +142,7 @@ def endpoint_embedder(endpoint: Endpoint) -> Embedder:
 
 
 def _ask_endpoint(client: openai.OpenAI, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
-    parts = [
-        _ask_once(client, endpoint, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)
-    ]
+    parts = [_ask_once(client, endpoint, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
     return np.concatenate(parts)
 
 

@@ -23,9 +23,7 @@ class EndpointForm(forms.ModelForm):
 
     # Django's own address field refuses a host without a dot, such as a container's name; the rule that saves
     # an endpoint checks the address.
-    base_url = forms.CharField(
-        label="Base URL", max_length=200, required=False, help_text="It usually ends in /v1."
-    )
+    base_url = forms.CharField(label="Base URL", max_length=200, required=False, help_text="It usually ends in /v1.")
 
     class Meta:
         model = Endpoint
@@ -126,9 +124,7 @@ def is_key_name(variable: str) -> bool:
 
 def is_paired(variable: str, url: str) -> bool:
     """Whether an endpoint sends this key to this address already: nobody else may send it elsewhere."""
-    known = (
-        Endpoint.objects.filter(key_env=variable).exclude(provider=FAKE).values_list("base_url", flat=True)
-    )
+    known = Endpoint.objects.filter(key_env=variable).exclude(provider=FAKE).values_list("base_url", flat=True)
     return origin_of(url) in {origin_of(other) for other in known}
 
 

@@ -22,8 +22,7 @@ HERE = "endpoints"
 def endpoints(request: HttpRequest) -> HttpResponse:
     found = Endpoint.objects.annotate(number=Count("runs")).order_by("name")
     rows = [
-        {"endpoint": endpoint, "has_key": has_key(endpoint), "prices": write_prices(endpoint)}
-        for endpoint in found
+        {"endpoint": endpoint, "has_key": has_key(endpoint), "prices": write_prices(endpoint)} for endpoint in found
     ]
     return show(request, "analysis/endpoints.html", HERE, rows=rows)
 

@@ -59,9 +59,7 @@ def check_fields(endpoint: Endpoint) -> None:
     for field in ("price_in", "price_out"):
         price = getattr(endpoint, field)
         if not math.isfinite(price) or not 0 <= price < 1_000_000:
-            raise EndpointError(
-                f"{field.replace('_', ' ')} is {price}; it must be dollars per million tokens."
-            )
+            raise EndpointError(f"{field.replace('_', ' ')} is {price}; it must be dollars per million tokens.")
     taken = sorted(set(OWN_FIELDS) & set(endpoint.extra))
     if taken:
         raise EndpointError(f"extra may not set {', '.join(taken)}: the run does.")
@@ -143,9 +141,7 @@ def open_provider(endpoint: Endpoint, temperature: float) -> Provider:
     )
 
 
-def price(
-    endpoint: Endpoint, prompt_tokens: int, completion_tokens: int, factor: Decimal = Decimal(1)
-) -> Decimal:
+def price(endpoint: Endpoint, prompt_tokens: int, completion_tokens: int, factor: Decimal = Decimal(1)) -> Decimal:
     """Dollars for this many tokens, to eight places."""
     dollars = endpoint.price_in * prompt_tokens + endpoint.price_out * completion_tokens
     return (dollars * factor / MILLION).quantize(Decimal("1e-8"))

@@ -122,9 +122,7 @@ def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
     calls = repeats * len(users) * len(subjects)
     if calls > MOST_CALLS:
         raise PlanError(f"{calls:,} calls are more than one run may have ({MOST_CALLS:,}).")
-    asked = (
-        sum(estimate_prompt_tokens(run, subject, user) for user in users for subject in subjects) * repeats
-    )
+    asked = sum(estimate_prompt_tokens(run, subject, user) for user in users for subject in subjects) * repeats
     expected = {kind: expected_tokens(endpoint, kind) for kind in EXPECTED_TOKENS}
     written = sum(expected[kind_of(subject)] for subject in subjects) * len(users) * repeats
     factor = BATCH_PRICE if run.batch else Decimal(1)

@@ -138,8 +138,7 @@ def profile_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
     pools = pools_of(personas)
     if not any(pools):
         raise ConditionError(
-            f"The personas {personas.name} are empty. Import some: "
-            f"manage.py import_personas {personas.name} FILE"
+            f"The personas {personas.name} are empty. Import some: manage.py import_personas {personas.name} FILE"
         )
     profiles = draw_profiles(pools, plan.run.seed, max(indexes) + 1)
     for index in indexes:
@@ -151,8 +150,7 @@ def profile_recipe(plan: Plan, hashes: list[str]) -> Recipe:
     tokens = plan.counter.messages([{"role": "system", "content": profile_of(rows)}])
     if tokens > plan.room:
         raise ConditionError(
-            f"A profile of {tokens} tokens does not fit into {plan.run.endpoint.name}'s window beside the "
-            "prompt."
+            f"A profile of {tokens} tokens does not fit into {plan.run.endpoint.name}'s window beside the prompt."
         )
     included = sum(bool(row.description) + len(row.sentences) for row in rows)
     base = base_recipe(plan, personas=plan.run.personas.name)
@@ -179,9 +177,7 @@ def history_size(run: Run) -> int:
     return HISTORY_SIZE if run.history_size is None else run.history_size
 
 
-def measure(
-    corpus: Corpus, hashes: Iterable[str], counter: TokenCounter
-) -> tuple[dict[str, int], dict[str, str]]:
+def measure(corpus: Corpus, hashes: Iterable[str], counter: TokenCounter) -> tuple[dict[str, int], dict[str, str]]:
     """The tokens of each conversation as it would be sent, and when it began (empty when unknown)."""
     ordered, sizes, begun = sorted(hashes), {}, {}
     for start in range(0, len(ordered), 500):

@@ -45,18 +45,14 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=dollars, metavar="USD")
     parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
-    parser.add_argument(
-        "--new", action="store_true", help="a run of its own instead of extending the earlier one"
-    )
+    parser.add_argument("--new", action="store_true", help="a run of its own instead of extending the earlier one")
     parser.add_argument("--dry-run", action="store_true", help="say what it would cost and keep nothing")
     add_way_arguments(parser)
 
 
 def add_way_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--wait", action="store_true", help="follow the workers to the end")
-    parser.add_argument(
-        "--inline", action="store_true", help="run the lanes in this process, without a worker"
-    )
+    parser.add_argument("--inline", action="store_true", help="run the lanes in this process, without a worker")
     parser.add_argument("--json", action="store_true")
 
 
@@ -75,9 +71,7 @@ def one_line_errors() -> Iterator[None]:
         raise CommandError(" ".join(str(error).split())) from None
 
 
-def execute(
-    options: dict[str, Any], stdout: TextIO, version: StudyVersion | None = None, **more: Any
-) -> None:
+def execute(options: dict[str, Any], stdout: TextIO, version: StudyVersion | None = None, **more: Any) -> None:
     """Plan the run, print what it costs, and send it in the way that was asked for."""
     with one_line_errors():
         plan = read_plan(options, version, **more)
@@ -100,10 +94,7 @@ def read_plan(options: dict[str, Any], version: StudyVersion | None, **more: Any
         version=version,
         corpus=find_named(Corpus, options["corpus"], "corpus", "import_corpus"),
         personas=find_named(PersonaSet, options["personas"], "persona set", "import_personas"),
-        **{
-            name: options[name]
-            for name in ("condition", "users", "temperature", "history_size", "seed", "batch")
-        },
+        **{name: options[name] for name in ("condition", "users", "temperature", "history_size", "seed", "batch")},
         per_user=options["per_user"],
         **more,
     )
@@ -183,9 +174,7 @@ def follow(run: Run) -> None:
 def tell_end(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
     """The last word: what was done, or why it stopped (exit status 1)."""
     end = progress(run)
-    line = (
-        f"Run {end['run']}: {end['state']}, {end['done']:,} of {end['calls']:,} answered, ${end['usd']:.4f}"
-    )
+    line = f"Run {end['run']}: {end['state']}, {end['done']:,} of {end['calls']:,} answered, ${end['usd']:.4f}"
     for failure in failures(run)[:5]:
         print(f"{failure['count']:,} failed: {failure['reason']}", file=sys.stderr)
     if end["mixed"]:

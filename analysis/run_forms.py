@@ -43,9 +43,7 @@ class RunForm(forms.Form):
     repeats = forms.IntegerField(
         min_value=1, max_value=100_000, initial=1, help_text="Draws of each prompt, for each user."
     )
-    users = forms.IntegerField(
-        label="Simulated users", min_value=1, max_value=10_000, initial=1, required=False
-    )
+    users = forms.IntegerField(label="Simulated users", min_value=1, max_value=10_000, initial=1, required=False)
     corpus = Named(Corpus, required=False, empty_label="Choose one")
     history_size = forms.IntegerField(
         label="Conversations in front",

@@ -71,8 +71,6 @@ def count_calls(runs: Sequence[Run]) -> dict[tuple[int, str], int]:
 def measure_rates(runs: Sequence[Run]) -> dict[int, float]:
     """Calls a second over the last minute, of those that are running."""
     running = {run.pk: run for run in runs if run.state == Run.State.RUNNING}
-    late = Completion.objects.filter(
-        run__in=running, done_at__gt=timezone.now() - timedelta(seconds=60)
-    ).order_by()
+    late = Completion.objects.filter(run__in=running, done_at__gt=timezone.now() - timedelta(seconds=60)).order_by()
     counted: Any = late.values_list("run").annotate(count=Count("id"))
     return {run: round(count / seconds_at_work(running[run]), 2) for run, count in counted}

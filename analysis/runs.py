@@ -166,9 +166,7 @@ def served(run: Run) -> list[dict[str, Any]]:
 def failures(run: Run) -> list[dict[str, Any]]:
     """Failed calls, grouped by reason, the most frequent first."""
     failed = run.completions.filter(status=Status.FAILED).order_by()
-    rows = (
-        failed.values("error_kind", "error").annotate(count=Count("id"), example=Max("id")).order_by("-count")
-    )
+    rows = failed.values("error_kind", "error").annotate(count=Count("id"), example=Max("id")).order_by("-count")
     return [
         {"kind": row["error_kind"], "reason": row["error"], "count": row["count"], "example": row["example"]}
         for row in rows

@@ -31,9 +31,7 @@ def end_schedule(run: Run) -> bool:
 
 def repeat_due(now: datetime | None = None) -> list[Run]:
     """Plan and start the runs that are due; a repetition that cannot be paid is left out, not postponed."""
-    due = Schedule.objects.filter(active=True, next_at__lte=now or timezone.now()).values_list(
-        "pk", flat=True
-    )
+    due = Schedule.objects.filter(active=True, next_at__lte=now or timezone.now()).values_list("pk", flat=True)
     return [run for pk in list(due) if (run := repeat_one(pk, now or timezone.now()))]
 
 
@@ -46,7 +44,5 @@ def repeat_one(schedule_id: int, now: datetime) -> Run | None:
         schedule.next_at += timedelta(days=schedule.every_days) * (missed + 1)
         schedule.save(update_fields=["next_at"])
         first = schedule.first_run
-        run, _ = plan_run(
-            plan_of(first), first.repeats, ACTOR, budget=first.budget, again=True, first_run=first
-        )
+        run, _ = plan_run(plan_of(first), first.repeats, ACTOR, budget=first.budget, again=True, first_run=first)
     return start(run)

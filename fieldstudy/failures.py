@@ -22,8 +22,7 @@ def explain_output(what: str, output: str, place: Path) -> Failure:
     reasons = [line for line in lines if any(mark in line for mark in ("FATAL", "PANIC", "error:"))]
     reason = re.sub(r"^.*?(FATAL|PANIC|error): *", "", (reasons or lines)[-1])
     return Failure(
-        f"{what}: {reason}. Start again; if it says the same, move {place} away to start "
-        f"empty, or {ANOTHER_FOLDER}."
+        f"{what}: {reason}. Start again; if it says the same, move {place} away to start empty, or {ANOTHER_FOLDER}."
     )
 
 

@@ -124,9 +124,7 @@ def running_postgres(data: Path) -> psutil.Process | None:
 
 
 def connect(sockets: Path, database: str) -> psycopg.Connection:
-    return psycopg.connect(
-        host=str(sockets), user="postgres", dbname=database, autocommit=True, connect_timeout=5
-    )
+    return psycopg.connect(host=str(sockets), user="postgres", dbname=database, autocommit=True, connect_timeout=5)
 
 
 def accepts_connections(sockets: Path) -> bool:

@@ -43,9 +43,7 @@ def refuse_pending_migrations() -> None:
         pending = pending_migrations()
     except OperationalError as error:
         reason = " ".join(str(error).split()).rstrip(".?")
-        raise SystemExit(
-            f"The database does not answer: {reason}. Check DATABASE_URL and start again."
-        ) from None
+        raise SystemExit(f"The database does not answer: {reason}. Check DATABASE_URL and start again.") from None
     if pending:
         raise SystemExit(
             f"The database lacks {len(pending)} migration(s), {pending[0]} first. Stop the servers, run "

@@ -121,9 +121,7 @@ def _letter_at(text: str, start: int, letters: str) -> str:
 def _choice_at(text: str, choices: Sequence[str], letters: str) -> str:
     """The letter of the choice whose words, and nothing more, are the rest of this sentence or line."""
     rest = _words(re.split(r"[\n]|[.;](?:\s|$)", text, maxsplit=1)[0])
-    return "".join(
-        letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice)
-    )
+    return "".join(letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice))
 
 
 def _words(text: str) -> str:

@@ -53,16 +53,12 @@ def wilson_interval(wrong: int, n: int, z: float = 1.959964) -> tuple[float, flo
 
 def measure_rates(cases: Iterable[Case], held_out: bool = True) -> list[CheckRates]:
     """For each check the rates over all cases of that half of the sample, then over each origin."""
-    results = [
-        Result(case, is_noticed(case), _is_unnoticed(case)) for case in cases if case.held_out is held_out
-    ]
+    results = [Result(case, is_noticed(case), _is_unnoticed(case)) for case in cases if case.held_out is held_out]
     rates = []
     for name in CHECKS:
         of_check = [result for result in results if result.case.check == name]
         for origin in ("all", *dict.fromkeys(result.case.origin for result in of_check)):
-            rates.append(
-                _check_rates(name, origin, [r for r in of_check if origin in ("all", r.case.origin)])
-            )
+            rates.append(_check_rates(name, origin, [r for r in of_check if origin in ("all", r.case.origin)]))
     return rates
 
 

@@ -40,9 +40,7 @@ class Fault:
     message: str
 
     def __str__(self) -> str:
-        return (
-            f"line {self.line}: {self.place} {self.message}" if self.line else f"{self.place} {self.message}"
-        )
+        return f"line {self.line}: {self.place} {self.message}" if self.line else f"{self.place} {self.message}"
 
 
 class StudyFileError(Exception):
@@ -213,9 +211,7 @@ def _listed_options(where: Mapping[str, Any]) -> dict[str, list[str]]:
 # What follows from it ------------------------------------------------------------------------------------
 
 
-def cells_for(
-    definition: Definition, chatbots: Iterable[str], answers: Mapping[str, str]
-) -> list[tuple[str, str]]:
+def cells_for(definition: Definition, chatbots: Iterable[str], answers: Mapping[str, str]) -> list[tuple[str, str]]:
     """Every (chatbot, cell) that this person fits, in the order of the chatbots and then of the cells."""
     fitting = [cell.slug for cell in definition.cells if cell.fits(answers)]
     known = {chatbot.slug for chatbot in definition.chatbots}
@@ -247,10 +243,7 @@ def prompt_text(prompt: Prompt) -> str:
 
 def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str, Any]]) -> Definition:
     """The study with its default items replaced by the benchmark's, where `items` (by id) has them."""
-    prompts = [
-        _filled(prompt, items[prompt.item]) if prompt.item in items else prompt
-        for prompt in definition.prompts
-    ]
+    prompts = [_filled(prompt, items[prompt.item]) if prompt.item in items else prompt for prompt in definition.prompts]
     return replace(definition, prompts=tuple(prompts))
 
 
@@ -263,7 +256,5 @@ def _filled(prompt: Prompt, item: Mapping[str, Any]) -> Prompt:
         imported=True,
     )
     if len(filled.answer) != 1 or filled.answer not in letters(filled):
-        raise ValueError(
-            f"The answer {filled.answer!r} of the item {prompt.item} is the letter of no choice."
-        )
+        raise ValueError(f"The answer {filled.answer!r} of the item {prompt.item} is the letter of no choice.")
     return filled

@@ -31,13 +31,9 @@ ANNOUNCEMENT = re.compile(
     rf" ({'|'.join(NUMBER_WORDS)}|[3-9]|1\d|20)\b(?![-\u2013:.,])",
     re.I,
 )
-OPTION = re.compile(
-    r"[*_]*[(\[]?[A-Z][)\].:]+[*_]*\s"
-)  # "C. the cell membrane" ends as the options of a prompt do
+OPTION = re.compile(r"[*_]*[(\[]?[A-Z][)\].:]+[*_]*\s")  # "C. the cell membrane" ends as the options of a prompt do
 EMOTICON = re.compile(r"[:;=]-?[()DPp]$")
-UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$"
-)  # Thai, Lao, Burmese, Khmer end without a sign
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$")  # Thai, Lao, Burmese, Khmer end without a sign
 PRESS_TO_GO_ON = re.compile(
     r"^[ \t]*(?:continue generating|generierung fortsetzen|continuar generando"
     r"|continuer \u00e0 g\u00e9n\u00e9rer)[ \t]*$",
@@ -70,12 +66,7 @@ def _break_of_last(lines: Sequence[str]) -> str | None:
     last = lines[-1].strip()
     if not strip_marker(last).strip(CLOSERS + BARE_MARKERS):
         return "list"
-    if (
-        len(last.split()) + len(lines) < 4
-        or ADDRESS.search(last)
-        or EMOTICON.search(last)
-        or UNSPACED.search(last)
-    ):
+    if len(last.split()) + len(lines) < 4 or ADDRESS.search(last) or EMOTICON.search(last) or UNSPACED.search(last):
         return None
     if _hangs(last):
         return "hanging"
@@ -89,9 +80,7 @@ def _hangs(last: str) -> bool:
     bare = last.rstrip("* _")
     words = bare.split()
     opened = (
-        last.count("**") % 2 == 1
-        or bare.count("(") > bare.count(")")
-        or bare.count("\u201c") > bare.count("\u201d")
+        last.count("**") % 2 == 1 or bare.count("(") > bare.count(")") or bare.count("\u201c") > bare.count("\u201d")
     )
     leads_on = words[-1].lower() in FUNCTION_WORDS and (len(words) > 6 or words[-1].islower())
     return opened or bool(HANGING.search(bare)) or leads_on
@@ -104,9 +93,7 @@ def _unended(last: str, before: Sequence[str]) -> str | None:
         return None
     if SENTENCE_WITHIN.search(body):
         return "sentence"
-    alike = [
-        line.strip() for line in before if _marker(line.strip()) == _marker(last) and len(line.split()) > 3
-    ]
+    alike = [line.strip() for line in before if _marker(line.strip()) == _marker(last) and len(line.split()) > 3]
     ended = sum(bool(ENDED.search(line.rstrip(CLOSERS))) for line in alike)
     if alike and ended * 3 >= len(alike) * 2 and (_is_marked(last) or len(last.split()) > 3):
         return "sentence"

@@ -45,8 +45,7 @@ def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
         "after_place": by_outcome(row for row in rows if row["placed"]),
         "reasons": count_reasons(rows),
         "versions": [
-            {"version": version, **count_rows(row for row in rows if row["version"] == version)}
-            for version in versions
+            {"version": version, **count_rows(row for row in rows if row["version"] == version)} for version in versions
         ],
     }
 
@@ -87,9 +86,7 @@ def exit_rows(study: Study, who: str) -> list[Row]:
             "placed": kind == Kind.WITHDRAWN and step != Step.QUESTIONS,
             "n": n,
         }
-        for version, kind, step, n in exits.values_list("version__number", "kind", "step").annotate(
-            n=Count("id")
-        )
+        for version, kind, step, n in exits.values_list("version__number", "kind", "step").annotate(n=Count("id"))
     ]
 
 

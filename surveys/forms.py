@@ -5,9 +5,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from surveys.definitions import Definition
+from surveys.models import ChatbotContext
 from surveys.study_parts import AttentionCheck, ComprehensionCheck, Question
 from surveys.study_schema import NONE, SEVERAL
-from surveys.models import ChatbotContext
 
 LONGEST_ANSWER = 2_000
 

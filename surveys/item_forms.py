@@ -11,9 +11,7 @@ NUMBER = re.compile(
     r"|\s?[-\u2013\u2014](?=\s))(?P<close>[*_]*)\s*",
     re.I,
 )
-BULLET = re.compile(
-    r"^(?:[-*+\u2022\u25cf\u25cb\u25e6\u25aa\u2023\u00b7\u2043\u2013\u2014\u27a4\u2192]\s+|\u2022)"
-)
+BULLET = re.compile(r"^(?:[-*+\u2022\u25cf\u25cb\u25e6\u25aa\u2023\u00b7\u2043\u2013\u2014\u27a4\u2192]\s+|\u2022)")
 HEADING = re.compile(r"^#{1,6}\s+")
 BOLD = re.compile(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)\1")
 BOLD_LINE = re.compile(r"^(\*\*|__)([^*\n]{1,120})\1[:.]?$")
@@ -41,9 +39,7 @@ EXPLAINING = re.compile(
     r"|,\s+(?:an?|the|with|made|known|featuring|starring|directed|based|located)\s|[.;!?]\s",
     re.I,
 )
-SYMBOLS = str.maketrans(
-    dict.fromkeys("\u2122\u00ae\u00a9\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\u00ad\u200e\u200f")
-)
+SYMBOLS = str.maketrans(dict.fromkeys("\u2122\u00ae\u00a9\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\u00ad\u200e\u200f"))
 MARKUP = str.maketrans({"*": None, "`": None, "\u2019": "'", "\u2018": "'", "\u2010": "-", "\u2011": "-"})
 _QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\u300e\u300f"
 EDGES = _QUOTES + " \t\r\n.,;:!?\u3002\u3001\uff0c\uff01_~#>|-\u2013\u2014\u00b7\u2022&"
@@ -249,10 +245,7 @@ def _is_subtitle(rest: str) -> bool:
     words = rest.strip(EDGES).split()
     long = [word for word in words if len(word) > 3]
     return (
-        0 < len(words) <= 6
-        and bool(long)
-        and all(not word[0].islower() for word in long)
-        and rest.rstrip()[-1:] != "."
+        0 < len(words) <= 6 and bool(long) and all(not word[0].islower() for word in long) and rest.rstrip()[-1:] != "."
     )
 
 

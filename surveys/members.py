@@ -55,9 +55,7 @@ def remove_member(membership: Membership, actor: str) -> None:
         lock_members(membership.study)
         keep_an_owner(membership)
         membership.delete()
-        audit.record(
-            membership.study, actor, "member removed", membership.user.get_username(), role=membership.role
-        )
+        audit.record(membership.study, actor, "member removed", membership.user.get_username(), role=membership.role)
 
 
 def lock_members(study: Study) -> None:

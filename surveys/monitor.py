@@ -136,9 +136,7 @@ def watch(study: Study, who: str = "main") -> Monitor:
         steps=count_steps(people),
         prompts=count_prompts(study, people),
         pay=pay_of("All cells", study, finished),
-        pay_by_cell=[
-            pay_of(cell.name, study, [row for row in finished if row[0] == cell.id]) for cell in cells
-        ],
+        pay_by_cell=[pay_of(cell.name, study, [row for row in finished if row[0] == cell.id]) for cell in cells],
         flags=count_flags(people),
         kinds=kinds_of_people(study),
         last_answer=time_of_last_answer(people),
@@ -207,9 +205,7 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
         (here if state in OPEN else stopped)[at] += 1
     titles = {slug: prompt.title for slug, prompt in prompts_of(study.current_id).items()}
     slugs = [*titles, *sorted({*answered, *here, *stopped} - {*titles, ""})]
-    return [
-        AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs
-    ]
+    return [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
 
 
 Finished = tuple[int | None, float, Decimal]
@@ -217,11 +213,7 @@ Finished = tuple[int | None, float, Decimal]
 
 def finished_people(people: QuerySet[Participant]) -> list[Finished]:
     """(cell, minutes from consent to the end, reward) of everybody who completed."""
-    rows = (
-        people.filter(state=State.COMPLETED)
-        .order_by()
-        .values_list("cell", "consented_at", "finished_at", "version")
-    )
+    rows = people.filter(state=State.COMPLETED).order_by().values_list("cell", "consented_at", "finished_at", "version")
     return [
         (cell, (finished - consented).total_seconds() / 60, definition_of(version).pay.amount)
         for cell, consented, finished, version in rows
@@ -240,9 +232,7 @@ def pay_of(name: str, study: Study, finished: list[Finished]) -> Pay:
 def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
     """Every check in its order, also those that never spoke."""
     rows = Flag.objects.filter(participant__in=people).order_by().values_list("check_name", "outcome")
-    counts: dict[tuple[str, str], int] = {
-        (check, outcome): n for check, outcome, n in rows.annotate(n=Count("id"))
-    }
+    counts: dict[tuple[str, str], int] = {(check, outcome): n for check, outcome, n in rows.annotate(n=Count("id"))}
     return [
         FlagCount(
             check,

@@ -14,9 +14,7 @@ def order_rows(n: int, scheme: str) -> list[list[int]]:
     if n < 1:
         raise ValueError(f"An order needs at least one prompt, not {n}.")
     if scheme not in ROWS:
-        raise ValueError(
-            f"The order scheme {scheme!r} has no rows; the schemes with rows are {', '.join(ROWS)}."
-        )
+        raise ValueError(f"The order scheme {scheme!r} has no rows; the schemes with rows are {', '.join(ROWS)}.")
     return ROWS[scheme](n)
 
 

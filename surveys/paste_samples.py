@@ -65,11 +65,7 @@ def read_answers(data: Path) -> list[Answer]:
     """Every recommendation answer of the data, and each other answer that has a label."""
     labels = read_labels()
     answers = [_answer(record, prompt, text, labels) for record, prompt, text in _records(data)]
-    return [
-        answer
-        for answer in answers
-        if answer.record.startswith(RECOMMENDATIONS) or answer.refusal is not None
-    ]
+    return [answer for answer in answers if answer.record.startswith(RECOMMENDATIONS) or answer.refusal is not None]
 
 
 def _records(data: Path) -> Iterator[tuple[str, str, str]]:
@@ -113,8 +109,7 @@ def build_cases(data: Path, seed: int) -> list[Case]:
         for prompt in prompts
     }
     pastes = [
-        (answer, Paste(answer.text, answer.prompt, other_prompts=others.get(answer.prompt, ())))
-        for answer in answers
+        (answer, Paste(answer.text, answer.prompt, other_prompts=others.get(answer.prompt, ()))) for answer in answers
     ]
     mine = [(answer, paste) for answer, paste in pastes if answer in set(suggestions)]
     letters = list(_letter_pastes(data, others[prompts[0]]))
@@ -155,9 +150,7 @@ def _untouched(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterat
     for check in ("empty", "prompt-itself", "other-prompt", "residue"):
         yield from (Case(check, False, "real answer", paste, answer.held_out) for answer, paste in mine)
     for check in ("empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "too-few-items"):
-        yield from (
-            Case(check, False, "real letter", paste, is_held_out(paste.prompt_text)) for paste in letters
-        )
+        yield from (Case(check, False, "real letter", paste, is_held_out(paste.prompt_text)) for paste in letters)
 
 
 def _read_by_hand(pastes: list[tuple[Answer, Paste]]) -> Iterator[Case]:
@@ -169,9 +162,7 @@ def _read_by_hand(pastes: list[tuple[Answer, Paste]]) -> Iterator[Case]:
                 yield Case(check, faulty, "read by hand", paste, answer.held_out)
 
 
-def _repeated_prompts(
-    mine: list[tuple[Answer, Paste]], letters: list[Paste], draw: random.Random
-) -> Iterator[Case]:
+def _repeated_prompts(mine: list[tuple[Answer, Paste]], letters: list[Paste], draw: random.Random) -> Iterator[Case]:
     first = {paste.prompt_text: paste for _, paste in mine}
     for paste in [*first.values(), *letters]:
         prompt = paste.prompt_text
@@ -196,9 +187,7 @@ def _other_answers(
         prompt = prompts[(prompts.index(answer.prompt) + 1 + at % (len(prompts) - 1)) % len(prompts)]
         moved = Paste(paste.text, prompt, other_prompts=others[prompt])
         yield Case("other-prompt", True, "only the topic tells", moved, answer.held_out)
-        known = tuple(
-            o._replace(answer=answer.text) if o.text == answer.prompt else o for o in others[prompt]
-        )
+        known = tuple(o._replace(answer=answer.text) if o.text == answer.prompt else o for o in others[prompt])
         if len(answer.text.split()) > 8:
             yield Case(
                 "other-prompt",
@@ -234,9 +223,7 @@ def _cuts(pastes: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[C
         if answer.cut_off is False and len(answer.text) > 200:
             for _ in range(2):
                 end = draw.randint(100, len(answer.text) - 20)
-                yield Case(
-                    "cut-off", True, "cut at random", replace(paste, text=paste.text[:end]), answer.held_out
-                )
+                yield Case("cut-off", True, "cut at random", replace(paste, text=paste.text[:end]), answer.held_out)
 
 
 def _wrapped(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[Case]:

@@ -57,9 +57,7 @@ def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> Que
     if wanted.get("cell", "").isdecimal():
         people = people.filter(cell=int(wanted["cell"][:9]))
     if wanted.get("flag") in CHECKS:
-        people = people.filter(
-            Exists(Flag.objects.filter(participant=OuterRef("pk"), check_name=wanted["flag"]))
-        )
+        people = people.filter(Exists(Flag.objects.filter(participant=OuterRef("pk"), check_name=wanted["flag"])))
     text = wanted.get("q", "").strip().replace("\x00", "")
     if PROLIFIC_ID.fullmatch(text) and with_pids:
         people = people.filter(pid=text)

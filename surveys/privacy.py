@@ -37,9 +37,7 @@ def find_personal(text: str) -> list[Mark]:
         for match in pattern.finditer(text)
     ]
     marks: list[Mark] = []
-    for mark in sorted(
-        found, key=lambda mark: mark.start
-    ):  # stable: of two at one place the earlier rule wins
+    for mark in sorted(found, key=lambda mark: mark.start):  # stable: of two at one place the earlier rule wins
         if not marks or mark.start >= marks[-1].end:
             marks.append(mark)
     return marks

@@ -56,14 +56,11 @@ class Check:
 MESSAGES = {
     "empty": "The box is empty. Please paste what your chatbot answered.",
     "prompt-itself": "This looks like our question. Please paste what your chatbot answered to it.",
-    "other-prompt": "This looks like the answer to another question. Please check that it belongs"
-    " to this one.",
+    "other-prompt": "This looks like the answer to another question. Please check that it belongs to this one.",
     "refusal": "Your chatbot seems not to have answered. You could ask it once more in a new chat.",
     "cut-off": "The answer seems to stop before its end. Please check that you copied all of it.",
-    "residue": "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You"
-    " can take them out.",
-    "same-as-other": "Another participant has already pasted exactly this text. Is it what your own"
-    " chatbot answered?",
+    "residue": "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You can take them out.",
+    "same-as-other": "Another participant has already pasted exactly this text. Is it what your own chatbot answered?",
     "too-few-items": "We asked for %(wanted)s suggestions and found %(found)s. Please check that"
     " you copied all of them.",
 }

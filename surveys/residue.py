@@ -44,14 +44,12 @@ _SURE = (
 SURE = re.compile(rf"^[ \t>*]*(?:{'|'.join(_SURE)})[ \t*]*$", re.I)
 # Words that an answer may hold too: they count as a whole line among the first or the last lines only.
 _LIKELY = (
-    "share|copy|edit|edited|listen|sources|references|like|dislike|save|export|retry|more|report|submit"
-    "|upgrade|tools",
+    "share|copy|edit|edited|listen|sources|references|like|dislike|save|export|retry|more|report|submit|upgrade|tools",
     "canvas|voice|volume_up|today|you|user|copilot",
     r"chatgpt(?: (?:\d\S*|plus|auto|instant|thinking))?(?: \W)?|gemini(?: (?:advanced|\d\S*(?: (?:flash"
     r"|pro))?))?",
     r"gpt-?\d\S*(?: mini)?|\do(?:-mini)?|\d\.\d (?:flash|pro)|\d{1,2}:\d\d(?: [ap]m)?",
-    "compartir|teilen|partager|compartilhar|condividi|copiar|kopieren|copier|copia|bearbeiten|modifier"
-    "|editar|modifica",
+    "compartir|teilen|partager|compartilhar|condividi|copiar|kopieren|copier|copia|bearbeiten|modifier|editar|modifica",
 )
 LIKELY = re.compile(rf"^(?:{'|'.join(_LIKELY)})$", re.I)
 EDGE_LINES = 3

@@ -126,11 +126,7 @@ def cells_do_not_overlap(study: Study) -> Misfits:
     """Two cells overlap unless some question tells them apart; a question that only one names does not."""
     quota = {question.get("slug") for question in study["questions"] if question.get("purpose") == "quota"}
     # A cell with a misspelt question would seem to overlap with all others.
-    cells = [
-        (place, cell)
-        for place, cell in _entries(study, "cells")
-        if cell.get("where", {"": ""}).keys() <= quota
-    ]
+    cells = [(place, cell) for place, cell in _entries(study, "cells") if cell.get("where", {"": ""}).keys() <= quota]
     for (_, first), (place, second) in combinations(cells, 2):
         if not _told_apart(first["where"], second["where"]):
             yield (
@@ -204,10 +200,7 @@ def choices_have_their_answer(study: Study) -> Misfits:
         choices, answer = prompt.get("choices"), prompt.get("answer")
         if choices and answer and ord(answer) - ord("A") >= len(choices):
             yield (f"{place}.answer", f"is {answer}, but there are {len(choices)} choices")
-        if (
-            bool(prompt.get("benchmark")) != bool(prompt.get("item"))
-            and {"benchmark", "item"} <= prompt.keys()
-        ):
+        if bool(prompt.get("benchmark")) != bool(prompt.get("item")) and {"benchmark", "item"} <= prompt.keys():
             missing = "item" if prompt["benchmark"] else "benchmark"
             yield (f"{place}.{missing}", "is missing: `benchmark` and `item` come together")
 

@@ -57,9 +57,7 @@ class Key:
 # The tables ----------------------------------------------------------------------------------------------
 
 slug = matching(SLUG, "small letters, digits and hyphens, at most 50")
-address = matching(
-    r"https://[^\s/@\"'<>]+\.[^\s/@\"'<>]+(/[^\s\"'<>]*)?", "an address that begins with https://"
-)
+address = matching(r"https://[^\s/@\"'<>]+\.[^\s/@\"'<>]+(/[^\s\"'<>]*)?", "an address that begins with https://")
 code = matching(r"[A-Z0-9]{4,20}", "4 to 20 capital letters and digits")
 benchmark_item = matching(r"[A-Za-z0-9][\w./:-]{0,199}", "an item's id such as mmlu/college_medicine/test/34")
 options = list_of(line, least=2)
@@ -186,8 +184,7 @@ def _read_list(name: str, raw: Any, misfits: list[Misfit]) -> list[dict[str, Any
     if len(raw) > MOST_ENTRIES:
         misfits.append((name, f"has {len(raw):,} entries; the limit is {MOST_ENTRIES}"))
     return [
-        _read_entry(name, f"{name}[{number}]", entry, misfits)
-        for number, entry in enumerate(raw[:MOST_ENTRIES], 1)
+        _read_entry(name, f"{name}[{number}]", entry, misfits) for number, entry in enumerate(raw[:MOST_ENTRIES], 1)
     ]
 
 
@@ -230,10 +227,7 @@ def _left_blank(value: Any, key: Key) -> bool:
 
 def _unknown_keys(place: str, raw: Mapping[str, Any], known: tuple[str, ...]) -> list[Misfit]:
     unknown = [name for name in raw if name not in known][:MOST_UNKNOWN]
-    return [
-        (join_place(place, name), f"is no key here{nearest(name, known) or _keys_here(known)}")
-        for name in unknown
-    ]
+    return [(join_place(place, name), f"is no key here{nearest(name, known) or _keys_here(known)}") for name in unknown]
 
 
 def _keys_here(known: tuple[str, ...]) -> str:

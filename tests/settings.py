@@ -11,6 +11,4 @@ embedded.attach()
 
 from fieldstudy.settings import *  # noqa: E402, F403 - reads the addresses that attach() has set
 
-PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.MD5PasswordHasher"
-]  # logging in is not what the tests measure
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # logging in is not what the tests measure

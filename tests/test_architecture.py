@@ -48,9 +48,7 @@ def imported_modules(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
             base = ".".join([*parents, *([node.module] if node.module else [])])
             yield from ((f"{base}.{name.name}", node.lineno) for name in node.names)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in IMPORTERS:
-            yield from (
-                (str(part.value), node.lineno) for part in node.args[:1] if isinstance(part, ast.Constant)
-            )
+            yield from ((str(part.value), node.lineno) for part in node.args[:1] if isinstance(part, ast.Constant))
 
 
 def imports_of(path: Path) -> list[tuple[str, int]]:
@@ -138,8 +136,7 @@ def test_sql_is_never_put_together_from_input() -> None:
         for path in sources(*APPS)
         for call in calls(path)
         if isinstance(call.func, (ast.Attribute, ast.Name))
-        and ast.unparse(call.func).split(".")[-1]
-        in ("execute", "executemany", "raw", "RawSQL", "copy", "extra")
+        and ast.unparse(call.func).split(".")[-1] in ("execute", "executemany", "raw", "RawSQL", "copy", "extra")
         and call.args
         and is_built_at_run_time(call.args[0])
     ]
@@ -204,9 +201,7 @@ def test_formatted_sql_is_seen(source: str) -> None:
     assert is_built_at_run_time(ast.parse(source, mode="eval").body)
 
 
-@pytest.mark.parametrize(
-    "source", ["'SELECT 1'", "SQL", 'f\'SELECT {"a" if x else "b"}\'', "SQL.format(a='b')"]
-)
+@pytest.mark.parametrize("source", ["'SELECT 1'", "SQL", 'f\'SELECT {"a" if x else "b"}\'', "SQL.format(a='b')"])
 def test_sql_of_fixed_texts_is_left_alone(source: str) -> None:
     assert not is_built_at_run_time(ast.parse(source, mode="eval").body)
 

@@ -135,9 +135,7 @@ def test_services_wait_for_the_database_and_its_migrations() -> None:
 def test_images_and_packages_are_pinned() -> None:
     images = [service["image"] for service in SERVICES.values() if "build" not in service]
     assert all(re.search(r":\d+\.\d+", image) for image in images), images
-    lines = [
-        line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")
-    ]
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
     assert [line for line in lines if line.strip() and "==" not in line] == []
 
 
@@ -169,8 +167,7 @@ def imported(*folders: str) -> set[str]:
 def test_every_imported_package_is_pinned_by_name(folders: tuple[str, ...], files: tuple[str, ...]) -> None:
     makers = packages_distributions()
     spelt = {
-        name: {re.sub(r"[-_.]+", "-", maker).lower() for maker in makers.get(name, [])}
-        for name in imported(*folders)
+        name: {re.sub(r"[-_.]+", "-", maker).lower() for maker in makers.get(name, [])} for name in imported(*folders)
     }
     pins = pinned(*files)
     optional = {name for name in spelt if not spelt[name] and name.replace("_", "-") in pins}
@@ -221,9 +218,7 @@ def test_pending_migration_is_told_and_stops_a_server(client: Client) -> None:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'surveys' AND name LIKE '0001%%'")
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json()["pending_migrations"]) == (503, 1)
-    with pytest.raises(
-        SystemExit, match=r"lacks 1 migration\(s\), surveys.0001_initial first.*manage.py migrate"
-    ):
+    with pytest.raises(SystemExit, match=r"lacks 1 migration\(s\), surveys.0001_initial first.*manage.py migrate"):
         schema.refuse_pending_migrations()
 
 
@@ -265,9 +260,7 @@ def test_server_starts_on_a_migrated_database() -> None:
 def test_server_says_so_when_no_database_answers() -> None:
     done = import_server("wsgi", "postgresql://nobody@127.0.0.1:1/none")
     assert done.returncode == 1
-    assert re.search(
-        r"^The database does not answer: .*DATABASE_URL and start again\.$", done.stderr, re.MULTILINE
-    )
+    assert re.search(r"^The database does not answer: .*DATABASE_URL and start again\.$", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr
 
 
@@ -340,13 +333,9 @@ def run_documented(program: str, sockets: str, database: str, **streams: object)
 
 def contents(sockets: str, database: str) -> dict[str, list[tuple]]:
     with psycopg.connect(host=sockets, user="postgres", dbname=database) as copy:
-        tables = copy.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
-        ).fetchall()
+        tables = copy.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
         triggers = copy.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1").fetchall()
-        rows = {
-            name: copy.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1').fetchall() for (name,) in tables
-        }
+        rows = {name: copy.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1').fetchall() for (name,) in tables}
     return {**rows, "triggers": triggers}
 
 

@@ -181,9 +181,7 @@ def test_folder_that_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -
     assert "cannot be written: Not a directory" in done.stderr
 
 
-def test_full_disk_is_named_even_when_the_log_is_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_named_even_when_the_log_is_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures, "LEAST_SPACE", 2**80)
     said = failures.explain_output("PostgreSQL did not start", "database system is shut down", tmp_path / "x")
     assert str(said).startswith(f"The disk that holds {tmp_path / 'x'} is full. Make room")
@@ -215,9 +213,7 @@ def test_pending_migrations_are_applied_once_by_commands_started_together(var: P
     with start_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var) as first:
         second = run_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var)
         out, err = first.communicate(timeout=60)
-    assert (first.returncode, out.strip(), second.stdout.strip()) == (0, "ready", "ready"), (
-        err + second.stderr
-    )
+    assert (first.returncode, out.strip(), second.stdout.strip()) == (0, "ready", "ready"), err + second.stderr
     shown = run_python("manage.py", "showmigrations", "--plan", var=var)
     assert "[X]" in shown.stdout
     assert "[ ]" not in shown.stdout
@@ -228,9 +224,7 @@ def test_database_named_by_url_is_not_migrated(var: Path) -> None:
     sockets = var / "run" / "sockets"
     with postgres.connect(sockets, "postgres") as connection:
         connection.execute("CREATE DATABASE named")
-    url = json.loads((var / "run" / "services.json").read_text())["DATABASE_URL"].replace(
-        "/fieldstudy?", "/named?"
-    )
+    url = json.loads((var / "run" / "services.json").read_text())["DATABASE_URL"].replace("/fieldstudy?", "/named?")
     done = run_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var, DATABASE_URL=url)
     with postgres.connect(sockets, "named") as connection:
         tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
@@ -248,9 +242,7 @@ def test_production_never_starts_embedded_services(tmp_path: Path) -> None:
 def test_urls_of_sockets_are_read_by_django_and_celery() -> None:
     database = database_from_url("postgresql://postgres@/fieldstudy?host=%2Ftmp%2Fa%20b")
     assert (database["HOST"], database["NAME"], database["USER"]) == ("/tmp/a b", "fieldstudy", "postgres")
-    assert (
-        broker_from_url("unix:///tmp/a%20b/v.sock?db=2") == "redis+socket:///tmp/a%20b/v.sock?virtual_host=2"
-    )
+    assert broker_from_url("unix:///tmp/a%20b/v.sock?db=2") == "redis+socket:///tmp/a%20b/v.sock?virtual_host=2"
     assert broker_from_url("rediss://user:pw@host:6380/1") == "rediss://user:pw@host:6380/1"
 
 
@@ -326,9 +318,7 @@ def test_demo_stops_servers_that_outlived_a_killed_run(var: Path) -> None:
         done = run_python("-m", "fieldstudy.demo_server", "--port", str(port), var=var)
         assert orphan.wait(timeout=10) == -signal.SIGTERM
     assert "Stopped 1 server(s) that a killed run had left behind." in done.stderr
-    assert (
-        f"Port {port} is in use by another program. Choose another: make demo PORT={port + 1}" in done.stderr
-    )
+    assert f"Port {port} is in use by another program. Choose another: make demo PORT={port + 1}" in done.stderr
     assert done.returncode == 1
 
 

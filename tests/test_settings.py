@@ -76,9 +76,7 @@ def test_complete_production_settings_are_accepted() -> None:
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL"])
 def test_production_without_a_needed_setting_is_refused(name: str) -> None:
-    done = (
-        read_settings(**{**SAFE, name: ""}) if name != "SECRET_KEY" else read_settings(**without(SAFE, name))
-    )
+    done = read_settings(**{**SAFE, name: ""}) if name != "SECRET_KEY" else read_settings(**without(SAFE, name))
     assert done.returncode == 1
     assert f"Not safe to start with DEBUG=false: set {name}." in done.stderr
 

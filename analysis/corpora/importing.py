@@ -30,9 +30,7 @@ class Report:
     faults: list[str] = field(default_factory=list)
 
 
-def import_corpus(
-    name: str, path: Path, form: str, limit: int | None, show: Callable[[float, int], None]
-) -> Report:
+def import_corpus(name: str, path: Path, form: str, limit: int | None, show: Callable[[float, int], None]) -> Report:
     """Import a file into the corpus `name`, which is made when it is not there yet.
 
     A file that breaks gives what is whole before the break; `faults` names the places. `show` is told
@@ -58,9 +56,7 @@ def find_corpus(name: str, form: str) -> Corpus | None:
         raise ImportFailed(f"{name!r} is no name for a corpus: use up to 50 letters, digits, - and _.")
     corpus = Corpus.objects.filter(name=name).first()
     if corpus is not None and corpus.format != form:
-        raise ImportFailed(
-            f"The corpus {name} was made from {corpus.format} files. Give the {form} file another name."
-        )
+        raise ImportFailed(f"The corpus {name} was made from {corpus.format} files. Give the {form} file another name.")
     return corpus
 
 

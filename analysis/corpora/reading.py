@@ -155,9 +155,7 @@ class _ArrayScanner:
 
     def place(self) -> str:
         line = self.lines_before + self.text.count("\n", 0, self.at) + 1
-        return (
-            f"after character {self.before + self.at:,} (line {line:,}, {self.number:,} whole conversations)"
-        )
+        return f"after character {self.before + self.at:,} (line {line:,}, {self.number:,} whole conversations)"
 
 
 def _plain(file: BinaryIO) -> Iterator[bytes]:

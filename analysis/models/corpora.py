@@ -23,9 +23,7 @@ class Conversation(models.Model):
     corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="conversations")
     sha256 = models.CharField(max_length=64, help_text="Over its messages; importing it twice is one row.")
     source_id = models.CharField(max_length=200, blank=True)
-    user = models.CharField(
-        max_length=100, blank=True, help_text="The source's hashed user, empty when unknown."
-    )
+    user = models.CharField(max_length=100, blank=True, help_text="The source's hashed user, empty when unknown.")
     language = models.CharField(max_length=30, blank=True)
     turns = models.PositiveIntegerField(help_text="User messages that have a reply.")
     characters = models.PositiveIntegerField()

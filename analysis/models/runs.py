@@ -24,25 +24,17 @@ class Endpoint(models.Model):
     requests_per_minute = models.PositiveIntegerField(null=True)
     tokens_per_minute = models.PositiveIntegerField(null=True)
     concurrency = models.PositiveIntegerField(default=8)
-    context_window = models.PositiveIntegerField(
-        default=128_000, help_text="Tokens, prompt and reply together."
-    )
+    context_window = models.PositiveIntegerField(default=128_000, help_text="Tokens, prompt and reply together.")
     max_tokens = models.PositiveIntegerField(default=1024, help_text="Longest reply.")
     tokenizer = models.CharField(
         max_length=300,
         blank=True,
         help_text="Path of the model's tokenizer.json; empty: tokens are estimated.",
     )
-    price_in = models.DecimalField(
-        max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens."
-    )
-    price_out = models.DecimalField(
-        max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens."
-    )
+    price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens.")
+    price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens.")
     extra = models.JSONField(default=dict, help_text="Fields added to each request's body.")
-    json_schema = models.BooleanField(
-        default=False, help_text="Ask for JSON by schema where the model offers it."
-    )
+    json_schema = models.BooleanField(default=False, help_text="Ask for JSON by schema where the model offers it.")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -103,9 +95,7 @@ class Run(models.Model):
     batch = models.BooleanField(default=False, help_text="Sent through the provider's batch API.")
     batch_ids = models.JSONField(default=list)
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, help_text="USD.")
-    reserved = models.DecimalField(
-        max_digits=14, decimal_places=8, default=0, help_text="USD of calls under way."
-    )
+    reserved = models.DecimalField(max_digits=14, decimal_places=8, default=0, help_text="USD of calls under way.")
     spent = models.DecimalField(max_digits=14, decimal_places=8, default=0, help_text="USD of calls settled.")
     estimate = models.JSONField(default=dict, help_text="Calls, tokens and dollars as planned.")
     first_run = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="repetitions")
@@ -141,9 +131,7 @@ class SimulatedUser(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="simulated_users")
     index = models.PositiveIntegerField()
-    recipe = models.JSONField(
-        default=dict, help_text="Ids and hashes of what goes in; see analysis.conditions."
-    )
+    recipe = models.JSONField(default=dict, help_text="Ids and hashes of what goes in; see analysis.conditions.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "index"], name="simulated_user_once")]
@@ -166,9 +154,7 @@ class Completion(models.Model):
     item = models.ForeignKey(BenchmarkItem, null=True, on_delete=models.PROTECT, related_name="completions")
     user = models.ForeignKey(SimulatedUser, null=True, on_delete=models.CASCADE, related_name="completions")
     repeat = models.PositiveIntegerField(help_text="The draw's number, from 0.")
-    position = models.PositiveIntegerField(
-        help_text="Order of sending: one user's calls stand next to each other."
-    )
+    position = models.PositiveIntegerField(help_text="Order of sending: one user's calls stand next to each other.")
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
     lane = models.CharField(max_length=40, blank=True)
     lease_until = models.DateTimeField(null=True)
@@ -202,8 +188,7 @@ class Completion(models.Model):
             ),
             models.CheckConstraint(
                 name="call_asks_one_thing",
-                condition=Q(prompt__isnull=False, item__isnull=True)
-                | Q(prompt__isnull=True, item__isnull=False),
+                condition=Q(prompt__isnull=False, item__isnull=True) | Q(prompt__isnull=True, item__isnull=False),
             ),
             models.CheckConstraint(
                 name="call_status_known", condition=Q(status__in=["pending", "leased", "done", "failed"])
@@ -211,14 +196,10 @@ class Completion(models.Model):
             models.CheckConstraint(
                 name="leased_call_has_lease", condition=~Q(status="leased") | Q(lease_until__isnull=False)
             ),
-            models.CheckConstraint(
-                name="done_call_has_time", condition=~Q(status="done") | Q(done_at__isnull=False)
-            ),
+            models.CheckConstraint(name="done_call_has_time", condition=~Q(status="done") | Q(done_at__isnull=False)),
         ]
         indexes = [
-            models.Index(
-                fields=["run", "position"], name="open_calls", condition=Q(status__in=["pending", "leased"])
-            ),
+            models.Index(fields=["run", "position"], name="open_calls", condition=Q(status__in=["pending", "leased"])),
             models.Index(fields=["run", "status"], name="calls_by_status"),
         ]
 

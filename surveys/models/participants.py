@@ -72,7 +72,7 @@ class Participant(models.Model):
     consented_at = models.DateTimeField(default=timezone.now)
     answers = models.JSONField(default=dict, help_text="Screening, quota and background answers by question.")
     order = models.JSONField(default=list, help_text="Prompt slugs in the order drawn for this person.")
-    order_number = models.PositiveIntegerField(null=True, help_text="Number that the order was drawn with; the row of the scheme is its remainder.")
+    order_number = models.PositiveIntegerField(null=True, help_text="Number that the order was drawn with.")
     checks = models.JSONField(default=dict, help_text="Answers to attention and comprehension checks.")
     comments = models.TextField(blank=True)
     last_seen_at = models.DateTimeField(default=timezone.now)

@@ -53,9 +53,7 @@ def make_corpus(name: str = "corpus", form: str = "wildchat") -> Corpus:
 def write_messages(turns: int, words: str = "") -> list[dict[str, str]]:
     """So many turns; the texts hold `words`, so that conversations differ."""
     return [
-        {"role": role, "content": f"{role} {turn} {words}"}
-        for turn in range(turns)
-        for role in ("user", "assistant")
+        {"role": role, "content": f"{role} {turn} {words}"} for turn in range(turns) for role in ("user", "assistant")
     ]
 
 
@@ -82,9 +80,7 @@ def make_run(condition: str = "offline", study: Study | None = None, **changes: 
     return Run.objects.create(condition=condition, endpoint=endpoint, created_by="tests", **changes)
 
 
-def make_call(
-    run: Run, question: Any = None, user: SimulatedUser | None = None, repeat: int = 0
-) -> Completion:
+def make_call(run: Run, question: Any = None, user: SimulatedUser | None = None, repeat: int = 0) -> Completion:
     """One planned call; without a question, of the study's first prompt."""
     question = question or run.version.prompts.order_by("position").first()
     asked = {"item": question} if isinstance(question, BenchmarkItem) else {"prompt": question}

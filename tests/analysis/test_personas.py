@@ -81,12 +81,7 @@ def test_profile_is_written_in_the_documented_form() -> None:
     pools = pools_of(personas)
 
     assert profile_of(rows_of(personas, [*pools.descriptions, *pools.groups])) == (
-        "Profile of the user:\n"
-        "A nurse in Ohio.\n"
-        "\n"
-        "What the user says about themselves:\n"
-        "- I sing.\n"
-        "- I dance."
+        "Profile of the user:\nA nurse in Ohio.\n\nWhat the user says about themselves:\n- I sing.\n- I dance."
     )
 
 

@@ -130,9 +130,7 @@ def test_hundred_thousand_calls_are_planned_by_one_statement(django_assert_max_n
 
 def test_benchmark_is_planned_item_by_item() -> None:
     for number in range(3):
-        BenchmarkItem.objects.create(
-            benchmark="quiz", item=f"q{number}", question="?", choices=["a", "b"], answer="A"
-        )
+        BenchmarkItem.objects.create(benchmark="quiz", item=f"q{number}", question="?", choices=["a", "b"], answer="A")
     run, _ = plan_run(Plan(endpoint=make_fake(), condition="offline", benchmark="quiz"), 2, "tests")
     asked = run.completions.order_by("position").values_list("item__item", "repeat")
     assert list(asked) == [("q0", 0), ("q0", 1), ("q1", 0), ("q1", 1), ("q2", 0), ("q2", 1)]

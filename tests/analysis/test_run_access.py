@@ -207,13 +207,9 @@ def test_the_sites_own_secrets_and_keys_themselves_are_no_variables(run: Run, na
     assert f'value="{name}"' not in response.content.decode()
 
 
-def test_list_says_whether_the_key_is_set_and_never_shows_it(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_says_whether_the_key_is_set_and_never_shows_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     make_endpoint(name="with", provider="openai", base_url="https://a.example.org/v1", key_env="GIVEN_KEY")
-    make_endpoint(
-        name="without", provider="openai", base_url="https://a.example.org/v1", key_env="MISSING_KEY"
-    )
+    make_endpoint(name="without", provider="openai", base_url="https://a.example.org/v1", key_env="MISSING_KEY")
     monkeypatch.setenv("GIVEN_KEY", "sk-the-key-itself")
     monkeypatch.delenv("MISSING_KEY", raising=False)
     client = as_account("owner")

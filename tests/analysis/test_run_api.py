@@ -192,9 +192,7 @@ def test_queries_do_not_grow_with_the_rows(
 
 def test_schema_names_every_address_of_runs() -> None:
     schema = json.loads(Client().get(at("schema"), headers={"Accept": "application/json"}).content)
-    ways = {
-        path: set(methods) for path, methods in schema["paths"].items() if "run" in path or "compl" in path
-    }
+    ways = {path: set(methods) for path, methods in schema["paths"].items() if "run" in path or "compl" in path}
     assert ways == {
         "/api/v1/studies/{slug}/runs/": {"get", "post"},
         "/api/v1/studies/{slug}/completions/": {"get"},

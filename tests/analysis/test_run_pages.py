@@ -73,9 +73,7 @@ def test_empty_list_says_what_comes_first(client: Client) -> None:
 
 def test_list_shows_each_run_with_its_numbers(client: Client, study: Study) -> None:
     make_running(study, budget=5, spent=Decimal("0.0042"))
-    make_done(
-        study, condition="sp-profile", endpoint=make_endpoint(provider="openai", base_url="http://x/v1")
-    )
+    make_done(study, condition="sp-profile", endpoint=make_endpoint(provider="openai", base_url="http://x/v1"))
     page = client.get(page_of("runs"))
     words = lines_of(page)
     assert "2 runs, 1 going on with 2 calls left." in words
@@ -132,12 +130,8 @@ def test_estimate_of_many_users_is_measured_on_two(client: Client, study: Study)
     for _ in range(4):
         make_conversation(corpus, turns=6)
     order = order_of(condition="sp-history", corpus="corpus", history_size=2, users=40, repeats=1)
-    shown = re.search(
-        r"(\d+) calls, about ([\d,]+) tokens in", lines_of(client.get(page_of("estimate"), order))
-    )
-    plan = Plan(
-        make_endpoint(), "sp-history", study.current, users=40, corpus=corpus, history_size=2, temperature=1.0
-    )
+    shown = re.search(r"(\d+) calls, about ([\d,]+) tokens in", lines_of(client.get(page_of("estimate"), order)))
+    plan = Plan(make_endpoint(), "sp-history", study.current, users=40, corpus=corpus, history_size=2, temperature=1.0)
     _, whole = plan_run(plan, 1, "tests", dry_run=True)
     assert int(shown[1]) == whole["calls"] == 80
     assert int(shown[2].replace(",", "")) == pytest.approx(whole["prompt_tokens"], rel=0.05)
@@ -197,16 +191,12 @@ def test_fields_of_another_condition_are_dropped(client: Client, sent: list[int]
     assert (run.users, run.corpus, run.history_size) == (1, None, None)
 
 
-def test_refusal_of_the_plan_is_shown_and_nothing_is_kept(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusal_of_the_plan_is_shown_and_nothing_is_kept(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     make_endpoint(name="dear", price_out=1000)
     response = client.post(page_of("new-run"), order_of(endpoint="dear", budget="0.01", start=1))
     assert response.status_code == 422 and "above the budget of $0.01" in lines_of(response)
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    make_endpoint(
-        name="keyless", provider="openai", base_url="https://93.184.215.14/v1", key_env="NO_SUCH_KEY"
-    )
+    make_endpoint(name="keyless", provider="openai", base_url="https://93.184.215.14/v1", key_env="NO_SUCH_KEY")
     response = client.post(page_of("new-run"), order_of(endpoint="keyless", start=1))
     assert response.status_code == 422 and "NO_SUCH_KEY" in lines_of(response)
     assert not Run.objects.exists()
@@ -239,9 +229,7 @@ def test_heading_of_each_state(client: Client, study: Study, state: str, words: 
     assert words in lines_of(client.get(page_of("run", run.pk)))
 
 
-def test_waiting_for_the_provider_is_said(
-    client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_for_the_provider_is_said(client: Client, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     at = timezone.now().replace(hour=14, minute=2, second=10)
     monkeypatch.setattr("analysis.runs.waiting_until", lambda name: at.timestamp())
     page = client.get(page_of("run", make_running(study).pk))

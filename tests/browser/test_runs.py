@@ -44,9 +44,7 @@ def pages_of(run: Run) -> list[str]:
     return [f"/console/{run.study.slug}/baselines/{path}" for path in paths]
 
 
-def test_run_from_the_form_to_its_answers(
-    page: Page, context: BrowserContext, site: str, study: Study
-) -> None:
+def test_run_from_the_form_to_its_answers(page: Page, context: BrowserContext, site: str, study: Study) -> None:
     make_endpoint(name="priced", price_out=10)
     log_in(context, site, study, "researcher")
     page.goto("/console/teas/baselines/")
@@ -73,9 +71,7 @@ def test_run_from_the_form_to_its_answers(
     expect(page.locator(".reply")).not_to_be_empty()
 
 
-def test_running_page_updates_and_can_be_paused(
-    page: Page, context: BrowserContext, site: str, study: Study
-) -> None:
+def test_running_page_updates_and_can_be_paused(page: Page, context: BrowserContext, site: str, study: Study) -> None:
     run = make_running(study)
     log_in(context, site, study, "researcher")
     page.goto(f"/console/teas/baselines/{run.pk}/")
@@ -97,9 +93,7 @@ def test_pages_have_no_fault_and_break_no_rule(
     run = make_running(study, budget=5)
     log_in(context, site, study, "owner")
     said: list[str] = []
-    page.on(
-        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
-    )
+    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     page.emulate_media(color_scheme=scheme)
     faults = {}
     for path in pages_of(run):

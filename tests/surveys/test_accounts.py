@@ -93,9 +93,7 @@ def test_chain_that_holds_is_told_in_words_and_json() -> None:
 
 def test_broken_chain_ends_with_an_error() -> None:
     study = make_study()
-    AuditEvent.objects.create(
-        study=study, number=5, actor="x", action="forged", previous="0" * 64, sha256="1" * 64
-    )
+    AuditEvent.objects.create(study=study, number=5, actor="x", action="forged", previous="0" * 64, sha256="1" * 64)
     out = StringIO()
     with pytest.raises(CommandError, match="does not hold"):
         call_command("verify_audit", "teas", "--json", stdout=out)
@@ -111,9 +109,7 @@ def test_chain_of_no_study_is_an_error() -> None:
 def test_admin_lists_and_searches_every_kind_of_row(admin_client: Client) -> None:
     person = make_participant(make_study())
     make_response(person, "teas", "1. Only one", keep=True)
-    registered = [
-        model for model in admin.site._registry if model in apps.get_app_config("surveys").get_models()
-    ]
+    registered = [model for model in admin.site._registry if model in apps.get_app_config("surveys").get_models()]
     assert len(registered) == 13
     for model in registered:
         page = admin_client.get(f"/admin/surveys/{model._meta.model_name}/?q=x")

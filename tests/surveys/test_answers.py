@@ -35,8 +35,7 @@ LISTS = {
     "table": "| Company | Why |\n|:--|:--|\n| Tesla | cars |\n| Apple | phones |\n| Google | search |\n"
     "| Amazon | shop |\n| Nike | shoes |\n\nAsk me for more.",
     "keycap digits": "1️⃣ Tesla\n2️⃣ Apple\n3️⃣ Google\n4️⃣ Amazon\n5️⃣ Nike",
-    "markers lost in copying": "Tesla – electric cars\nApple – phones\n"
-    "Google – search\nAmazon – shop\nNike – shoes",
+    "markers lost in copying": "Tesla – electric cars\nApple – phones\nGoogle – search\nAmazon – shop\nNike – shoes",
     "bare lines": "Tesla\nApple\nGoogle\nAmazon\nNike",
     "comma list": "I'd recommend Tesla, Apple, Google, Amazon, and Nike.",
     "comma list alone": "Tesla, Apple, Google, Amazon, Nike",

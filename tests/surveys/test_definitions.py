@@ -49,16 +49,10 @@ def test_field_13_has_the_design_of_the_field_evaluation():
     assert len(study.attention) == 2
 
 
-@pytest.mark.skipif(
-    not (SHARED / "data" / "mmlu").is_dir(), reason="needs the benchmark files of FIELDSTUDY_SHARED"
-)
+@pytest.mark.skipif(not (SHARED / "data" / "mmlu").is_dir(), reason="needs the benchmark files of FIELDSTUDY_SHARED")
 def test_field_13_names_items_that_the_benchmarks_have():
     files = ["mmlu/college_medicine_test", "ethics/commonsense_short_test", "ethics/justice_test"]
-    rows = [
-        json.loads(line)
-        for name in files
-        for line in (SHARED / "data" / f"{name}.jsonl").open(encoding="utf-8")
-    ]
+    rows = [json.loads(line) for name in files for line in (SHARED / "data" / f"{name}.jsonl").open(encoding="utf-8")]
     items = {row["id"]: row for row in rows}
     study = read_study(STUDIES / "field-13.toml")
     assert all(prompt.item in items for prompt in study.prompts if prompt.kind == "choice")
@@ -164,9 +158,7 @@ def test_document_is_plain_json_and_complete():
     assert document["consent"]["text"].startswith("We ask about tea.")
 
 
-TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=60).filter(
-    str.strip
-)
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=60).filter(str.strip)
 
 
 @settings(max_examples=100, deadline=None)
@@ -316,9 +308,7 @@ def test_choice_is_asked_with_lettered_options():
 
 
 def test_request_for_the_letter_can_be_in_another_language():
-    prompt = make_definition(('answer = "C"', 'answer = "C"\nrequest = "Nenne nur den Buchstaben."')).prompts[
-        1
-    ]
+    prompt = make_definition(('answer = "C"', 'answer = "C"\nrequest = "Nenne nur den Buchstaben."')).prompts[1]
     assert prompt_text(prompt).endswith("C. Hot\n\nNenne nur den Buchstaben.")
 
 
@@ -336,10 +326,7 @@ def test_benchmark_item_replaces_the_default():
 
 def test_default_stays_where_no_item_was_imported():
     study = make_definition()
-    assert (
-        fill_benchmark_items(study, {"tea/2": {"question": "?", "choices": ["1", "2"], "answer": "A"}})
-        == study
-    )
+    assert fill_benchmark_items(study, {"tea/2": {"question": "?", "choices": ["1", "2"], "answer": "A"}}) == study
 
 
 @pytest.mark.parametrize("answer", ["E", "", "AB", "a"])

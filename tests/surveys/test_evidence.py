@@ -9,9 +9,7 @@ from surveys.models import Response
 
 
 def test_evidence_without_observation_claims_nothing() -> None:
-    assert describe_evidence({"observed": False, "pasted": 9}) == [
-        "Not observed: the page ran without JavaScript."
-    ]
+    assert describe_evidence({"observed": False, "pasted": 9}) == ["Not observed: the page ran without JavaScript."]
     assert describe_evidence({}) == describe_evidence({"observed": False})
 
 

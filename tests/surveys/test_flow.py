@@ -135,9 +135,7 @@ def test_boxes_of_the_figure_do_not_overlap_and_stay_inside() -> None:
     for column in (True, False):
         boxes = [box for box in figure.boxes if box.side is column]
         assert all(a.y + a.height < b.y for a, b in zip(boxes, boxes[1:], strict=False))
-    assert all(
-        box.x + box.width <= figure.width and box.y + box.height <= figure.height for box in figure.boxes
-    )
+    assert all(box.x + box.width <= figure.width and box.y + box.height <= figure.height for box in figure.boxes)
 
 
 def test_svg_is_well_formed_whatever_the_study_is_called() -> None:

@@ -151,9 +151,7 @@ def test_withdrawal_takes_the_persons_numbers_away() -> None:
     make_response(person, "teas", "1. Only one", keep=True)
     recruitment.withdraw(person)
     monitor = watch(study)
-    assert (
-        sum(flag.shown for flag in monitor.flags) == sum(prompt.answered for prompt in monitor.prompts) == 0
-    )
+    assert sum(flag.shown for flag in monitor.flags) == sum(prompt.answered for prompt in monitor.prompts) == 0
     assert monitor.last_answer is None
 
 

@@ -168,9 +168,7 @@ def test_rules_mark_the_same_in_a_browser():
     texts = [text for text, _ in PERSONAL] + HARMLESS
     texts += ["\n".join(texts), "".join(chr(c) for c in range(0x20, 0x2100))]
     command = ["node", str(FINDER), str(RULES_PATH)]
-    answer = subprocess.run(
-        command, input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=60
-    )
+    answer = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=60)
     in_browser = [[tuple(mark) for mark in marks] for marks in json.loads(answer.stdout)]
     assert in_browser == [marked(text) for text in texts]
 

@@ -20,9 +20,7 @@ ANSWER = """Here are five movies for your weekend:
 5. **Jaws** – A shark comes to a small town.
 
 Would you like more of one kind?"""
-COMPANIES = (
-    "Please recommend five companies that I could work for after my degree, with one sentence about each."
-)
+COMPANIES = "Please recommend five companies that I could work for after my degree, with one sentence about each."
 CHOICE = "Is this right?\nA. Yes, it is right\nB. No, it is wrong\nAnswer with one letter."
 OTHERS = (OtherPrompt("companies", COMPANIES), OtherPrompt("right", CHOICE, "choice"))
 
@@ -113,15 +111,11 @@ def test_answer_that_begins_like_a_choice_of_its_prompt_is_not_the_prompt():
     ],
 )
 def test_answer_to_another_prompt_is_named_with_that_prompt(text):
-    findings = [
-        finding for finding in find_problems(make_paste(text), ALL) if finding.check == "other-prompt"
-    ]
+    findings = [finding for finding in find_problems(make_paste(text), ALL) if finding.check == "other-prompt"]
     assert [finding.detail for finding in findings] == [{"slug": "companies"}]
 
 
-@pytest.mark.parametrize(
-    ("one", "many"), [("company", "companies"), ("movie", "movies"), ("hobby", "hobbies")]
-)
+@pytest.mark.parametrize(("one", "many"), [("company", "companies"), ("movie", "movies"), ("hobby", "hobbies")])
 def test_topic_of_a_prompt_is_known_in_singular_and_plural(one, many):
     others = (OtherPrompt("other", f"Please recommend five {many}."),)
     text = f"For you I would choose this {one} first:\n1. A\n2. B\n3. C\n4. D\n5. E"
@@ -133,11 +127,7 @@ def test_topic_of_a_prompt_is_known_in_singular_and_plural(one, many):
 @pytest.mark.parametrize("topic", ["movies", "companies", "gifts", "hobbies"])
 def test_answer_in_general_words_belongs_to_any_prompt(topic):
     text = "Here are five ideas to start something new in your free time:\n1. A\n2. B\n3. C\n4. D\n5. E"
-    others = (
-        OtherPrompt(
-            "hobbies", "I would like to take up something new in my free time. Recommend five hobbies."
-        ),
-    )
+    others = (OtherPrompt("hobbies", "I would like to take up something new in my free time. Recommend five hobbies."),)
     prompt = f"I am thinking about something new. Recommend five {topic} for me."
     assert noticed(make_paste(text, prompt_text=prompt, other_prompts=others)) == []
 
@@ -287,9 +277,7 @@ def test_same_text_as_another_participant_is_noticed_for_lists_and_long_choices_
 
 def test_too_few_items_says_how_many():
     findings = find_problems(make_paste("1. Heat\n2. Up\n3. Alien"), ALL)
-    assert [(finding.check, finding.detail) for finding in findings] == [
-        ("too-few-items", {"found": 3, "wanted": 5})
-    ]
+    assert [(finding.check, finding.detail) for finding in findings] == [("too-few-items", {"found": 3, "wanted": 5})]
     assert findings[0].message % findings[0].detail == (
         "We asked for 5 suggestions and found 3. Please check that you copied all of them."
     )

@@ -85,9 +85,7 @@ def test_line_is_right_after_texts_that_look_like_toml():
         ("places = 3", "places = 0"),
     )
     (fault,) = faults_of(text)
-    assert fault == Fault(
-        "cells[1].places", line_with(text, "places = 0"), "must be a whole number from 1 to 100,000"
-    )
+    assert fault == Fault("cells[1].places", line_with(text, "places = 0"), "must be a whole number from 1 to 100,000")
 
 
 def test_line_is_right_below_a_table_inside_a_list():
@@ -217,9 +215,7 @@ def test_damaged_file_gives_faults_and_nothing_else(data):
     start = data.draw(st.integers(0, len(GOOD)))
     end = data.draw(st.integers(start, min(start + 80, len(GOOD))))
     piece = data.draw(
-        st.sampled_from(
-            ["", "[", "1", '"', "= {}", "\n[x]\n", "[]", "true", GOOD[start:end] * 2, "\U0001f375"]
-        )
+        st.sampled_from(["", "[", "1", '"', "= {}", "\n[x]\n", "[]", "true", GOOD[start:end] * 2, "\U0001f375"])
     )
     try:
         parse_study((GOOD[:start] + piece + GOOD[end:]).encode(), "teas")
@@ -229,13 +225,9 @@ def test_damaged_file_gives_faults_and_nothing_else(data):
 
 
 VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-3, 300)
-    | st.sampled_from(["", "x", "choice", "Yes", "A", "milk"]),
+    st.none() | st.booleans() | st.integers(-3, 300) | st.sampled_from(["", "x", "choice", "Yes", "A", "milk"]),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["slug", "kind", "milk"]), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["slug", "kind", "milk"]), inner, max_size=3)
     ),
     max_leaves=6,
 )
@@ -253,9 +245,7 @@ def to_toml(value) -> str:
 @given(st.integers(0, GOOD.count(" = ") - 1), VALUES)
 def test_any_value_for_any_key_is_read_or_named(number, value):
     lines = GOOD.split("\n")
-    index = [at for at, line in enumerate(lines) if " = " in line and '"minutes = 1"' not in line][
-        number % 80
-    ]
+    index = [at for at, line in enumerate(lines) if " = " in line and '"minutes = 1"' not in line][number % 80]
     lines[index] = f"{lines[index].split(' = ')[0]} = {to_toml(value)}"
     try:
         parse_study("\n".join(lines).encode(), "teas")

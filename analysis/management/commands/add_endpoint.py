@@ -24,12 +24,8 @@ class Command(BaseCommand):
         parser.add_argument("--max-tokens", type=int, default=1024, help="longest reply")
         parser.add_argument("--price-in", type=dollars, default=Decimal(0), help="USD per million tokens")
         parser.add_argument("--price-out", type=dollars, default=Decimal(0), help="USD per million tokens")
-        parser.add_argument(
-            "--tokenizer", default="", metavar="FILE", help="a tokenizer.json, to count exactly"
-        )
-        parser.add_argument(
-            "--extra", type=fields, default={}, metavar="JSON", help="more fields of each request"
-        )
+        parser.add_argument("--tokenizer", default="", metavar="FILE", help="a tokenizer.json, to count exactly")
+        parser.add_argument("--extra", type=fields, default={}, metavar="JSON", help="more fields of each request")
         parser.add_argument("--json-schema", action="store_true", help="ask for answers by JSON schema")
         parser.add_argument("--json", action="store_true")
 

@@ -28,9 +28,7 @@ class Command(BaseCommand):
             raise CommandError("--limit is the number of conversations to import, at least 1.")
         progress = Progress("conversations", self.stderr._out)
         try:
-            report = import_corpus(
-                options["name"], options["file"], options["format"], options["limit"], progress.show
-            )
+            report = import_corpus(options["name"], options["file"], options["format"], options["limit"], progress.show)
         except ImportFailed as error:
             raise CommandError(str(error)) from None
         finally:

@@ -9,14 +9,10 @@ from analysis.persona_files import PersonaFileError, import_personas
 
 
 class Command(BaseCommand):
-    help = (
-        "Import personas for SP-Profile: JSONL with 'persona' or 'sentences', or a text file with one a line."
-    )
+    help = "Import personas for SP-Profile: JSONL with 'persona' or 'sentences', or a text file with one a line."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument(
-            "name", help="of the set; files that are imported into one set complement each other"
-        )
+        parser.add_argument("name", help="of the set; files that are imported into one set complement each other")
         parser.add_argument("file", type=Path)
         parser.add_argument(
             "--lines",

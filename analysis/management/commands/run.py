@@ -35,9 +35,7 @@ class Command(BaseCommand):
         lines = [f"Run {run.pk} {run.condition} {run.endpoint}", write_bar(now), now["reason"]]
         lines += [f"{failure['count']:,} failed: {failure['reason']}" for failure in now["failures"]]
         if lost["attempts"]:
-            lines.append(
-                f"{lost['attempts']:,} attempts may have been paid without an answer (${lost['usd']:.4f})"
-            )
+            lines.append(f"{lost['attempts']:,} attempts may have been paid without an answer (${lost['usd']:.4f})")
         self.stdout.write(json.dumps(now) if options["json"] else "\n".join(line for line in lines if line))
 
     def pause(self, run: Run, options: dict) -> None:
@@ -58,9 +56,7 @@ class Command(BaseCommand):
 
     def schedule(self, run: Run, options: dict) -> None:
         schedule = make_schedule(run, options["every"])
-        self.stdout.write(
-            f"Run {schedule.first_run_id} is repeated {schedule}, next on {schedule.next_at:%d %B %Y}."
-        )
+        self.stdout.write(f"Run {schedule.first_run_id} is repeated {schedule}, next on {schedule.next_at:%d %B %Y}.")
 
     def unschedule(self, run: Run, options: dict) -> None:
         if not end_schedule(run):

@@ -20,12 +20,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the account's name")
-        parser.add_argument(
-            "--generate", action="store_true", help="make a password instead of asking for one"
-        )
-        parser.add_argument(
-            "--study", action="append", default=[], metavar="SLUG", help="let it own this study too"
-        )
+        parser.add_argument("--generate", action="store_true", help="make a password instead of asking for one")
+        parser.add_argument("--study", action="append", default=[], metavar="SLUG", help="let it own this study too")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, name: str, generate: bool, study: list[str], json: bool, **options: object) -> None:
@@ -41,9 +37,7 @@ def find_study(slug: str) -> Study:
     try:
         return Study.objects.get(slug=slug)
     except Study.DoesNotExist:
-        raise CommandError(
-            f"There is no study called {slug}. `load_study` makes one from its file."
-        ) from None
+        raise CommandError(f"There is no study called {slug}. `load_study` makes one from its file.") from None
 
 
 def ask_password(name: str) -> str:

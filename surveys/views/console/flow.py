@@ -137,9 +137,7 @@ def side_lines(counts: dict[str, int], reasons: dict, *without: str) -> list[tup
     for outcome, n in left.items():
         lines.append((0, f"{OUTCOME_NAMES[outcome]}: {n:,}", False))
         if outcome == "screened_out":
-            lines += [
-                (16, f"{reason_name(reason)}: {k:,}", False) for reason, k in reasons.get(outcome, {}).items()
-            ]
+            lines += [(16, f"{reason_name(reason)}: {k:,}", False) for reason, k in reasons.get(outcome, {}).items()]
     return lines
 
 

@@ -39,9 +39,7 @@ def add(request: HttpRequest) -> HttpResponse:
 @require_POST
 def change(request: HttpRequest, number: int) -> HttpResponse:
     """Give a member another role, or remove them."""
-    membership = get_object_or_404(
-        Membership.objects.select_related("user", "study"), study=request.study, pk=number
-    )
+    membership = get_object_or_404(Membership.objects.select_related("user", "study"), study=request.study, pk=number)
     actor, leaves = request.user.get_username(), "remove" in request.POST
     try:
         if leaves:

@@ -53,9 +53,7 @@ def currency_of(request: HttpRequest) -> str:
 
 def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]]:
     """The switch: only kinds of people that this study has, the main data and the chosen one always."""
-    return [
-        (who, name, kinds[who]) for who, (name, _) in WHO.items() if kinds[who] or who in ("main", chosen)
-    ]
+    return [(who, name, kinds[who]) for who, (name, _) in WHO.items() if kinds[who] or who in ("main", chosen)]
 
 
 def people_apart(watched: Monitor) -> list[str]:
@@ -64,9 +62,7 @@ def people_apart(watched: Monitor) -> list[str]:
     if watched.who in ("main", "all") and kinds["simulated"]:
         words.append(f"{kinds['simulated']} of these people {are(kinds['simulated'])} simulated.")
     left_out = [
-        f"{kinds[who]} {name}"
-        for who, name in (("pilot", "of the pilot"), ("preview", "previewing"))
-        if kinds[who]
+        f"{kinds[who]} {name}" for who, name in (("pilot", "of the pilot"), ("preview", "previewing")) if kinds[who]
     ]
     if watched.who == "main" and left_out:
         words.append(f"Left out: {' and '.join(left_out)}.")

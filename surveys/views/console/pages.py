@@ -58,9 +58,7 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
     if request.headers.get("HX-Request"):
         # A part of a page must not become a log-in form: the browser is sent there as a whole.
         return HttpResponse(headers={"HX-Redirect": resolve_url("console:login")})
-    return redirect_to_login(
-        request.get_full_path() if request.method == "GET" else resolve_url("console:studies")
-    )
+    return redirect_to_login(request.get_full_path() if request.method == "GET" else resolve_url("console:studies"))
 
 
 def may(request: HttpRequest, least: Role) -> bool:

@@ -181,12 +181,8 @@ def make_timeline(person, revisions, flags, sessions, drafts, decisions) -> list
         events.append((response.submitted_at, what, detail))
     for flag in flags:
         events.append((flag.shown_at, "Question shown", f"{name_check(flag)}: {flag.prompt.title}"))
-    events += [
-        (draft.saved_at, "Last saved by itself", f"{draft.step}, {draft.number} times") for draft in drafts
-    ]
-    events += [
-        (decision.at, f"{decision.action} by {decision.actor}".capitalize(), "") for decision in decisions
-    ]
+    events += [(draft.saved_at, "Last saved by itself", f"{draft.step}, {draft.number} times") for draft in drafts]
+    events += [(decision.at, f"{decision.action} by {decision.actor}".capitalize(), "") for decision in decisions]
     if person.finished_at:
         events.append((person.finished_at, person.get_state_display(), f"code {person.code}"))
     return sorted(events, key=lambda event: event[0])

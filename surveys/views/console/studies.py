@@ -49,9 +49,7 @@ class Upload:
     def lines(self) -> list[tuple[Fault, str]]:
         """Each fault with the line of the file that it names."""
         written = self.text.splitlines()
-        return [
-            (fault, written[fault.line - 1] if in_range(fault.line, written) else "") for fault in self.faults
-        ]
+        return [(fault, written[fault.line - 1] if in_range(fault.line, written) else "") for fault in self.faults]
 
 
 def in_range(line: int | None, written: list[str]) -> bool:
@@ -61,9 +59,7 @@ def in_range(line: int | None, written: list[str]) -> bool:
 def read_upload(request: HttpRequest) -> Upload:
     """The chosen file, or else the pasted text; with its definition, or all its faults."""
     chosen = request.FILES.get("file")
-    content = (
-        chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
-    )
+    content = chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
     upload = Upload(content.decode("utf-8", "replace"), request.POST.get("amendment", "").strip())
     if not content.strip():
         upload.problem = "There is nothing in it. Choose a study file, or paste its text."
