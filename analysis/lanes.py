@@ -44,6 +44,10 @@ TICK = 0.5
 CANNOT_GO_ON = (EndpointError, ConditionError, BenchmarkPromptError, TokenizerError)
 
 
+class LaneInterrupted(Exception):
+    """Somebody asked this process to end; what was in flight is stored, the rest given back."""
+
+
 @dataclass(frozen=True)
 class Bounds:
     """How long a lane works, and how long its rows are its own without a sign of life."""
@@ -75,7 +79,7 @@ class Lane:
         self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue(self.ahead)
         self.outcomes: list[Outcome] = []
         self.full, self.done = asyncio.Event(), asyncio.Event()
-        self.stopping = self.empty = False
+        self.stopping = self.empty = self.interrupted = False
         self.body_size = 1
         self.answered = self.misled = 0
         self.deadline = time.monotonic() + bounds.seconds
@@ -107,6 +111,9 @@ class Lane:
 
     def end(self) -> None:
         self.stopping = True
+
+    def interrupt(self) -> None:
+        self.stopping = self.interrupted = True
 
     @property
     def is_over(self) -> bool:
@@ -231,9 +238,7 @@ class Lane:
             outcome.attempts += 1
             outcome.sent, began = time.time(), time.perf_counter()
             try:
-                reply = await self.provider.complete(
-                    entry.body, f"{entry.key}-{chain}" if chain else entry.key
-                )
+                reply = await self.provider.complete(entry.body, f"{entry.key}-{chain}" if chain else entry.key)
             except CallFailed as failure:
                 tries += 1
                 faults += failure.kind != "rate-limit"
@@ -254,9 +259,7 @@ class Lane:
 
     async def is_final(self, failure: CallFailed, outcome: Outcome, faults: int) -> bool:
         self.misled += failure.kind in MISLED
-        misled = not (self.answered or self.answered_before) and self.misled >= min(
-            MISLED_BEFORE_STOP, self.width
-        )
+        misled = not (self.answered or self.answered_before) and self.misled >= min(MISLED_BEFORE_STOP, self.width)
         if failure.kind in STOPS_RUN or (misled and failure.kind in MISLED):
             await self.book.stop(failure.reason)
             self.end()
@@ -354,9 +357,12 @@ async def open_lane(run: Run, bounds: Bounds, should_stop: Callable[[], bool] | 
         lane = Lane(run, provider, limiter, bounds)
         watcher = asyncio.create_task(watch_for_stop(lane, should_stop))
         try:
-            return await lane.work()
+            answered = await lane.work()
         finally:
             watcher.cancel()
+        if lane.interrupted:
+            raise LaneInterrupted
+        return answered
     finally:
         await provider.close()
         await limiter.close()
@@ -368,7 +374,7 @@ async def watch_for_stop(lane: Lane, should_stop: Callable[[], bool] | None) -> 
     if should_stop is None:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, lane.end)
+                loop.add_signal_handler(number, lane.interrupt)
         return
     while not await asyncio.to_thread(should_stop):
         await asyncio.sleep(1)

@@ -17,6 +17,7 @@ from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.endpoints import EndpointError, find_endpoint, open_provider
 from analysis.faults import ConditionError
 from analysis.fitting import TokenizerError
+from analysis.lanes import LaneInterrupted
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
 from analysis.plans import Plan, PlanError, plan_run
 from analysis.progress_bar import Bar, show
@@ -151,9 +152,12 @@ def run_here(run: Run) -> None:
             show(run)
             time.sleep(BATCH_POLL_SECONDS if run.state == Run.State.RUNNING else 0)
         return
-    with Bar(run):
-        for _ in run_inline(run):
-            pass
+    try:
+        with Bar(run):
+            for _ in run_inline(run):
+                pass
+    except LaneInterrupted:
+        raise CommandError(f"Interrupted. Go on with `manage.py run {run.pk} resume --inline`.") from None
 
 
 def follow(run: Run) -> None:

@@ -105,6 +105,17 @@ def test_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight() -> 
         assert run.reserved == 0
 
 
+def test_terminated_worker_stores_what_is_in_flight_and_repeats_nothing() -> None:
+    with serving("--latency", "fixed:200") as server:
+        run = runs.start(make_planned(make_study(), make_server_endpoint(server, concurrency=8), repeats=100))
+        worker = start_worker(run)
+        wait_for_answers(run, 16)
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(20)
+        assert set(run.completions.values_list("status", flat=True)) == {"done", "pending"}
+        assert len(server.answers()) == run.completions.filter(status="done").count() < 200
+
+
 def start_worker(run: Run) -> subprocess.Popen:
     database = connection.settings_dict
     url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
