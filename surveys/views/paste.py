@@ -174,7 +174,9 @@ def draft(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=405, headers={"Allow": "POST"})
     if not within_limit(request, "draft"):
         return JsonResponse({"error": "busy"}, status=429)
-    step = capture.clean_text(request.POST.get("step", ""))[:80]
+    step = request.POST.get("step", "")
+    if step not in draft_steps(request):
+        return JsonResponse({"error": "unknown step"}, status=400)
     data = {
         name: value
         for name, value in request.POST.items()
@@ -186,11 +188,17 @@ def draft(request: HttpRequest) -> HttpResponse:
         message = gettext("A newer page saved this answer. Reload to see it; what stands here stays until you do.")
         return JsonResponse({"newer": True, "message": message}, status=409)
     answer: dict[str, Any] = {"number": saved, "saved_at": timezone.now().isoformat()}
-    prompt_slug = step.removeprefix("prompt:")
-    if request.POST.get("check") and step.startswith("prompt:"):
-        asked = prompts_of(request.participant.version_id).get(prompt_slug)
-        answer["messages"] = [translate(f) for f in notice(request, asked)] if asked else []
+    asked = prompts_of(request.participant.version_id).get(step.removeprefix("prompt:"))
+    if asked and request.POST.get("check"):
+        answer["messages"] = [translate(finding) for finding in notice(request, asked)]
     return JsonResponse(answer)
+
+
+def draft_steps(request: HttpRequest) -> set[str]:
+    """The pages that have drafts, so that nobody can fill the database with others."""
+    prompts = (f"prompt:{slug}" for slug in request.participant.order)
+    checks = (f"attention:{check.slug}" for check in request.definition.attention)
+    return {Step.QUESTIONS, Step.CONTEXT, Step.DEBRIEF, *prompts, *checks}
 
 
 def notice(request: HttpRequest, asked: Prompt) -> list[Finding]:

@@ -244,3 +244,9 @@ def test_pages_hold_nothing_inline(client: Client) -> None:
     for name in ("prompt", "debrief", "stop", "trouble"):
         page = client.get(address(participant, name, *([1] if name == "prompt" else [])), follow=True).text
         assert not re.search(r"<style|<script(?![^>]* src=)|\sstyle=|\son\w+=", page)
+
+
+def test_draft_of_a_page_that_is_none_is_refused(client: Client) -> None:
+    participant = make_participant()
+    answer = client.post(address(participant, "draft"), {"step": "prompt:nowhere", "text": "x"})
+    assert (answer.status_code, participant.drafts.count()) == (400, 0)
