@@ -58,7 +58,9 @@ chromium:
 	@sh .ci/chromium
 
 benchmarks: setup ## how fast it is on this computer (benchmarks/README.md)
-	@$(PYTHON) -m benchmarks
+	@$(PYTHON) benchmarks/submissions.py
+	@$(PYTHON) -m benchmarks.runs
+	@$(PYTHON) -m benchmarks.retrieval
 
 translations: setup ## renew and compile the translations of the participant's pages
 	@$(PYTHON) -m tests.translations

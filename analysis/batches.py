@@ -54,7 +54,7 @@ def stop(run: Run, reason: str) -> None:
 async def work_in_loop(run: Run) -> int:
     provider = open_provider(run.endpoint, run.temperature)
     if not isinstance(provider, OpenAIProvider):
-        raise EndpointError(f"{run.endpoint.name} has no batch API. Run without --batch.")
+        raise EndpointError(f"{run.endpoint.name} has no batch API. Plan the run without it (no --batch).")
     try:
         async with await open_database() as database:
             desk = Desk(run, provider, database)
@@ -105,7 +105,10 @@ class Desk:
         if not costs or await book.reserve(costs) is None:
             await book.give_back(list(costs))
             await self.note(name, state="not sent")
-            await book.stop("The budget has no room for another call. Raise it with `run ID resume --budget USD`.")
+            await book.stop(
+                "The budget has no room for another call. Raise it when you resume the run "
+                f"(manage.py run {self.run.pk} resume --budget USD)."
+            )
             return False
         await self.hand_in(name, b"".join(lines[: len(costs)]), len(costs))
         return True

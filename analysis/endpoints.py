@@ -28,29 +28,36 @@ class EndpointError(Exception):
 
 
 def add_endpoint(name: str, **fields: Any) -> Endpoint:
-    """Make an endpoint, or change one as long as no run has used another model or address under its name."""
+    """Make an endpoint, or change one as long as no run has used another model, address or kind under its name."""
     endpoint = Endpoint.objects.filter(name=name).first() or Endpoint(name=name)
-    before = (endpoint.base_url, endpoint.model)
+    before = asked_of(endpoint)
     for field, value in fields.items():
         setattr(endpoint, field, value)
     check_fields(endpoint)
-    if endpoint.pk and before != (endpoint.base_url, endpoint.model) and endpoint.runs.exists():
+    if endpoint.pk and before != asked_of(endpoint) and endpoint.runs.exists():
+        provider, address, model = before
         raise EndpointError(
-            f"{name} has runs with {before[1]} at {before[0] or 'no address'}, which would be mixed with the "
-            "new one. Choose another name."
+            f"{name} has runs with {model} at {address or 'no address'} (provider {provider}), which would be "
+            "mixed with the new one. Choose another name."
         )
     endpoint.save()
     return endpoint
+
+
+def asked_of(endpoint: Endpoint) -> tuple[str, str, str]:
+    """Who answers: what all runs under one name have in common."""
+    return str(endpoint.provider), endpoint.base_url, endpoint.model
 
 
 def check_fields(endpoint: Endpoint) -> None:
     if not NAME.fullmatch(endpoint.name):
         raise EndpointError(f"{endpoint.name!r} is no name: use up to 50 letters, digits, - and _.")
     if not endpoint.model.strip() or len(endpoint.model) > 200:
-        raise EndpointError("Say which model to ask, in at most 200 characters: --model MODEL.")
+        raise EndpointError("Say which model to ask, in at most 200 characters.")
     if endpoint.key_env and not VARIABLE.fullmatch(endpoint.key_env):
         raise EndpointError(
-            "--key-env takes the name of an environment variable, such as OPENAI_API_KEY, not the key itself."
+            "The variable with the key takes the name of an environment variable, such as OPENAI_API_KEY, not the "
+            "key itself."
         )
     for field in ("requests_per_minute", "tokens_per_minute", "concurrency", "context_window", "max_tokens"):
         value = getattr(endpoint, field)

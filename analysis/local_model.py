@@ -52,12 +52,17 @@ def start_server(port: int, parallel: int, threads: int | None = None) -> Any:
     parameters.model_alias = {MODEL}
     parameters.hostnames, parameters.port = [HOST], port
     parameters.n_parallel, parameters.n_ctx = parallel, TRAINED_WINDOW * parallel
-    parameters.cpuparams.n_threads = threads or os.cpu_count() or 1
+    parameters.cpuparams.n_threads = threads or free_processors()
     parameters.verbosity = QUIET
     parameters.ui = False
     server = xllamacpp.Server(parameters)
     wait_until_ready(port)
     return server
+
+
+def free_processors() -> int:
+    """All but one: where a thread gets no processor, all others wait for it, and the model is ten times slower."""
+    return max(1, (os.cpu_count() or 1) - 1)
 
 
 def check_port(port: int) -> None:

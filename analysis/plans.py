@@ -20,6 +20,7 @@ BATCH_PRICE = Decimal("0.5")  # of the price of the same call sent live
 EXPECTED_TOKENS = {"recommendation": 300, "choice": 60}
 ENOUGH_ANSWERS = 20
 MOST_CALLS = 5_000_000
+NEEDED = {"corpus": "corpus", "personas": "set of personas"}
 
 
 class PlanError(Exception):
@@ -85,9 +86,9 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
              "sp-profile": ("personas", plan.personas)}  # fmt: skip
     name, given = needs.get(plan.condition, ("", True))
     if not given:
-        raise PlanError(f"{plan.condition} needs --{name} NAME.")
+        raise PlanError(f"{plan.condition} needs a {NEEDED[name]} (--{name} NAME).")
     if plan.condition == Run.Condition.OFFLINE and plan.users > 1:
-        raise PlanError("Offline has no simulated users: ask for --repeats instead of --users.")
+        raise PlanError("Offline has no simulated users: ask for more repeats instead (--repeats).")
 
 
 def create_run(plan: Plan, actor: str, first_run: Run | None) -> Run:

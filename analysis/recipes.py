@@ -54,7 +54,7 @@ def history_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
     if len(pool) < number:
         raise ConditionError(
             f"The corpus {corpus.name} has {len(pool)} conversations with more than {LONG} turns, and each "
-            f"history takes {number}. Import more, or ask for fewer with --history-size."
+            f"history takes {number}. Import more, or ask for fewer (--history-size)."
         )
     drawn = [draw(pool, number, generator(run.seed, index, "history")) for index in indexes]
     sizes, begun = measure(corpus, {sha256 for one in drawn for sha256 in one}, plan.counter)
@@ -111,7 +111,8 @@ def corpus_users(run: Run, corpus: Corpus) -> list[str]:
     if len(pool) < run.users:
         raise ConditionError(
             f"The corpus {corpus.name} knows {len(pool)} users with {OWN_CONVERSATIONS} conversations or "
-            f"more, and the run simulates {run.users}. Ask for fewer with --users, or leave out --per-user."
+            f"more, and the run simulates {run.users}. Ask for fewer users (--users), or take the whole "
+            "corpus instead of one user's own history (without --per-user)."
         )
     return draw(pool, len(pool), generator(run.seed, "corpus users"))
 
@@ -134,7 +135,7 @@ def profile_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
     """For each user a persona and sentences, drawn by seed."""
     personas = plan.run.personas
     if personas is None:
-        raise ConditionError("sp-profile draws from a set of personas. Name one with --personas.")
+        raise ConditionError("sp-profile draws from a set of personas. Choose one (--personas NAME).")
     pools = pools_of(personas)
     if not any(pools):
         raise ConditionError(
@@ -169,7 +170,7 @@ def part_recipe(fitted: Fitted, conversations: list) -> Recipe:
 
 def corpus_of(run: Run) -> Corpus:
     if run.corpus is None:
-        raise ConditionError(f"{run.condition} takes conversations from a corpus. Name one with --corpus.")
+        raise ConditionError(f"{run.condition} takes conversations from a corpus. Choose one (--corpus NAME).")
     return run.corpus
 
 

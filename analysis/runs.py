@@ -112,6 +112,7 @@ def progress(run: Run) -> dict[str, Any]:
     minute = run.completions.filter(done_at__gt=timezone.now() - timedelta(seconds=60))
     rate = minute.count() / seconds_at_work(run)
     left = counts[Status.PENDING] + counts[Status.LEASED]
+    models = served(run)
     waiting = waiting_until(run.endpoint.name) if run.state == State.RUNNING and left else None
     return {
         "run": run.pk,
@@ -129,8 +130,8 @@ def progress(run: Run) -> dict[str, Any]:
         "eta_seconds": round(left / rate) if rate and run.state == State.RUNNING else None,
         "waiting_until": waiting,
         "maybe_paid": lost_calls(run),
-        "served": served(run),
-        "mixed": len(served(run)) > 1,
+        "served": models,
+        "mixed": len(models) > 1,
     }
 
 

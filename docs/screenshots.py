@@ -1,6 +1,7 @@
 """Takes the README's pictures from a running demo: `make demo`, then `make screenshots` in another terminal.
 
-The console's pictures say more when people have taken part: `manage.py simulate demo --participants 60` before.
+The console's pictures show `field-13`: `manage.py demo --stage recruiting` before, and, so that the flow has reasons,
+`manage.py simulate field-13 --participants 80 --faults`.
 """
 
 import argparse
@@ -16,7 +17,7 @@ FOLDER = Path(__file__).with_name("screenshots")
 WINDOW = {"width": 1180, "height": 860}
 ACCOUNT = ("demo", "field-study-demo")
 # In the console: the picture's name and the page it shows.
-CONSOLE = {"console-monitor": "console/demo/collect/", "flow": "console/demo/flow/"}
+CONSOLE = {"console-monitor": "console/field-13/collect/", "flow": "console/field-13/flow/"}
 ANSWERS = {
     "breakfasts": "1. **Shakshuka** – eggs poached in tomato\n2. **Overnight oats** – ready when you wake up\n"
     "3. **Congee** – warm and mild\n4. **Avocado toast** – you said you like it simple",
@@ -83,7 +84,7 @@ def take_console(browser: Browser, address: str) -> None:
     page.locator("#step [type=submit], #step button").first.click()
     for name, place in CONSOLE.items():
         page.goto(address + place)
-        page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
+        page.screenshot(path=FOLDER / f"{name}.png")
     page.close()
 
 

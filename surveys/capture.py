@@ -6,17 +6,18 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.models import Draft, Flag, Participant, Prompt, Response
+from surveys.models import Draft, Flag, Participant, Prompt
 from surveys.places import hold_place_again, lease_minutes
 from surveys.privacy import KINDS, count_personal, remove_personal
 from surveys.quality import Finding, OtherPrompt, Paste, find_problems
-from surveys.statements import decide_flags, note_life, revisions_of, same_texts
+from surveys.statements import Standing, decide_flags, note_life, write_response
 from surveys.studies import definition_of, prompts_of
 
 LONGEST_TEXT = 1_000_000
@@ -84,23 +85,20 @@ def submit_paste(participant: Participant, submission: Submission) -> Outcome:
     elif personal and submission.privacy != "keep":
         return Outcome(text=text, personal=personal)
     with transaction.atomic():
-        show_life(participant)
         return store_revision(participant, submission, text)
 
 
 def store_revision(participant: Participant, submission: Submission, text: str) -> Outcome:
     prompt, sha256 = submission.prompt, hash_text(text)
-    earlier = revisions_of(participant, prompt)
-    newest = earlier[-1][0] if earlier else 0
+    standing = show_life(participant, prompt, sha256 if len(text) >= SHORTEST_COPY else "")
+    newest = standing.revisions[-1][0] if standing.revisions else 0
     # A page that was held is sent again with its key: taking it then is a revision of its own.
     kept = uuid.uuid5(submission.key, "kept")
-    known = {(key, sha, accepted): revision for revision, key, sha, accepted in earlier}
+    known = {(key, sha, accepted): revision for revision, key, sha, accepted in standing.revisions}
     for key in (submission.key, kept):
         if taken := known.get((key, sha256, True)):
             return Outcome(text, taken)
-    findings = find_problems(
-        paste_of(participant, prompt, text, sha256), definition_of(participant.version_id).paste_checks
-    )
+    findings = notice(participant, prompt, text, standing)
     accepted = submission.keep or not findings
     outcome = Outcome(text, newest + 1, findings=[] if accepted else findings, older_page=submission.base < newest)
     held = known.get((submission.key, sha256, False))
@@ -108,57 +106,59 @@ def store_revision(participant: Participant, submission: Submission, text: str) 
         return replace(outcome, revision=held, older_page=False)
     if newest >= MOST_REVISIONS:
         raise TooManyRevisions(f"This answer was already changed {MOST_REVISIONS} times.")
-    key = kept if held else submission.key
-    write_response(participant, submission, key, text, sha256, newest + 1, accepted)
-    record_flags(participant, prompt, findings, accepted)
+    decision = decide(participant, prompt, findings, accepted)
+    write_response(
+        {
+            **decision,
+            "version": participant.version_id,
+            "pilot": participant.pilot,
+            "revision": newest + 1,
+            "accepted": accepted,
+            "key": kept if held else submission.key,
+            "text": text,
+            "html": submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
+            "sha256": sha256,
+            "evidence": submission.evidence,
+            "personal": note_personal(submission, text),
+            "shown_at": submission.shown_at,
+            "now": timezone.now(),
+        }
+    )
+    write_flags(participant, prompt, findings, decision)
     return outcome
 
 
-def write_response(
-    participant: Participant,
-    submission: Submission,
-    key: uuid.UUID,
-    text: str,
-    sha256: str,
-    revision: int,
-    accepted: bool,
-) -> None:
+def note_personal(submission: Submission, text: str) -> dict[str, dict[str, int]]:
     kept = count_personal(text) if submission.privacy else {}
-    Response.objects.create(
-        participant=participant,
-        prompt=submission.prompt,
-        version_id=participant.version_id,
-        pilot=participant.pilot,
-        revision=revision,
-        accepted=accepted,
-        key=key,
-        text=text,
-        html=submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
-        text_sha256=sha256,
-        evidence=submission.evidence,
-        personal={name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts},
-        shown_at=submission.shown_at,
-    )
+    return {name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts}
 
 
-def show_life(participant: Participant) -> None:
+def show_life(participant: Participant, prompt: Prompt | None = None, sha256: str = "") -> Standing:
     """Note that the person is here, and renew the lease, or take a place again where it was given away.
 
     The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come
     one after the other; other people never wait. Raises DoesNotExist when another tab ended the part just now.
     """
     now = timezone.now()
-    is_open, is_held = note_life(participant, now, now + timedelta(minutes=lease_minutes(participant)))
-    if not is_open:
+    until = now + timedelta(minutes=lease_minutes(participant))
+    standing = note_life(participant, now, until, prompt, sha256)
+    if not standing.is_open:
         raise Participant.DoesNotExist("The part has ended.")
-    if not is_held:
+    if not standing.is_held:
         hold_place_again(participant)
+    return standing
 
 
-def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -> Paste:
+def notice(participant: Participant, prompt: Prompt, text: str, standing: Standing) -> list[Finding]:
+    return find_problems(
+        paste_of(participant, prompt, text, standing), definition_of(participant.version_id).paste_checks
+    )
+
+
+def paste_of(participant: Participant, prompt: Prompt, text: str, standing: Standing) -> Paste:
     """All that the checks look at."""
-    prompts = prompts_of(participant.version_id)
-    own, same_as_other = same_texts(participant, prompt, sha256) if len(text) >= SHORTEST_COPY else (set(), False)
+    own = {where for person, where in standing.copies if person == participant.pk}
+    others = other_prompts(participant.version_id, prompt.slug)
     return Paste(
         text=text,
         prompt_text=prompt.text,
@@ -167,33 +167,47 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, sha256: str) -
         letters="ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(prompt.choices)],
         choices=tuple(prompt.choices),
         other_prompts=tuple(
-            OtherPrompt(other.slug, other.text, other.kind, text if other.pk in own else "")
-            for other in prompts.values()
-            if other.pk != prompt.pk
+            other._replace(answer=text) if number in own else other for number, other in others.items()
         ),
-        same_as_other=same_as_other,
+        same_as_other=any(person != participant.pk for person, _ in standing.copies),
     )
+
+
+@lru_cache(maxsize=1024)
+def other_prompts(version_id: int, slug: str) -> dict[int, OtherPrompt]:
+    """By number all prompts of a version but one, kept in memory as the prompts are."""
+    prompts = prompts_of(version_id).values()
+    return {other.pk: OtherPrompt(other.slug, other.text, other.kind) for other in prompts if other.slug != slug}
 
 
 def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Finding]:
     """What the checks notice right after a paste. It is shown at once, so it is written down as shown."""
     text = clean_text(text)
     with transaction.atomic():
-        show_life(participant)
-        findings = find_problems(
-            paste_of(participant, prompt, text, hash_text(text)), definition_of(participant.version_id).paste_checks
-        )
-        record_flags(participant, prompt, findings, accepted=False)
+        standing = show_life(participant, prompt, hash_text(text) if len(text) >= SHORTEST_COPY else "")
+        findings = notice(participant, prompt, text, standing)
+        decision = decide(participant, prompt, findings, accepted=False)
+        decide_flags(decision)
+        write_flags(participant, prompt, findings, decision)
     return findings
 
 
-def record_flags(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> None:
-    """Write what was shown; when an answer is accepted, what became of everything shown before it."""
-    now = timezone.now() if accepted else None
-    found = [finding.check for finding in findings]
-    decide_flags(participant, prompt, found, Flag.Outcome.FIXED if accepted else Flag.Outcome.SHOWN, now)
+def decide(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> dict[str, Any]:
+    """When an answer is accepted, everything that was shown before and is not found now was fixed."""
+    return {
+        "person": participant.pk,
+        "prompt": prompt.pk,
+        "found": [finding.check for finding in findings],
+        "outcome": Flag.Outcome.FIXED if accepted else Flag.Outcome.SHOWN,
+        "decided_at": timezone.now() if accepted else None,
+    }
+
+
+def write_flags(participant: Participant, prompt: Prompt, findings: list[Finding], decision: dict[str, Any]) -> None:
+    """Write what was noticed now: shown, or kept when the answer is accepted with it."""
     if not findings:
         return
+    now = decision["decided_at"]
     Flag.objects.bulk_create(
         [
             Flag(
@@ -202,7 +216,7 @@ def record_flags(participant: Participant, prompt: Prompt, findings: list[Findin
                 check_name=finding.check,
                 check_version=finding.version,
                 message=finding.message % finding.detail if finding.detail else finding.message,
-                outcome=Flag.Outcome.KEPT if accepted else Flag.Outcome.SHOWN,
+                outcome=Flag.Outcome.KEPT if now else Flag.Outcome.SHOWN,
                 decided_at=now,
             )
             for finding in findings

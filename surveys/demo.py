@@ -75,7 +75,7 @@ def open_study(slug: str) -> Study:
 
 
 def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], None]) -> None:
-    """Made-up people for this share of the places; in a study not meant to be full, every eighth still works."""
+    """Made-up people for this share of the places; in a study not meant to be full, every seventh still works."""
     definition = studies.definition_of(study.current_id)
     places = sum(cell.places for cell in definition.cells) * len(definition.chatbots)
     wanted = round(places * share)
@@ -83,7 +83,7 @@ def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], N
     people = make_people(definition, wanted, faults=False, seed=seed)[there:]
     for number, person in enumerate(people, there + 1):
         with transaction.atomic():
-            take_part(study, definition, person, finishes=share == 1 or number % 8 != 0)
+            take_part(study, definition, person, finishes=share == 1 or number % 7 != 0)
         progress(number, wanted)
 
 

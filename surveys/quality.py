@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from surveys import endings, refusals, residue
@@ -31,6 +31,11 @@ class Paste:
     choices: tuple[str, ...] = ()
     other_prompts: tuple[OtherPrompt, ...] = ()
     same_as_other: bool = False
+
+    @cached_property
+    def said(self) -> list[str]:
+        """The words of the paste; none of a text that is longer than any prompt."""
+        return _words(residue.strip_residue(self.text)) if len(self.text) < LONGEST_PROMPT else []
 
 
 class Finding(NamedTuple):
@@ -102,12 +107,7 @@ def _is_empty(paste: Paste) -> dict[str, Any] | None:
 
 
 def _is_prompt(paste: Paste) -> dict[str, Any] | None:
-    return {} if _repeats(_said(paste), paste.prompt_text) else None
-
-
-def _said(paste: Paste) -> list[str]:
-    """The words of the paste; none of a text that is longer than any prompt."""
-    return _words(residue.strip_residue(paste.text)) if len(paste.text) < LONGEST_PROMPT else []
+    return {} if _repeats(paste.said, paste.prompt_text) else None
 
 
 def _repeats(said: Sequence[str], prompt: str) -> bool:
@@ -120,10 +120,10 @@ def _repeats(said: Sequence[str], prompt: str) -> bool:
 
 
 def _is_of_other_prompt(paste: Paste) -> dict[str, Any] | None:
-    words, said, start = _words(paste.text[:TOPIC_HEAD]), _said(paste), _squeeze(paste.text)
+    words, start = _words(paste.text[:TOPIC_HEAD]), _squeeze(paste.text)
     for other in paste.other_prompts:
         same = len(words) > 8 and start == _squeeze(other.answer)
-        if same or _repeats(said, other.text) or _opens_with(words, other.text):
+        if same or _repeats(paste.said, other.text) or _opens_with(words, other.text):
             return {"slug": other.slug}
     slug = _find_topic(paste, words)
     return {"slug": slug} if slug else None
@@ -163,6 +163,7 @@ def _topic_words(prompt: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(prompt) if len(word) > 2 and word not in STOPWORDS)
 
 
+@lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
     """One form for "movie" and "movies", "hobby" and "hobbies"; crude, but alike on both sides."""
     for ending in ("ing", "s"):

@@ -1,22 +1,28 @@
 """The statements that every submission runs, written by hand.
 
 The ORM builds each of these from its parts again on every call, which costs more than everything else about a
-submission together (benchmarks/README.md). Values only ever travel as parameters.
+submission together (benchmarks/README.md). Values only ever travel as parameters. Statements that belong together
+travel in one message; PostgreSQL runs them one after the other, and each sees what was committed before it began.
 """
 
+import json
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import JSONField
 
 from surveys.models import Participant, Prompt, QuotaCell
 
-BY_LINK = """
-SELECT participant.* FROM surveys_participant participant
+FIELDS = Participant._meta.concrete_fields
+NAMES = [field.attname for field in FIELDS]
+JSON_AT = frozenset(index for index, field in enumerate(FIELDS) if isinstance(field, JSONField))
+BY_LINK = f"""
+SELECT {", ".join(f'participant."{field.column}"' for field in FIELDS)} FROM surveys_participant participant
 JOIN surveys_study study ON study.id = participant.study_id
-WHERE participant.pseudonym = %s AND study.slug = %s
+WHERE participant.pseudonym = %(pseudonym)s AND study.slug = %(slug)s
 """
 
 # The person's row first and then their place: the order in which all rules lock.
@@ -37,7 +43,7 @@ SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place)
 
 REVISIONS = """
 SELECT revision, key, text_sha256, accepted FROM surveys_response
-WHERE participant_id = %s AND prompt_id = %s ORDER BY revision
+WHERE participant_id = %(person)s AND prompt_id = %(prompt)s ORDER BY revision
 """
 
 SAME_TEXTS = """
@@ -48,16 +54,39 @@ WHERE text_sha256 = %(sha256)s
 LIMIT 100
 """
 
+RESPONSE = """
+INSERT INTO surveys_response (
+    participant_id, prompt_id, version_id, pilot, revision, accepted, key,
+    text, html, text_sha256, evidence, personal, shown_at, submitted_at
+) VALUES (
+    %(person)s, %(prompt)s, %(version)s, %(pilot)s, %(revision)s, %(accepted)s, %(key)s,
+    %(text)s, %(html)s, %(sha256)s, %(evidence)s, %(personal)s, %(shown_at)s, %(now)s
+)
+"""
+
 FLAGS = """
 UPDATE surveys_flag SET outcome = %(outcome)s, decided_at = %(decided_at)s
 WHERE participant_id = %(person)s AND prompt_id = %(prompt)s AND check_name <> ALL(%(found)s)
 """
 
 
-def rows_of(statement: str, values: Any) -> list[tuple]:
+class Standing(NamedTuple):
+    """What is there when a person shows that they are here, perhaps with an answer to a prompt."""
+
+    is_open: bool
+    is_held: bool
+    revisions: list[tuple[int, UUID, str, bool]]  # revision, key, SHA-256, accepted; oldest first
+    copies: list[tuple[int, int]]  # participant and prompt of each answer with the very same text
+
+
+def results_of(statements: list[str], values: dict[str, Any]) -> list[list[tuple]]:
+    """The rows of each of these SELECT statements, sent together."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return cursor.fetchall()
+        cursor.execute(";".join(statements), values)
+        results = [cursor.fetchall()]
+        while cursor.nextset():
+            results.append(cursor.fetchall())
+        return results
 
 
 @lru_cache(maxsize=1024)
@@ -67,34 +96,40 @@ def cell_of(cell_id: int) -> QuotaCell:
 
 
 def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
-    participant = next(iter(Participant.objects.raw(BY_LINK, [pseudonym, study_slug])), None)
-    if participant and participant.cell_id:
+    (rows,) = results_of([BY_LINK], {"pseudonym": pseudonym, "slug": study_slug})
+    if not rows:
+        return None
+    values = [json.loads(value) if index in JSON_AT else value for index, value in enumerate(rows[0])]
+    participant = Participant.from_db(connection.alias, NAMES, values)
+    if participant.cell_id:
         participant.cell = cell_of(participant.cell_id)
     return participant
 
 
-def note_life(participant: Participant, now: datetime, until: datetime) -> tuple[bool, bool]:
-    """Whether the part is still open, and whether a place was renewed; locks the person's row."""
-    ((person, place),) = rows_of(LIFE, {"person": participant.pk, "now": now, "until": until})
-    return bool(person), bool(place)
+def note_life(
+    participant: Participant, now: datetime, until: datetime, prompt: Prompt | None = None, sha256: str = ""
+) -> Standing:
+    """Lock the person's row, note that they are here, renew their place; then read what stands to this prompt.
+
+    With `sha256` also where else exactly this text stands: this person's to other prompts, a neighbour's here.
+    """
+    statements = [LIFE, *([REVISIONS] if prompt else []), *([SAME_TEXTS] if sha256 else [])]
+    values = {"person": participant.pk, "now": now, "until": until}
+    if prompt:
+        values |= {"prompt": prompt.pk, "sha256": sha256}
+    ((person, place),), *found = results_of(statements, values)
+    revisions, copies = [*found, [], []][:2]
+    return Standing(bool(person), bool(place), revisions, copies)
 
 
-def revisions_of(participant: Participant, prompt: Prompt) -> list[tuple[int, UUID, str, bool]]:
-    """(revision, key, SHA-256, accepted) of all that was sent to this prompt, oldest first."""
-    return rows_of(REVISIONS, [participant.pk, prompt.pk])
-
-
-def same_texts(participant: Participant, prompt: Prompt, sha256: str) -> tuple[set[int], bool]:
-    """Where exactly this text stands already: own answers to other prompts; whether a neighbour sent it here."""
-    rows = rows_of(SAME_TEXTS, {"sha256": sha256, "prompt": prompt.pk, "person": participant.pk})
-    own = {prompt_id for person, prompt_id in rows if person == participant.pk}
-    return own, any(person != participant.pk for person, _ in rows)
-
-
-def decide_flags(
-    participant: Participant, prompt: Prompt, found: list[str], outcome: str, decided_at: datetime | None
-) -> None:
-    """What becomes of everything that was noticed before and is not `found` now."""
-    values = {"outcome": outcome, "decided_at": decided_at, "person": participant.pk, "prompt": prompt.pk}
+def write_response(values: dict[str, Any]) -> None:
+    """A revision, and in the same message what becomes of the flags: the values of RESPONSE and of FLAGS."""
+    as_json = {name: json.dumps(values[name]) for name in ("evidence", "personal")}
     with connection.cursor() as cursor:
-        cursor.execute(FLAGS, values | {"found": found})
+        cursor.execute(f"{RESPONSE};{FLAGS}", values | as_json)
+
+
+def decide_flags(values: dict[str, Any]) -> None:
+    """What becomes of everything that was noticed before and is not `found` now."""
+    with connection.cursor() as cursor:
+        cursor.execute(FLAGS, values)

@@ -155,7 +155,8 @@ def answer_text(prompt: Prompt, number: int = 0) -> str:
     """An answer that no paste check asks about; another number gives other words."""
     if prompt.kind == "choice":
         return f"{'ABCDEFGH'[number % len(prompt.choices)]}"
-    return "\n".join(f"{place}. Kestrel {number} {place}" for place in range(1, (prompt.items or 5) + 1))
+    # Short enough that two people may have it in common (capture.SHORTEST_COPY), however high ids have climbed.
+    return "\n".join(f"{place}. Kestrel {number % 100} {place}" for place in range(1, (prompt.items or 5) + 1))
 
 
 def make_response(

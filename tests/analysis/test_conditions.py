@@ -309,7 +309,7 @@ def test_profile_is_a_system_message() -> None:
 
 
 def test_personas_that_are_missing_or_empty_are_named() -> None:
-    with pytest.raises(ConditionError, match="Name one with --personas"):
+    with pytest.raises(ConditionError, match="Choose one .--personas NAME"):
         make_users(make_run("sp-profile"))
     with pytest.raises(ConditionError, match="The personas nobody are empty"):
         make_users(make_run("sp-profile", personas=make_personas("nobody", [])))

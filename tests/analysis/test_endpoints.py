@@ -80,6 +80,24 @@ def test_model_cannot_change_under_a_name_that_has_runs() -> None:
     assert (endpoint.model, endpoint.concurrency) == ("scripted", 3)
 
 
+def test_provider_cannot_change_under_a_name_that_has_runs() -> None:
+    """Scripted answers and a model's would stand under one name."""
+    endpoint = make_fake()
+    make_planned(make_study(), endpoint)
+    with pytest.raises(EndpointError, match="provider fake"):
+        add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"])
+    with pytest.raises(EndpointError, match="would be mixed"):
+        Endpoint.objects.filter(pk=endpoint.pk).update(base_url=GOOD["base_url"])
+        add_endpoint("scripted", provider="openai")
+    endpoint.refresh_from_db()
+    assert endpoint.provider == "fake"
+
+
+def test_provider_can_change_before_the_first_run() -> None:
+    make_fake()
+    assert add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"]).provider == "openai"
+
+
 def test_key_comes_from_the_variable_and_is_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = add_endpoint("paid", **GOOD, key_env="MODEL_KEY")
     monkeypatch.delenv("MODEL_KEY", raising=False)

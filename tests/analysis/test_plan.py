@@ -102,8 +102,8 @@ def test_plan_above_the_budget_is_refused_and_not_written() -> None:
         ({"temperature": 3.0}, 1, "outside 0 to 2"),
         ({"temperature": float("nan")}, 1, "outside 0 to 2"),
         ({"users": 2}, 1, "no simulated users"),
-        ({"condition": "sp-history"}, 1, "needs --corpus"),
-        ({"condition": "sp-profile"}, 1, "needs --personas"),
+        ({"condition": "sp-history"}, 1, r"needs a corpus \(--corpus NAME\)"),
+        ({"condition": "sp-profile"}, 1, r"needs a set of personas \(--personas NAME\)"),
     ],
 )
 def test_plan_that_makes_no_sense_is_refused(changes: dict, repeats: int, words: str) -> None:

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser) -> None:
         parser.add_argument("--port", type=int, default=8090)
         parser.add_argument("--parallel", type=int, default=2, help="answers that are written at a time")
-        parser.add_argument("--threads", type=int, help="of the processor; all of them unless given")
+        parser.add_argument("--threads", type=int, help="processors that it uses; all but one unless given")
         parser.add_argument("--add", action="store_true", help=f"make the endpoint {ENDPOINT!r} too")
 
     def handle(self, *args, **options) -> None:
