@@ -56,8 +56,7 @@ def check_fields(endpoint: Endpoint) -> None:
         raise EndpointError("Say which model to ask, in at most 200 characters.")
     if endpoint.key_env and not VARIABLE.fullmatch(endpoint.key_env):
         raise EndpointError(
-            "The variable with the key takes the name of an environment variable, such as OPENAI_API_KEY, not the "
-            "key itself."
+            "Give the name of an environment variable, such as OPENAI_API_KEY, not the key itself (--key-env VAR)."
         )
     for field in ("requests_per_minute", "tokens_per_minute", "concurrency", "context_window", "max_tokens"):
         value = getattr(endpoint, field)

@@ -178,7 +178,8 @@ class Lane:
             return True
         await self.feed_book.stop(
             f"The budget of ${now.budget.normalize():f} is used up: ${now.spent:.4f} spent, and the next "
-            f"call may cost ${cost:.6f}. Raise it when you resume the run (manage.py run {self.run.pk} resume --budget USD)."
+            f"call may cost ${cost:.6f}. Raise it when you resume the run "
+            f"(manage.py run {self.run.pk} resume --budget USD)."
         )
         return False
 

@@ -1,5 +1,6 @@
 """What counts as an answer: one reader for pasted responses and for completions, items and choices alike."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -7,11 +8,17 @@ from collections.abc import Iterable, Sequence
 from surveys.item_forms import EDGES, SYMBOLS, cut_explanation, find_titles, strip_marker, strip_markup
 
 # Raise this whenever the same text may be read differently; stored answers name the version that read them.
-RULES_VERSION = 1
+RULES_VERSION = 2
 
 # A paste may hold 200 kB; an answer says what it names, or which letter, near one of its ends.
 HEAD, TAIL = 16_000, 8_000
 MOST_TITLES = 100
+
+# Replies that were asked for by JSON schema, perhaps in a code block, perhaps cut off at the longest length.
+JSON_OPENING = r"\s*(?:```(?:json)?\s*)?\{\s*"
+JSON_STRING = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")')
+JSON_ITEMS = re.compile(JSON_OPENING + r'"items"\s*:\s*\[', re.I)
+JSON_CHOICE = re.compile(JSON_OPENING + r'"choice"\s*:\s*("(?:[^"\\]|\\.)*")\s*\}\s*(?:```\s*)?$', re.I)
 
 PARENTHESIS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]?\s*$")
 ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\w)")
@@ -66,6 +73,8 @@ def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -
     if not letters:
         return None
     text = _plain(outer_text(text))
+    if answer := JSON_CHOICE.match(text):
+        text = _unquote(answer[1])
     for read in (_whole_text, _stated, _marked_line, _lone_mention):
         found = read(text, letters.upper(), choices)
         if found:
@@ -82,9 +91,31 @@ def outer_text(text: str) -> str:
 
 
 def _distinct_items(text: str, prose: bool = True) -> list[str]:
-    titles = find_titles(text[:HEAD], prose)[:MOST_TITLES]
-    items = (normalise_item(title) for title in titles)
+    titles = _json_items(text[:HEAD])
+    if titles is None:
+        titles = find_titles(text[:HEAD], prose)
+    items = (normalise_item(title) for title in titles[:MOST_TITLES])
     return list(dict.fromkeys(item for item in items if any(c.isalnum() for c in item)))
+
+
+def _json_items(text: str) -> list[str] | None:
+    """The strings of {"items": [...]}, as far as they are whole; None where the text is something else."""
+    opening = JSON_ITEMS.match(text)
+    if opening is None:
+        return None
+    items, at = [], opening.end()
+    while found := JSON_STRING.match(text, at):
+        items.append(_unquote(found[1]))
+        at = found.end()
+    return items
+
+
+def _unquote(literal: str) -> str:
+    """The text of a JSON string; as it stands where its escapes are wrong."""
+    try:
+        return json.loads(literal, strict=False)
+    except ValueError:
+        return literal.strip('"')
 
 
 def _strip_pictures(text: str) -> str:

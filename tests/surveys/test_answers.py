@@ -43,6 +43,8 @@ LISTS = {
     "links": "1. [Tesla](https://tesla.com) – cars\n2. [Apple](https://apple.com/a_(b)) – phones\n"
     "3. Google [3]\n4. Amazon 【5†source】\n5. Nike",
     "all ones": "1. Tesla\n1. Apple\n1. Google\n1. Amazon\n1. Nike",
+    "JSON": '{"items": ["Tesla, Inc.", "Apple", "Google", "Amazon", "Nike"]}',
+    "JSON in a code block": '```json\n{\n  "items": [\n    "Tesla", "Apple", "Goo\\u0067le", "Amazon", "Nike"\n  ]\n}\n```',
     "windows newlines": "1. Tesla\r\n2. Apple\r\n3. Google\r\n4. Amazon\r\n5. Nike",
     "emoji": "1. 🚗 **Tesla** – cars\n2. 🍏 **Apple** – phones\n3. 🔍 Google\n4. 📦 Amazon\n5. 👟 Nike",
 }
@@ -77,6 +79,19 @@ def test_read_items_drops_repeats_before_it_counts_to_five():
 )
 def test_read_items_of_what_names_nothing_is_empty(text):
     assert read_items(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ('{"items": ["Tesla", "Apple", "Goo', ["tesla", "apple"]),  # cut off at the longest length
+        ('{"items": ["Rock, Paper, \\"Scissors\\"", "Apple"]}', ['rock, paper, "scissors', "apple"]),
+        ('{"items": []}', []),
+        ('{"items": ["', []),
+    ],
+)
+def test_read_items_of_json_takes_whole_strings_only(text, items):
+    assert read_items(text) == items
 
 
 def test_read_items_of_one_name_is_that_name():
@@ -225,6 +240,22 @@ def test_read_choice_guesses_nothing(text):
 )
 def test_read_choice_knows_the_words_of_the_choices(text, letter):
     assert read_choice(text, letters="AB", choices=("Wrong", "Not wrong")) == letter
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ('{"choice": "A"}', "A"),
+        ('{\n  "choice": "C"\n}\n', "C"),
+        ('```json\n{"choice": "D"}\n```', "D"),
+        ('{"choice": "Mitosis"}', "B"),
+        ('{"choice": "E"}', None),
+        ('{"choice": ""}', None),
+        ('{"choice": "A", "choice": "B"}', None),
+    ],
+)
+def test_read_choice_of_json_is_the_letter_it_holds(text, letter):
+    assert read_choice(text, choices=["Meiosis", "Mitosis", "Osmosis", "Lysis"]) == letter
 
 
 def test_read_choice_knows_only_the_letters_of_its_prompt():
