@@ -48,7 +48,7 @@ types: setup ## annotations, strict on the pure modules
 migrations: setup # does a model differ from its migrations?
 	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
 
-unit: setup ## the tests that need no browser
+unit: setup $(if $(LOCAL_MODEL),.venv/installed-local) ## the tests that need no browser (LOCAL_MODEL=1: those with the local model too)
 	@$(PYTHON) -m pytest -q -m "not browser"
 
 browser: setup chromium ## the tests that drive Chromium

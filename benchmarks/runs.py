@@ -6,6 +6,7 @@ Each round starts a model server of its own (analysis/providers/fake_server.py),
 import argparse
 import asyncio
 import json
+import logging
 import os
 import resource
 import statistics
@@ -40,6 +41,7 @@ def main() -> None:
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
         embedded.attach()
         django.setup()
+        logging.disable(logging.INFO)  # a line a request would burden the bare loop, whose package writes it
         call_command("migrate", verbosity=0)
         call_command("load_study", str(embedded.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
         for latency in (200, 20):
@@ -61,7 +63,11 @@ def compare(options: argparse.Namespace, latency: int) -> None:
     for name, rounds in results.items():
         wall = statistics.median(seconds for seconds, _ in rounds)
         cpu = statistics.median(used for _, used in rounds) / options.calls * 1000
-        print(f"{latency} ms, {name}: {wall:.2f} s = {wall / limit:.2f} x the limit, {cpu:.2f} ms of CPU a call")
+        print(
+            f"{latency} ms, {name}: {wall:.2f} s = {wall / limit:.2f} x the limit, {cpu:.2f} ms of CPU a call "
+            f"({' '.join(f'{seconds:.2f}' for seconds, _ in rounds)} s)",
+            flush=True,
+        )
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from surveys.models import Draft, Flag, Participant, Prompt
 from surveys.places import hold_place_again, lease_minutes
 from surveys.privacy import KINDS, count_personal, remove_personal
 from surveys.quality import Finding, OtherPrompt, Paste, find_problems
-from surveys.statements import Standing, decide_flags, note_life, write_response
+from surveys.statements import Standing, note_life, write_flags, write_response
 from surveys.studies import definition_of, prompts_of
 
 LONGEST_TEXT = 1_000_000
@@ -106,10 +106,9 @@ def store_revision(participant: Participant, submission: Submission, text: str) 
         return replace(outcome, revision=held, older_page=False)
     if newest >= MOST_REVISIONS:
         raise TooManyRevisions(f"This answer was already changed {MOST_REVISIONS} times.")
-    decision = decide(participant, prompt, findings, accepted)
     write_response(
         {
-            **decision,
+            **flag_values(participant, prompt, findings, accepted),
             "version": participant.version_id,
             "pilot": participant.pilot,
             "revision": newest + 1,
@@ -121,10 +120,8 @@ def store_revision(participant: Participant, submission: Submission, text: str) 
             "evidence": submission.evidence,
             "personal": note_personal(submission, text),
             "shown_at": submission.shown_at,
-            "now": timezone.now(),
         }
     )
-    write_flags(participant, prompt, findings, decision)
     return outcome
 
 
@@ -186,45 +183,24 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Fin
     with transaction.atomic():
         standing = show_life(participant, prompt, hash_text(text) if len(text) >= SHORTEST_COPY else "")
         findings = notice(participant, prompt, text, standing)
-        decision = decide(participant, prompt, findings, accepted=False)
-        decide_flags(decision)
-        write_flags(participant, prompt, findings, decision)
+        write_flags(flag_values(participant, prompt, findings, accepted=False))
     return findings
 
 
-def decide(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> dict[str, Any]:
-    """When an answer is accepted, everything that was shown before and is not found now was fixed."""
+def flag_values(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> dict[str, Any]:
+    """What is shown now and, when an answer is accepted, what became of everything shown before it."""
+    now = timezone.now()
     return {
         "person": participant.pk,
         "prompt": prompt.pk,
         "found": [finding.check for finding in findings],
+        "versions": [finding.version for finding in findings],
+        "messages": [f.message % f.detail if f.detail else f.message for f in findings],
+        "noticed": Flag.Outcome.KEPT if accepted else Flag.Outcome.SHOWN,
         "outcome": Flag.Outcome.FIXED if accepted else Flag.Outcome.SHOWN,
-        "decided_at": timezone.now() if accepted else None,
+        "decided_at": now if accepted else None,
+        "now": now,
     }
-
-
-def write_flags(participant: Participant, prompt: Prompt, findings: list[Finding], decision: dict[str, Any]) -> None:
-    """Write what was noticed now: shown, or kept when the answer is accepted with it."""
-    if not findings:
-        return
-    now = decision["decided_at"]
-    Flag.objects.bulk_create(
-        [
-            Flag(
-                participant=participant,
-                prompt=prompt,
-                check_name=finding.check,
-                check_version=finding.version,
-                message=finding.message % finding.detail if finding.detail else finding.message,
-                outcome=Flag.Outcome.KEPT if now else Flag.Outcome.SHOWN,
-                decided_at=now,
-            )
-            for finding in findings
-        ],
-        update_conflicts=True,
-        unique_fields=["participant", "prompt", "check_name"],
-        update_fields=["outcome", "decided_at"],
-    )
 
 
 # --- the page's hidden fields -----------------------------------------------

@@ -64,9 +64,20 @@ INSERT INTO surveys_response (
 )
 """
 
-FLAGS = """
+DECIDED = """
 UPDATE surveys_flag SET outcome = %(outcome)s, decided_at = %(decided_at)s
 WHERE participant_id = %(person)s AND prompt_id = %(prompt)s AND check_name <> ALL(%(found)s)
+"""
+
+NOTICED = """
+INSERT INTO surveys_flag (
+    participant_id, prompt_id, check_name, check_version, message, outcome, shown_at, decided_at
+)
+SELECT %(person)s, %(prompt)s, check_name, check_version, message, %(noticed)s, %(now)s, %(decided_at)s
+FROM unnest(%(found)s::text[], %(versions)s::int[], %(messages)s::text[])
+    AS finding (check_name, check_version, message)
+ON CONFLICT (participant_id, prompt_id, check_name)
+DO UPDATE SET outcome = excluded.outcome, decided_at = excluded.decided_at
 """
 
 
@@ -123,13 +134,13 @@ def note_life(
 
 
 def write_response(values: dict[str, Any]) -> None:
-    """A revision, and in the same message what becomes of the flags: the values of RESPONSE and of FLAGS."""
+    """A revision and, in the same message, its flags: the values of RESPONSE and those of `write_flags`."""
     as_json = {name: json.dumps(values[name]) for name in ("evidence", "personal")}
-    with connection.cursor() as cursor:
-        cursor.execute(f"{RESPONSE};{FLAGS}", values | as_json)
+    write_flags(values | as_json, RESPONSE)
 
 
-def decide_flags(values: dict[str, Any]) -> None:
-    """What becomes of everything that was noticed before and is not `found` now."""
+def write_flags(values: dict[str, Any], *before: str) -> None:
+    """Decide about everything that was noticed before and is not `found` now, and write down what is."""
+    statements = [*before, DECIDED, *([NOTICED] if values["found"] else [])]
     with connection.cursor() as cursor:
-        cursor.execute(FLAGS, values)
+        cursor.execute(";".join(statements), values)

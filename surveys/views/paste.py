@@ -4,7 +4,7 @@ import json
 import uuid
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -52,7 +52,7 @@ def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
     following = after_prompt(request.participant, request.definition, number)
     if outcome.older_page:
         following += "?older=1"
-    return redirect(following)
+    return HttpResponseRedirect(following)
 
 
 def read_submission(request: HttpRequest, asked: Prompt) -> capture.Submission:

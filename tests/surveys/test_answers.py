@@ -44,7 +44,8 @@ LISTS = {
     "3. Google [3]\n4. Amazon 【5†source】\n5. Nike",
     "all ones": "1. Tesla\n1. Apple\n1. Google\n1. Amazon\n1. Nike",
     "JSON": '{"items": ["Tesla, Inc.", "Apple", "Google", "Amazon", "Nike"]}',
-    "JSON in a code block": '```json\n{\n  "items": [\n    "Tesla", "Apple", "Goo\\u0067le", "Amazon", "Nike"\n  ]\n}\n```',
+    "JSON in a code block": '```json\n{\n  "items": [\n    "Tesla", "Apple", "Goo\\u0067le", "Amazon",'
+    ' "Nike"\n  ]\n}\n```',
     "windows newlines": "1. Tesla\r\n2. Apple\r\n3. Google\r\n4. Amazon\r\n5. Nike",
     "emoji": "1. 🚗 **Tesla** – cars\n2. 🍏 **Apple** – phones\n3. 🔍 Google\n4. 📦 Amazon\n5. 👟 Nike",
 }
