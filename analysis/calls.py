@@ -33,13 +33,11 @@ RENEW = """
 UPDATE analysis_completion SET lease_until = now() + make_interval(secs => %(seconds)s)
 WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s
 """
-# Only a leased row has a lane, so its id and lane say everything. As a plain condition the lane would look so
-# rare to PostgreSQL that it goes through all of the lane's rows again for each of these; a CASE it can't estimate.
-OURS = "c.id = u.id AND CASE WHEN c.lane = %(lane)s THEN true ELSE false END"
-MARK = f"""
+# Only a leased row has a lane, so its id and lane say everything.
+MARK = """
 UPDATE analysis_completion c SET reserved = u.amount, sent_at = now()
 FROM unnest(%(ids)s::bigint[], %(amounts)s::numeric[]) AS u(id, amount)
-WHERE {OURS} RETURNING c.id, u.amount
+WHERE c.id = u.id AND c.lane = %(lane)s RETURNING c.id, u.amount
 """
 SET_ASIDE = """
 UPDATE analysis_run SET reserved = reserved + %(amount)s
@@ -55,7 +53,7 @@ UPDATE analysis_completion c SET
   completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
   error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
 FROM unnest({arrays}) AS u({names})
-WHERE {ours}
+WHERE c.id = u.id AND c.lane = %(lane)s
 RETURNING u.reserved, c.cost
 """
 PAY = """
@@ -139,9 +137,7 @@ TYPES = {"id": "bigint", "reserved": "numeric", "cost": "numeric", "sent": "floa
 TYPES |= dict.fromkeys(NUMBERS, "int")
 COLUMNS = [field.name for field in fields(Outcome)]
 SETTLE = SETTLE.format(
-    ours=OURS,
-    arrays=", ".join(f"%({name})s::{TYPES.get(name, 'text')}[]" for name in COLUMNS),
-    names=", ".join(COLUMNS),
+    arrays=", ".join(f"%({name})s::{TYPES.get(name, 'text')}[]" for name in COLUMNS), names=", ".join(COLUMNS)
 )
 
 

@@ -20,7 +20,6 @@ BATCH_PRICE = Decimal("0.5")  # of the price of the same call sent live
 EXPECTED_TOKENS = {"recommendation": 300, "choice": 60}
 ENOUGH_ANSWERS = 20
 MOST_CALLS = 5_000_000
-MANY_CALLS = 1_000
 NEEDED = {"corpus": "corpus", "personas": "set of personas"}
 
 
@@ -192,9 +191,6 @@ def write_calls(run: Run, new: int) -> None:
     }
     with connection.cursor() as cursor:
         cursor.execute(WRITE_CALLS.format(field="item_id" if run.benchmark else "prompt_id"), values)
-        # Until PostgreSQL has counted the new rows itself, a lane's statements would read all of them each time.
-        if cursor.rowcount >= MANY_CALLS:
-            cursor.execute("ANALYZE analysis_completion")
 
 
 def keep_plan(run: Run, repeats: int, estimate: dict[str, Any], budget: Decimal | None) -> None:

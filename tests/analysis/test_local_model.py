@@ -24,7 +24,7 @@ from surveys.definitions import read_study
 from tests.analysis.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.factories import make_study
 
-REPEATS, WORDS = 5, 24
+REPEATS, WORDS = 5, 32
 FIELD_13 = Path(settings.BASE_DIR) / "surveys" / "studies" / "field-13.toml"
 
 
