@@ -11,10 +11,10 @@ from openai import APIError
 from analysis.batches import cancel_batches
 from analysis.endpoints import EndpointError
 from analysis.faults import ConditionError
+from analysis.forms.runs import RunForm
 from analysis.models import Run
 from analysis.plans import PlanError, plan_run
 from analysis.run_commands import check_endpoint
-from analysis.run_forms import RunForm
 from analysis.runs import RunError, cancel, pause, resume, retry_failed, start
 from analysis.schedules import end_schedule, make_schedule
 from analysis.tasks import enqueue_lane, work_batches

@@ -2,8 +2,8 @@
 
 from django.urls import path, register_converter
 
-from analysis import completion_views, endpoint_views, new_run_views, run_views
 from analysis.run_tasks import ACTIONS
+from analysis.views import completions, endpoints, new_run, runs
 
 
 class Action:
@@ -23,20 +23,20 @@ register_converter(Action, "action")
 app_name = "baselines"
 RUNS = "console/<slug:slug>/baselines/"
 urlpatterns = [
-    path(RUNS, run_views.runs, name="runs"),
-    path(f"{RUNS}rows/", run_views.runs_part, name="runs-part"),
-    path(f"{RUNS}new/", new_run_views.new_run, name="new-run"),
-    path(f"{RUNS}new/estimate/", new_run_views.estimate, name="estimate"),
-    path(f"{RUNS}endpoints/", endpoint_views.endpoints, name="endpoints"),
-    path(f"{RUNS}endpoints/new/", endpoint_views.edit, name="new-endpoint"),
-    path(f"{RUNS}endpoints/<slug:name>/", endpoint_views.edit, name="endpoint"),
-    path(f"{RUNS}<int:number>/", run_views.run, name="run"),
-    path(f"{RUNS}<int:number>/numbers/", run_views.run_part, name="run-part"),
-    path(f"{RUNS}<int:number>/calls/<int:call>/", completion_views.completion, name="completion"),
+    path(RUNS, runs.runs, name="runs"),
+    path(f"{RUNS}rows/", runs.runs_part, name="runs-part"),
+    path(f"{RUNS}new/", new_run.new_run, name="new-run"),
+    path(f"{RUNS}new/estimate/", new_run.estimate, name="estimate"),
+    path(f"{RUNS}endpoints/", endpoints.endpoints, name="endpoints"),
+    path(f"{RUNS}endpoints/new/", endpoints.edit, name="new-endpoint"),
+    path(f"{RUNS}endpoints/<slug:name>/", endpoints.edit, name="endpoint"),
+    path(f"{RUNS}<int:number>/", runs.run, name="run"),
+    path(f"{RUNS}<int:number>/numbers/", runs.run_part, name="run-part"),
+    path(f"{RUNS}<int:number>/calls/<int:call>/", completions.completion, name="completion"),
     path(
         f"{RUNS}<int:number>/calls/<int:call>.json",
-        completion_views.completion_messages,
+        completions.completion_messages,
         name="completion-messages",
     ),
-    path(f"{RUNS}<int:number>/<action:action>/", run_views.change_run, name="change-run"),
+    path(f"{RUNS}<int:number>/<action:action>/", runs.change_run, name="change-run"),
 ]

@@ -2,12 +2,12 @@
 
 from django.urls import path
 
-from analysis import views
+from analysis.views import exports
 
 app_name = "export"
 urlpatterns = [
-    path("console/account/token/", views.token, name="token"),
-    path("console/<slug:slug>/export/", views.page, name="page"),
-    path("console/<slug:slug>/export/codebook.<slug:kind>", views.codebook, name="codebook"),
-    path("console/<slug:slug>/export/<slug:table>.<slug:kind>", views.download, name="download"),
+    path("console/account/token/", exports.token, name="token"),
+    path("console/<slug:slug>/export/", exports.page, name="page"),
+    path("console/<slug:slug>/export/codebook.<slug:kind>", exports.codebook, name="codebook"),
+    path("console/<slug:slug>/export/<slug:table>.<slug:kind>", exports.download, name="download"),
 ]

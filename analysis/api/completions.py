@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.api import PAGING, Pages
+from analysis.api.exports import PAGING, Pages
+from analysis.api.runs import BadRequest
 from analysis.models import Completion
-from analysis.run_api import BadRequest
 from analysis.run_lists import is_simulated
 from surveys.access import study_for
 

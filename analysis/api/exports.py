@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from analysis.export_formats import FORMATS
 from analysis.exports import open_export
 from analysis.tables import Selection, reader_of, rows_of
-from analysis.views import export_response, read_selection
+from analysis.views.exports import export_response, read_selection
 from surveys.access import Role, studies_of, study_for
 from surveys.codebook import TABLES, codebook_of
 from surveys.models import Study

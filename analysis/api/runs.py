@@ -10,13 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.api import PAGING, Pages
+from analysis.api.exports import PAGING, Pages
+from analysis.forms.runs import RunForm
 from analysis.models import Run
-from analysis.run_forms import RunForm
 from analysis.run_lists import OWN, is_simulated, runs_of, stand
 from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
-from analysis.run_views import read_budget
 from analysis.runs import RunError, failures, progress
+from analysis.views.runs import read_budget
 from surveys.access import Role, studies_of, study_for
 
 

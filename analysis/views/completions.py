@@ -7,8 +7,8 @@ from django.views.decorators.http import require_safe
 from analysis.models import Completion
 from analysis.run_lists import is_simulated
 from analysis.run_reading import last_messages, read_messages
-from analysis.run_views import HERE
 from analysis.run_words import dollars
+from analysis.views.runs import HERE
 from surveys.views.console.pages import show, study_page
 
 

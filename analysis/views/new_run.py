@@ -5,11 +5,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
+from analysis.forms.runs import RunForm, estimate_run
 from analysis.models import Endpoint, Run
-from analysis.run_forms import RunForm, estimate_run
 from analysis.run_tasks import CANNOT_BE_DONE, order_run
-from analysis.run_views import GET_HEAD_POST, HERE
 from analysis.run_words import say_estimate
+from analysis.views.runs import GET_HEAD_POST, HERE
 from surveys.access import Role
 from surveys.views.console.pages import show, study_page
 

@@ -1,0 +1,1 @@
+"""What the console's pages on data, baselines and comparison do with a request."""
