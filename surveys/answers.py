@@ -4,6 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from surveys.item_forms import EDGES, SYMBOLS, cut_explanation, find_titles, strip_marker, strip_markup
 
@@ -49,23 +50,59 @@ BOXED = re.compile(r"\$?\\?(?:boxed|text|textbf|mathrm)\s*\{\s*([^{}]{1,80})\}\$
 CHOSEN_LINE = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)")
 
 
+# Why a reading may be wrong and a person should look at the text.
+DOUBTS = {
+    "nothing-found": "No item or letter was found in the text.",
+    "refusal": "The text seems to decline the request.",
+    "fewer-than-asked": "Fewer items were found than were asked for.",
+    "prose-list": "The items stand in a sentence, where names and other words look alike.",
+    "long-item": "An item is so long that it may hold more than a name.",
+    "cut-off": "The text seems to be cut off.",
+    "several-letters": "The text names several letters and settles on none.",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read in a text: items and the names they were written as, or a letter ("" = unknown)."""
+
+    items: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    letter: str = ""
+    doubt: str = ""  # one of DOUBTS, or "" where there is none
+
+
+def read_answer(text: str, kind: str, *, limit: int = 5, letters: str = "ABCD", choices: Sequence[str] = ()) -> Reading:
+    """The items of a recommendation, at most `limit`, or the letter of a choice; with the first doubt there is."""
+    if kind == "choice":
+        letter = read_choice(text, letters, choices) or ""
+        return Reading(letter=letter, doubt="" if letter else "nothing-found")
+    named = list(_named_items(text).items())[:limit]
+    doubt = "" if len(named) == limit else "fewer-than-asked" if named else "nothing-found"
+    return Reading(tuple(item for item, _ in named), tuple(name for _, name in named), doubt=doubt)
+
+
 def read_items(text: str, limit: int = 5) -> list[str]:
     """The first `limit` distinct recommendations in `text`, normalised, in the order of the text."""
-    return _distinct_items(text)[:limit]
+    return list(_named_items(text))[:limit]
 
 
 def count_items(text: str, prose: bool = True) -> int:
     """How many distinct recommendations `text` names in all; without `prose`, those in a list only."""
-    return len(_distinct_items(text, prose))
+    return len(_named_items(text, prose))
 
 
 def normalise_item(raw: str) -> str:
     """The form in which two names of one thing are equal: no markup, number, explanation, article, suffix."""
-    item = unicodedata.normalize("NFKC", strip_markup(strip_marker(raw.translate(SYMBOLS).strip())))
-    item = cut_explanation(_strip_pictures(item).strip()).strip(EDGES)
-    item = PARENTHESIS.sub("", item).strip(EDGES) or item
-    item = ARTICLE.sub("", " ".join(item.casefold().split()))
+    item = ARTICLE.sub("", " ".join(clean_name(raw).casefold().split()))
     return CORPORATE.sub("", item).strip(EDGES)
+
+
+def clean_name(raw: str) -> str:
+    """The name as it was written, without markup, number, pictures and explanation."""
+    name = unicodedata.normalize("NFKC", strip_markup(strip_marker(raw.translate(SYMBOLS).strip())))
+    name = cut_explanation(_strip_pictures(name).strip()).strip(EDGES)
+    return PARENTHESIS.sub("", name).strip(EDGES) or name
 
 
 def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str | None:
@@ -90,12 +127,17 @@ def outer_text(text: str) -> str:
 # --- items
 
 
-def _distinct_items(text: str, prose: bool = True) -> list[str]:
+def _named_items(text: str, prose: bool = True) -> dict[str, str]:
+    """Each item once, in the order of the text, with the name it was first written as."""
     titles = _json_items(text[:HEAD])
     if titles is None:
         titles = find_titles(text[:HEAD], prose)
-    items = (normalise_item(title) for title in titles[:MOST_TITLES])
-    return list(dict.fromkeys(item for item in items if any(c.isalnum() for c in item)))
+    named: dict[str, str] = {}
+    for title in titles[:MOST_TITLES]:
+        item = normalise_item(title)
+        if any(c.isalnum() for c in item):
+            named.setdefault(item, clean_name(title))
+    return named
 
 
 def _json_items(text: str) -> list[str] | None:

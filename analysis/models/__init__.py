@@ -2,17 +2,24 @@
 
 from analysis.models.corpora import Conversation, ConversationVector, Corpus
 from analysis.models.personas import Persona, PersonaSet
+from analysis.models.results import Alias, AliasDecision, Answer, AnswerDecision, MetricValue, SecondOpinion
 from analysis.models.runs import Completion, Endpoint, Run, Schedule, SimulatedUser
 
 __all__ = [
+    "Alias",
+    "AliasDecision",
+    "Answer",
+    "AnswerDecision",
     "Completion",
     "Conversation",
     "ConversationVector",
     "Corpus",
     "Endpoint",
+    "MetricValue",
     "Persona",
     "PersonaSet",
     "Run",
     "Schedule",
+    "SecondOpinion",
     "SimulatedUser",
 ]

@@ -66,6 +66,7 @@ class Run(models.Model):
         SP_HISTORY = "sp-history", "SP-History"
         SP_RAG = "sp-rag", "SP-RAG"
         SP_PROFILE = "sp-profile", "SP-Profile"
+        IMPORTED = "imported", "Imported"
 
     class State(models.TextChoices):
         PLANNED = "planned", "Planned"
@@ -78,8 +79,11 @@ class Run(models.Model):
     study = models.ForeignKey(Study, null=True, on_delete=models.PROTECT, related_name="runs")
     version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT, related_name="runs")
     benchmark = models.CharField(max_length=50, blank=True)
-    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="runs")
+    endpoint = models.ForeignKey(Endpoint, null=True, on_delete=models.PROTECT, related_name="runs")
     condition = models.CharField(max_length=12, choices=Condition)
+    imported_source = models.CharField(max_length=50, blank=True, help_text="What an imported file calls its source.")
+    imported_model = models.CharField(max_length=200, blank=True)
+    imported_run = models.CharField(max_length=100, blank=True, help_text="What an imported file calls this run.")
     state = models.CharField(max_length=10, choices=State, default=State.PLANNED)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it stopped, in one line.")
     temperature = models.FloatField(default=1.0)
@@ -113,7 +117,12 @@ class Run(models.Model):
             ),
             models.CheckConstraint(
                 name="run_condition_known",
-                condition=Q(condition__in=["offline", "sp-history", "sp-rag", "sp-profile"]),
+                condition=Q(condition__in=["offline", "sp-history", "sp-rag", "sp-profile", "imported"]),
+            ),
+            models.CheckConstraint(
+                name="run_asked_or_imported",
+                condition=Q(condition="imported", endpoint__isnull=True) & ~Q(imported_source="")
+                | ~Q(condition="imported") & Q(endpoint__isnull=False, imported_source=""),
             ),
             models.CheckConstraint(
                 name="run_state_known",
@@ -124,6 +133,15 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk} {self.condition}"
+
+    @property
+    def source(self) -> str:
+        """Its name in every comparison: the condition, or what an imported file calls it."""
+        return self.imported_source or self.condition
+
+    @property
+    def model(self) -> str:
+        return self.endpoint.model if self.endpoint else self.imported_model
 
 
 class SimulatedUser(models.Model):
