@@ -35,7 +35,7 @@ BATCH_POLL_SECONDS = 1.0
 
 def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--endpoint", required=True, metavar="NAME")
-    parser.add_argument("--condition", required=True, choices=Run.Condition.values)
+    parser.add_argument("--condition", required=True, choices=[value for value, _ in Run.askable()])
     parser.add_argument("--repeats", type=int, default=1, metavar="N", help="draws of each prompt and user")
     parser.add_argument("--users", type=int, default=1, metavar="N", help="simulated users")
     parser.add_argument("--temperature", type=float, default=1.0)

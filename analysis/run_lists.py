@@ -45,7 +45,7 @@ def runs_of(study: Study) -> QuerySet[Run]:
 
 def is_simulated(run: Run) -> bool:
     """Whether its answers are made up: nobody may take them for a model's."""
-    return run.endpoint.provider == Endpoint.Provider.FAKE
+    return run.endpoint is not None and run.endpoint.provider == Endpoint.Provider.FAKE
 
 
 def stand(runs: Sequence[Run]) -> list[Standing]:

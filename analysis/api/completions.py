@@ -23,7 +23,7 @@ FILTERS = [
 class CompletionSerializer(serializers.ModelSerializer):
     run = serializers.IntegerField(source="run_id")
     condition = serializers.CharField(source="run.condition")
-    model = serializers.CharField(source="run.endpoint.model", help_text="Asked; see model_served.")
+    model = serializers.CharField(source="run.model", help_text="Asked; see model_served.")
     simulated = serializers.SerializerMethodField(help_text="True when the answer is made up.")
     prompt = serializers.CharField(source="prompt.slug", default=None)
     item = serializers.CharField(source="item.item", default=None)

@@ -43,8 +43,8 @@ class RunSerializer(serializers.ModelSerializer):
 
     study = serializers.SlugRelatedField(slug_field="slug", read_only=True)
     version = serializers.IntegerField(source="version.number")
-    endpoint = serializers.CharField(source="endpoint.name")
-    model = serializers.CharField(source="endpoint.model")
+    endpoint = serializers.CharField(source="endpoint.name", default="")
+    model = serializers.CharField()
     corpus = serializers.CharField(source="corpus.name", default=None)
     personas = serializers.CharField(source="personas.name", default=None)
     simulated = serializers.SerializerMethodField(help_text="True when the answers are made up.")
@@ -82,7 +82,7 @@ class StandingSerializer(serializers.Serializer):
 ORDER = inline_serializer(
     "NewRun",
     {
-        "condition": serializers.ChoiceField(Run.Condition.choices),
+        "condition": serializers.ChoiceField(Run.askable()),
         "endpoint": serializers.CharField(help_text="Its name."),
         "repeats": serializers.IntegerField(min_value=1),
         "users": serializers.IntegerField(required=False, help_text="Simulated users. Default: 1."),

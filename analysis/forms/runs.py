@@ -38,7 +38,7 @@ class Named(forms.ModelChoiceField):
 class RunForm(forms.Form):
     """`strict` refuses what the condition does not take; the page's form hides and drops it."""
 
-    condition = forms.ChoiceField(choices=Condition.choices)
+    condition = forms.ChoiceField(choices=Run.askable())
     endpoint = Named(Endpoint, empty_label="Choose one", help_text="The model that is asked.")
     repeats = forms.IntegerField(
         min_value=1, max_value=100_000, initial=1, help_text="Draws of each prompt, for each user."

@@ -86,7 +86,7 @@ class Run(models.Model):
     imported_run = models.CharField(max_length=100, blank=True, help_text="What an imported file calls this run.")
     state = models.CharField(max_length=10, choices=State, default=State.PLANNED)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it stopped, in one line.")
-    temperature = models.FloatField(default=1.0)
+    temperature = models.FloatField(default=1.0, null=True, help_text="Null: an imported file does not say.")
     repeats = models.PositiveIntegerField(default=1)
     users = models.PositiveIntegerField(default=1)
     seed = models.BigIntegerField(default=0)
@@ -134,10 +134,24 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"run {self.pk} {self.condition}"
 
+    @classmethod
+    def askable(cls) -> list[tuple[str, str]]:
+        """The conditions that a new run can have, each with its name."""
+        return [(value, name) for value, name in cls.Condition.choices if value != cls.Condition.IMPORTED]
+
     @property
     def source(self) -> str:
         """Its name in every comparison: the condition, or what an imported file calls it."""
         return self.imported_source or self.condition
+
+    @property
+    def title(self) -> str:
+        """What a page calls it: the condition's name, or where it was imported from."""
+        return (
+            f"Imported: {self.imported_source} {self.imported_run}".strip()
+            if self.imported_source
+            else self.get_condition_display()
+        )
 
     @property
     def model(self) -> str:

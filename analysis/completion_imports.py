@@ -1,0 +1,177 @@
+"""Completions that were collected elsewhere: stored as finished runs, marked as imported."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.db import connection, reset_queries, transaction
+from django.utils import timezone
+
+from analysis.completion_files import Asked, Group, Line, Reader
+from analysis.models import Completion, Run
+from surveys import audit
+from surveys.import_files import Fault, ImportFault
+from surveys.models import BenchmarkItem, Study
+from surveys.studies import prompts_of
+
+BATCH = 1000
+
+
+@dataclass
+class Imported:
+    runs: int = 0
+    completions: int = 0
+    skipped: int = 0
+
+
+def import_completions(study: Study, path: Path, actor: str, benchmark: str = "") -> Imported:
+    """Read the whole file once for its faults, then once more to store it. All of it, or nothing.
+
+    With `benchmark`, the file's prompts are that benchmark's items and each run is one benchmark run.
+    Raises ImportFault, OSError.
+    """
+    asked, what = askable(study, benchmark)
+    check_file(Reader(asked, what), path)
+    reader = Reader(asked, what)
+    with transaction.atomic():
+        # Two imports into one study come one after the other; answering goes on meanwhile.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        store = Store(study, actor, benchmark, reader)
+        for batch in batches(reader.read_lines(path)):
+            store.add(batch)
+            reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
+        reader.faults.raise_any()
+        audit.record(study, actor, "imported completions", path.name, benchmark=benchmark, **vars(store.done))
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE analysis_run, analysis_completion")
+    return store.done
+
+
+def askable(study: Study, benchmark: str) -> tuple[dict[str, Asked], str]:
+    if not study.current_id:
+        raise ImportFault([Fault(0, f"{study.slug} has no definition yet. Load its study file first.")], 1)
+    if not benchmark:
+        return dict(prompts_of(study.current_id)), "the study"
+    items: dict[str, Asked] = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=benchmark)}
+    if not items:
+        names = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark", flat=True).distinct()
+        known = ", ".join(names) or "none yet"
+        message = f"There is no benchmark {benchmark!r} ({known}). Import it with import_benchmark."
+        raise ImportFault([Fault(0, message)], 1)
+    return items, f"the benchmark {benchmark}"
+
+
+def check_file(reader: Reader, path: Path) -> None:
+    """Each row by itself, and against the rows above it. Only what tells rows apart is kept, never their texts."""
+    seen: dict[int, int] = {}
+    repeats = Repeats()
+    for line in reader.read_lines(path):
+        key = hash((line.group, line.asked.pk, repeats.number(line)))
+        if key in seen:
+            where = f"on line {seen[key]} already"
+            reader.faults.add(line.number, f"this repeat of this prompt stands {where}; count them in `repeat`")
+        seen[key] = line.number
+    reader.faults.raise_any()
+
+
+@dataclass
+class Repeats:
+    """Numbers the answers to one prompt in one run by their order, where the file does not number them."""
+
+    counts: Counter[tuple[Group, int]] = field(default_factory=Counter)
+
+    def number(self, line: Line) -> int:
+        if line.repeat is not None:
+            return line.repeat
+        key = (line.group, line.asked.pk)
+        self.counts[key] += 1
+        return self.counts[key] - 1
+
+
+def batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    batch: list[Line] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+class Store:
+    """Writes batch after batch; rows that are there already with the same text are skipped."""
+
+    def __init__(self, study: Study, actor: str, benchmark: str, reader: Reader) -> None:
+        self.study, self.actor, self.benchmark, self.reader = study, actor, benchmark, reader
+        self.runs: dict[Group, Run] = {}
+        self.repeats, self.done, self.moment = Repeats(), Imported(), timezone.now()
+
+    def add(self, batch: list[Line]) -> None:
+        numbered = [(self.run_for(line.group), line, self.repeats.number(line)) for line in batch]
+        there = self.find(numbered)
+        rows = []
+        for run, line, repeat in numbered:
+            known = there.get((run.pk, line.asked.pk, repeat))
+            if known is None:
+                rows.append(self.make_row(run, line, repeat))
+            elif known == line.text:
+                self.done.skipped += 1
+            else:
+                words = f"repeat {repeat} of this prompt is in the study already with another text"
+                self.reader.faults.add(line.number, words)
+        Completion.objects.bulk_create(rows)
+        self.done.completions += len(rows)
+
+    def run_for(self, group: Group) -> Run:
+        if group not in self.runs:
+            known = {
+                "study": self.study,
+                "benchmark": self.benchmark,
+                "condition": Run.Condition.IMPORTED,
+                "imported_source": group.source,
+                "imported_model": group.model,
+                "imported_run": group.run,
+                "temperature": group.temperature,
+            }
+            same = {name: value for name, value in known.items() if value is not None}
+            run = Run.objects.filter(**same, temperature__isnull=group.temperature is None).first()
+            if run is None:
+                run = self.make_run(known)
+            self.runs[group] = run
+        return self.runs[group]
+
+    def make_run(self, known: dict[str, object]) -> Run:
+        self.done.runs += 1
+        return Run.objects.create(
+            **known,
+            version_id=self.study.current_id,
+            state=Run.State.DONE,
+            created_by=self.actor,
+            began_at=self.moment,
+            ended_at=self.moment,
+        )
+
+    def find(self, numbered: list[tuple[Run, Line, int]]) -> dict[tuple[int, int, int], str]:
+        asked = "item" if self.benchmark else "prompt"
+        wanted = {
+            "run__in": {run.pk for run, _, _ in numbered},
+            f"{asked}__in": {line.asked.pk for _, line, _ in numbered},
+            "repeat__in": {repeat for _, _, repeat in numbered},
+        }
+        rows = Completion.objects.filter(**wanted).values_list("run", asked, "repeat", "reply")
+        return {(run, about, repeat): reply for run, about, repeat, reply in rows}
+
+    def make_row(self, run: Run, line: Line, repeat: int) -> Completion:
+        asked = {"item": line.asked} if self.benchmark else {"prompt": line.asked}
+        return Completion(
+            run=run,
+            repeat=repeat,
+            position=line.number,
+            status=Completion.Status.DONE,
+            reply=line.text,
+            model_served=line.group.model,
+            done_at=self.moment,
+            **asked,
+        )
