@@ -1,0 +1,198 @@
+"""A person's look at what the rules read: which answers wait for one, deciding, and taking a decision back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
+
+from analysis.models import Answer, AnswerDecision
+from surveys import audit
+from surveys.answers import normalise_item
+from surveys.models import Participant, Prompt, Response, Study
+
+MOST_ITEMS = 20
+LONGEST_ITEM = 300
+WORDS = CharField()
+
+
+class ReviewError(Exception):
+    """A decision that cannot be made, with a sentence for the person who wants to make it."""
+
+
+class SeenTooEarly(ReviewError):
+    """Somebody else decided after the page was made."""
+
+
+def answers_of(study: Study) -> QuerySet[Answer]:
+    """The answers that count: of the newest accepted responses, without previews, and of the study's completions.
+
+    Each has `prompt_slug`, `kind`, `source` and `model` beside its own fields.
+    """
+    newer = Response.objects.filter(
+        participant=OuterRef("response__participant"),
+        prompt=OuterRef("response__prompt"),
+        accepted=True,
+        revision__gt=OuterRef("response__revision"),
+    )
+    field = Q(response__participant__study=study) & ~Q(response__participant__origin=Participant.Origin.PREVIEW)
+    return Answer.objects.filter(field & ~Exists(newer) | Q(completion__run__study=study)).annotate(
+        prompt_slug=Coalesce("response__prompt__slug", "completion__prompt__slug", "completion__item__item", output_field=WORDS),
+        kind=Coalesce("response__prompt__kind", "completion__prompt__kind", Value(Prompt.Kind.CHOICE), output_field=WORDS),
+        source=Coalesce(
+            NullIf("completion__run__imported_source", Value("")),
+            "completion__run__condition",
+            Value("field"),
+            output_field=WORDS,
+        ),
+        model=Coalesce(
+            "completion__run__endpoint__model",
+            NullIf("completion__run__imported_model", Value("")),
+            "response__participant__cell__chatbot",
+            Value(""),
+            output_field=WORDS,
+        ),
+    )
+
+
+def waiting(answers: QuerySet[Answer]) -> QuerySet[Answer]:
+    """Those that the rules are not sure of and nobody has decided, people's own first."""
+    return answers.filter(~Q(doubt=""), decided=False).order_by(F("response").asc(nulls_last=True), "pk")
+
+
+# --- deciding ---------------------------------------------------------------
+
+
+def decide(
+    study: Study, key: int, actor: str, *, seen: int, names: Sequence[str] = (), letter: str = ""
+) -> AnswerDecision:
+    """What the text says, as a person reads it: `names` as written, or a letter; neither is `unknown`.
+
+    `seen` is the number of the answer's last decision when the page was made, 0 without one; a later one by somebody
+    else raises SeenTooEarly. Raises ReviewError for what cannot be an answer.
+    """
+    with transaction.atomic():
+        answer = lock(study, key)
+        if last_decision(answer) != seen:
+            raise SeenTooEarly("Somebody decided about this answer meanwhile. It is shown as it stands now.")
+        names = check_names(answer, names)
+        check_letter(answer, letter)
+        items = [normalise_item(name) for name in names]
+        kept = [place for place, item in enumerate(items) if item and item not in items[:place]]
+        made = AnswerDecision.objects.create(
+            answer=answer,
+            items=[items[place] for place in kept],
+            names=[names[place] for place in kept],
+            letter=letter,
+            before=state_of(answer),
+            decided_by=actor,
+        )
+        write(answer, made.items, made.names, made.letter, decided=True)
+        note(study, actor, "answer decided", made)
+        return made
+
+
+def undo_last(study: Study, actor: str) -> AnswerDecision:
+    """Take back this person's newest decision that still stands; the answer is what it was before."""
+    mine = AnswerDecision.objects.filter(decided_by=actor, undoes__isnull=True, undone_by__isnull=True)
+    made = mine.filter(answer__in=answers_of(study).values("pk")).order_by("-pk").first()
+    if made is None:
+        raise ReviewError("There is no decision of yours to undo.")
+    return undo(study, made.pk, actor)
+
+
+def undo(study: Study, number: int, actor: str) -> AnswerDecision:
+    """Take back decision `number`, unless a later one about the same answer stands."""
+    made = AnswerDecision.objects.filter(pk=number).first()
+    if made is None:
+        raise ReviewError(f"There is no decision {number}.")
+    with transaction.atomic():
+        answer = lock(study, made.answer_id)
+        if last_decision(answer) != made.pk or made.undoes_id:
+            raise SeenTooEarly("Somebody decided about this answer later; that decision stands.")
+        before = made.before
+        back = AnswerDecision.objects.create(
+            answer=answer,
+            items=before["items"],
+            names=before["names"],
+            letter=before["letter"],
+            before=state_of(answer),
+            undoes=made,
+            decided_by=actor,
+        )
+        answer.rules_version = before["rules_version"]
+        write(answer, back.items, back.names, back.letter, decided=before["decided"])
+        note(study, actor, "answer decision undone", back)
+        return back
+
+
+def lock(study: Study, key: int) -> Answer:
+    """The answer, held against anybody else who decides or reads again."""
+    if not answers_of(study).filter(pk=key).exists():
+        raise ReviewError("This answer is gone: the person withdrew, or sent a new one.")
+    return Answer.objects.select_for_update().get(pk=key)
+
+
+def last_decision(answer: Answer) -> int:
+    """The number of the decision that was made or taken back last; 0 without one."""
+    return answer.decisions.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def check_names(answer: Answer, names: Sequence[str]) -> list[str]:
+    tidy = [" ".join(name.split()) for name in names]
+    tidy = [name for name in tidy if name]
+    if tidy and asked_kind(answer) == Prompt.Kind.CHOICE:
+        raise ReviewError("This prompt asks for a letter, not for items.")
+    if len(tidy) > MOST_ITEMS:
+        raise ReviewError(f"{len(tidy)} items are too many; the limit is {MOST_ITEMS}.")
+    if too_long := [name for name in tidy if len(name) > LONGEST_ITEM]:
+        raise ReviewError(f"{too_long[0][:60]}… is longer than {LONGEST_ITEM} characters.")
+    return tidy
+
+
+def check_letter(answer: Answer, letter: str) -> None:
+    if not letter:
+        return
+    if asked_kind(answer) != Prompt.Kind.CHOICE:
+        raise ReviewError("This prompt asks for items, not for a letter.")
+    letters = "ABCDEFGH"[: len(choices_of(answer))]
+    if letter not in letters or len(letter) != 1:
+        raise ReviewError(f"{letter[:20]!r} is no option here; the options are {', '.join(letters)}.")
+
+
+def asked_kind(answer: Answer) -> str:
+    asked = asked_of(answer)
+    return asked.kind if isinstance(asked, Prompt) else Prompt.Kind.CHOICE
+
+
+def choices_of(answer: Answer) -> list[str]:
+    return list(asked_of(answer).choices)
+
+
+def asked_of(answer: Answer) -> Any:
+    """The prompt or the benchmark's item that the text answers."""
+    if answer.response_id:
+        return answer.response.prompt
+    return answer.completion.prompt or answer.completion.item
+
+
+def state_of(answer: Answer) -> dict[str, Any]:
+    return {
+        "items": answer.items,
+        "names": answer.names,
+        "letter": answer.letter,
+        "rules_version": answer.rules_version,
+        "decided": answer.decided,
+    }
+
+
+def write(answer: Answer, items: list[str], names: list[str], letter: str, decided: bool) -> None:
+    answer.items, answer.names, answer.letter, answer.decided = items, names, letter, decided
+    answer.save(update_fields=["items", "names", "letter", "decided", "rules_version"])
+
+
+def note(study: Study, actor: str, action: str, made: AnswerDecision) -> None:
+    answer = made.answer
+    subject = f"response {answer.response_id}" if answer.response_id else f"completion {answer.completion_id}"
+    audit.record(study, actor, action, subject, decision=made.pk, items=made.items, letter=made.letter)
