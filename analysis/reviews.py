@@ -38,8 +38,12 @@ def answers_of(study: Study) -> QuerySet[Answer]:
     )
     field = Q(response__participant__study=study) & ~Q(response__participant__origin=Participant.Origin.PREVIEW)
     return Answer.objects.filter(field & ~Exists(newer) | Q(completion__run__study=study)).annotate(
-        prompt_slug=Coalesce("response__prompt__slug", "completion__prompt__slug", "completion__item__item", output_field=WORDS),
-        kind=Coalesce("response__prompt__kind", "completion__prompt__kind", Value(Prompt.Kind.CHOICE), output_field=WORDS),
+        prompt_slug=Coalesce(
+            "response__prompt__slug", "completion__prompt__slug", "completion__item__item", output_field=WORDS
+        ),
+        kind=Coalesce(
+            "response__prompt__kind", "completion__prompt__kind", Value(Prompt.Kind.CHOICE), output_field=WORDS
+        ),
         source=Coalesce(
             NullIf("completion__run__imported_source", Value("")),
             "completion__run__condition",

@@ -1,4 +1,4 @@
-"""Background work of runs: lanes, what becomes of them, batches and weekly repeats. Tasks carry ids only."""
+"""Background work: lanes of runs and what becomes of them, batches, weekly repeats, reading. Tasks carry ids only."""
 
 import os
 import socket
@@ -11,7 +11,9 @@ from django.conf import settings
 from analysis import batches, schedules
 from analysis.lanes import run_lane
 from analysis.models import Run
+from analysis.readings import read_new
 from analysis.runs import needs_lane, open_runs
+from surveys.models import Study
 
 QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost
 STOP_SECONDS = 600
@@ -79,3 +81,9 @@ def tell_lanes_to_stop(**signal: object) -> None:
 def worker_is_stopping() -> bool:
     with valkey() as store:
         return any(store.exists(stop_mark(process)) for process in (os.getpid(), os.getppid()))
+
+
+@shared_task
+def read_answers(study_id: int) -> int:
+    """Read every text of the study that has no answer yet."""
+    return read_new(Study.objects.get(pk=study_id))

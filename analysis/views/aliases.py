@@ -1,0 +1,148 @@
+"""The page of spellings: which may be one thing, which are, and who said so."""
+
+from collections import Counter
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from analysis.alias_proposals import Proposal, count_spellings, propose
+from analysis.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
+from analysis.models import AliasDecision
+from surveys.access import Role
+from surveys.models import Prompt
+from surveys.views.console.pages import show, study_page
+
+HERE = "spellings"
+MOST_SHOWN = 40
+MOST_DECISIONS = 30
+MOST_FOUND = 60
+ACTIONS = {"accept": accept, "reject": reject, "split": split}
+
+
+@require_safe
+@study_page()
+def spellings(request: HttpRequest) -> HttpResponse:
+    prompts = asked_prompts(request)
+    prompt = request.GET.get("prompt", "")
+    prompt = prompt if prompt in prompts else ""
+    words = request.GET.get("q", "").strip().casefold()[:100]
+    proposals = propose(request.study, prompt)
+    decisions = AliasDecision.objects.filter(study=request.study).select_related("undone_by").order_by("-number")
+    return show(
+        request,
+        "analysis/answers/spellings.html",
+        HERE,
+        proposals=[line_up(number, proposal) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
+        count=len(proposals),
+        mentions=sum(proposal.count for proposal in proposals),
+        prompts=prompts.items(),
+        prompt=prompt,
+        q=words,
+        found=find_spellings(request, prompt, words) if words else [],
+        accepted=accepted_spellings(request, prompt),
+        version=alias_version(request.study),
+        decisions=decisions[:MOST_DECISIONS],
+    )
+
+
+def asked_prompts(request: HttpRequest) -> dict[str, str]:
+    """Slug and title of the prompts that ask for items."""
+    asked = Prompt.objects.filter(version__study=request.study, kind=Prompt.Kind.RECOMMENDATION)
+    return dict(asked.order_by("version", "position").values_list("slug", "title"))
+
+
+def line_up(number: int, proposal: Proposal) -> dict[str, Any]:
+    """A proposal as the page has it: its spellings with counts, the one to keep first."""
+    return {
+        "number": number,
+        "prompt": proposal.prompt,
+        "why": proposal.why,
+        "item": proposal.item,
+        "spellings": [proposal.item, *proposal.others],
+    }
+
+
+def find_spellings(request: HttpRequest, prompt: str, words: str) -> list[dict[str, Any]]:
+    """Spellings that hold these words, for a decision by hand."""
+    rows = [
+        {"prompt": slug, "name": name, "count": sources.total(), "sources": dict(sources)}
+        for slug, names in count_spellings(request.study, prompt).items()
+        for name, sources in names.items()
+        if words in name
+    ]
+    return sorted(rows, key=lambda row: (row["prompt"], -row["count"], row["name"]))[:MOST_FOUND]
+
+
+def accepted_spellings(request: HttpRequest, prompt: str) -> list[dict[str, Any]]:
+    """Each item with the spellings that stand for it."""
+    rows = []
+    for slug, table in alias_map(request.study).items():
+        if prompt in ("", slug):
+            gathered: dict[str, list[str]] = {}
+            for spelling, item in sorted(table.items()):
+                gathered.setdefault(item, []).append(spelling)
+            rows += [{"prompt": slug, "item": item, "spellings": names} for item, names in sorted(gathered.items())]
+    return rows
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def decide_spellings(request: HttpRequest) -> HttpResponse:
+    """One decision, or the same about several proposals that were ticked; all of them or none."""
+    action = request.POST.get("action", "")
+    actor, done = request.user.get_username(), Counter[str]()
+    try:
+        if action not in ACTIONS:
+            raise AliasError("Choose what is to be done.")
+        with transaction.atomic():
+            for prompt, item, others in chosen(request):
+                made = ACTIONS[action](request.study, prompt, others, item, actor)
+                done[f"{', '.join(made.spellings)} → {made.item}"] += 1
+        if not done:
+            raise AliasError("Tick at least one spelling beside the one that is kept.")
+        words = {"accept": "One thing now", "reject": "Kept apart", "split": "Split again"}[action]
+        messages.success(request, f"{words}: {'; '.join(done)[:300]}. Each can be undone below.")
+    except AliasError as error:
+        messages.error(request, str(error))
+    return redirect(back(request))
+
+
+def chosen(request: HttpRequest) -> list[tuple[str, str, list[str]]]:
+    """Prompt, item and other spellings of each group that the form sent; a group has its number behind its names."""
+    groups = []
+    prompts = asked_prompts(request)
+    for number in request.POST.getlist("group"):
+        prompt = request.POST.get(f"prompt-{number}", "")
+        names = request.POST.getlist(f"spelling-{number}")
+        item = request.POST.get(f"other-{number}", "").strip().casefold() or request.POST.get(f"item-{number}", "")
+        if prompt not in prompts:
+            raise AliasError("This prompt is not in the study.")
+        if set(names) - {item}:
+            groups.append((prompt, item, [name for name in names if name != item]))
+    return groups
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def undo_spellings(request: HttpRequest) -> HttpResponse:
+    number = request.POST.get("number", "")
+    try:
+        made = undo(
+            request.study, int(number) if number.isdecimal() and len(number) < 10 else 0, request.user.get_username()
+        )
+        messages.success(request, f"Decision {number} is undone: {', '.join(made.spellings)[:200]} / {made.item}.")
+    except AliasError as error:
+        messages.error(request, str(error))
+    return redirect(back(request))
+
+
+def back(request: HttpRequest) -> str:
+    query = {name: request.GET[name] for name in ("prompt", "q") if request.GET.get(name)}
+    address = reverse("answers:spellings", args=[request.study.slug])
+    return f"{address}?{urlencode(query)}" if query else address

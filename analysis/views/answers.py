@@ -1,0 +1,223 @@
+"""Pages of answers: what was read in the texts, the queue of those that wait for a look, and deciding."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from analysis.models import Answer
+from analysis.readings import read_new, unread
+from analysis.reviews import ReviewError, answers_of, asked_of, choices_of, decide, last_decision, undo_last, waiting
+from analysis.tasks import read_answers
+from surveys.access import Role
+from surveys.answers import DOUBTS
+from surveys.models import Prompt
+from surveys.views.console.pages import address_without_page, page_of, show, study_page
+
+HERE = "answers"
+PAGE_SIZE = 50
+READ_AT_ONCE = 2_000  # texts; more are read by a worker while the page counts
+LETTERS = "ABCDEFGH"
+SPARE_ROWS = 2
+FILTERS = ("state", "source", "prompt", "doubt", "q")
+# What can have become of an answer, each with the condition that finds it.
+STATES = {
+    "waiting": ("Waits for a look", ~Q(doubt="") & Q(decided=False)),
+    "sure": ("Read without doubt", Q(doubt="", decided=False)),
+    "decided": ("Decided by a person", Q(decided=True)),
+    "unknown": ("Unknown or empty", Q(letter="", items=[])),
+}
+UNION = ("response__participant", "response__prompt", "completion__run__endpoint", "completion__prompt")
+
+
+def wanted_of(request: HttpRequest) -> dict[str, str]:
+    return {name: request.GET.get(name, "")[:200] for name in FILTERS}
+
+
+def find_answers(answers: QuerySet[Answer], wanted: dict[str, str]) -> QuerySet[Answer]:
+    """Those that the filters leave; a value that no filter knows finds nothing."""
+    if wanted["state"]:
+        answers = answers.filter(STATES[wanted["state"]][1]) if wanted["state"] in STATES else answers.none()
+    for name, field in (("source", "source"), ("prompt", "prompt_slug"), ("doubt", "doubt")):
+        if wanted[name]:
+            answers = answers.filter(**{field: wanted[name]})
+    if words := wanted["q"].strip():
+        found = Q(items__contains=[words.casefold()])
+        answers = answers.filter(found | Q(response__text__icontains=words) | Q(completion__reply__icontains=words))
+    return answers
+
+
+@require_safe
+@study_page()
+def answers(request: HttpRequest) -> HttpResponse:
+    wanted = wanted_of(request)
+    everything = answers_of(request.study)
+    found = find_answers(everything, wanted).select_related(*UNION).order_by("-pk")
+    return show(
+        request,
+        "analysis/answers/list.html",
+        HERE,
+        rows=page_of(request, found, PAGE_SIZE),
+        wanted=wanted,
+        filtered=any(wanted.values()),
+        states=[(name, label) for name, (label, _) in STATES.items()],
+        doubts=DOUBTS.items(),
+        sources=list(everything.order_by("source").values_list("source", flat=True).distinct()),
+        prompts=request.study.current.prompts.order_by("position") if request.study.current else [],
+        query=address_without_page(request),
+        **standing(request),
+    )
+
+
+@require_safe
+@study_page()
+def standing_part(request: HttpRequest) -> HttpResponse:
+    return render(request, "analysis/answers/_standing.html", {"study": request.study, **standing(request)})
+
+
+def standing(request: HttpRequest) -> dict[str, Any]:
+    """How many answers there are of each kind, and how many texts are still to be read."""
+    counts = answers_of(request.study).aggregate(
+        count=Count("pk"),
+        **{name: Count("pk", filter=condition) for name, (_, condition) in STATES.items()},
+    )
+    left = unread(request.study)
+    parts = (("filled", counts["sure"]), ("leased", counts["decided"]), ("waiting", counts["waiting"]))
+    return {"counts": counts, "unread": left, "few": left <= READ_AT_ONCE, "bar": bar_of(parts, counts["count"] + left)}
+
+
+def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]:
+    """Where each part of a bar begins and how wide it is, in a thousand."""
+    bar, begin = [], 0
+    for name, count in parts:
+        wide = round(1000 * count / max(whole, 1))
+        bar.append({"name": name, "x": begin, "width": wide})
+        begin += wide
+    return bar
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def read_texts(request: HttpRequest) -> HttpResponse:
+    if unread(request.study) <= READ_AT_ONCE:
+        count = read_new(request.study)
+        messages.success(request, f"{count:,} text{'' if count == 1 else 's'} read.")
+    else:
+        read_answers.delay(request.study.pk)
+        messages.info(request, "A worker is reading. This page counts along; you can leave it.")
+    return redirect("answers:list", request.study.slug)
+
+
+# --- one answer -------------------------------------------------------------
+
+
+@require_safe
+@study_page()
+def review(request: HttpRequest) -> HttpResponse:
+    """The next answer that waits, after the one named by `after`; from the start again at the end."""
+    wanted = wanted_of(request) | {"state": ""}
+    queue = find_answers(waiting(answers_of(request.study)), wanted)
+    after = request.GET.get("after", "")
+    nearby = order_of(queue)
+    key = next_in(nearby, int(after) if after.isdecimal() else 0)
+    if key is None:
+        return show(request, "analysis/answers/done.html", HERE, wanted=wanted, **standing(request))
+    return show_answer(request, key, wanted, nearby)
+
+
+def order_of(queue: QuerySet[Answer]) -> list[int]:
+    return list(queue.values_list("pk", flat=True))
+
+
+def next_in(keys: list[int], after: int) -> int | None:
+    """The key behind `after` in the queue, which itself may have left it; else the first."""
+    if after in keys:
+        return keys[(keys.index(after) + 1) % len(keys)]
+    later = [key for key in keys if key > after]
+    return later[0] if later else (keys[0] if keys else None)
+
+
+@require_safe
+@study_page()
+def answer(request: HttpRequest, key: int) -> HttpResponse:
+    return show_answer(request, key, wanted_of(request), [])
+
+
+def show_answer(
+    request: HttpRequest, key: int, wanted: dict[str, str], queue: list[int], status: int = 200, **more: Any
+) -> HttpResponse:
+    own = (*UNION, "completion__run", "completion__item")
+    shown = get_object_or_404(answers_of(request.study).select_related(*own), pk=key)
+    asked = asked_of(shown)
+    kind = asked.kind if isinstance(asked, Prompt) else Prompt.Kind.CHOICE
+    place = queue.index(key) if key in queue else None
+    return show(
+        request,
+        "analysis/answers/answer.html",
+        HERE,
+        status=status,
+        answer=shown,
+        asked=asked,
+        is_choice=kind == Prompt.Kind.CHOICE,
+        options=list(zip(LETTERS, choices_of(shown), strict=False)),
+        names=more.get("names") or [*shown.names, *[""] * SPARE_ROWS],
+        text=shown.response.text if shown.response_id else shown.completion.reply,
+        doubt=DOUBTS.get(shown.doubt, ""),
+        seen=last_decision(shown),
+        decisions=shown.decisions.order_by("-pk"),
+        opinions=shown.opinions.select_related("endpoint"),
+        queue=len(queue),
+        before=queue[place - 1] if place else None,
+        query=urlencode({name: value for name, value in wanted.items() if value}),
+        in_queue=bool(queue),
+        **{name: value for name, value in more.items() if name != "names"},
+    )
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def decide_answer(request: HttpRequest, key: int) -> HttpResponse:
+    given: dict[str, Any] = {"names": [], "letter": ""}
+    if "unknown" not in request.POST:
+        given = {"names": request.POST.getlist("name"), "letter": request.POST.get("letter", "")}
+    seen = request.POST.get("seen", "")
+    wanted = wanted_of(request)
+    try:
+        made = decide(
+            request.study, key, request.user.get_username(), seen=int(seen) if seen.isdecimal() else -1, **given
+        )
+    except ReviewError as error:
+        # What was typed stays on the page, beside what stands there now.
+        if not answers_of(request.study).filter(pk=key).exists():
+            messages.error(request, str(error))
+            return redirect("answers:list", request.study.slug)
+        return show_answer(request, key, wanted, [], 409, fault=str(error), names=given["names"])
+    messages.success(request, f"Decided: {made.letter or ', '.join(made.names) or 'unknown'}. Z takes it back.")
+    return redirect(next_address(request, key))
+
+
+def next_address(request: HttpRequest, key: int) -> str:
+    if "queue" not in request.POST:
+        return reverse("answers:answer", args=[request.study.slug, key])
+    query = request.GET.copy()
+    query["after"] = str(key)
+    return f"{reverse('answers:review', args=[request.study.slug])}?{query.urlencode()}"
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def undo_decision(request: HttpRequest) -> HttpResponse:
+    try:
+        back = undo_last(request.study, request.user.get_username())
+    except ReviewError as error:
+        messages.error(request, str(error))
+        return redirect("answers:review", request.study.slug)
+    words = back.undoes.letter or ", ".join(back.undoes.names) or "unknown"
+    messages.success(request, f"Taken back: “{words}”. This is the answer as it was.")
+    return redirect("answers:answer", request.study.slug, back.answer_id)
