@@ -19,7 +19,8 @@ ALIKE = 86
 SHORTEST = 6
 SHORTEST_PLURAL = 5
 MARKS = re.compile(r"[^\w\s]|_")
-DIGITS = re.compile(r"\d+")
+# What numbers one thing of many: 2, or II.
+DIGITS = re.compile(r"\d+|\b[ivx]{1,5}\b")
 
 # One row for each spelling and source: field answers and completions alike, the newest revision of each answer.
 COUNTS = """
@@ -118,7 +119,7 @@ def spelling_of(name: str, counts: Mapping[str, Counter[str]]) -> Spelling:
 
 
 def compare(bare: list[str]) -> np.ndarray:
-    """Which of these may be one thing, as a symmetric table. Numbers tell things apart: Toy Story 2 is not 3."""
+    """Which of these may be one thing, as a symmetric table. Numbers tell things apart: Toy Story 2 is not 3, nor is Final Fantasy XV XVI."""
     ordered = [" ".join(sorted(name.split())) for name in bare]
     scores = process.cdist(ordered, ordered, scorer=fuzz.ratio, score_cutoff=ALIKE, dtype=np.uint8)
     alike = scores >= ALIKE

@@ -19,7 +19,8 @@ from surveys.models import Prompt
 from surveys.views.console.pages import show, study_page
 
 HERE = "spellings"
-MOST_SHOWN = 40
+MOST_SHOWN = 20
+MOST_AT_ONCE = 200
 MOST_DECISIONS = 30
 MOST_FOUND = 60
 ACTIONS = {"accept": accept, "reject": reject, "split": split}
@@ -39,6 +40,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
         "analysis/answers/spellings.html",
         HERE,
         proposals=[line_up(number, proposal) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
+        alike=[proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE],
         count=len(proposals),
         mentions=sum(proposal.count for proposal in proposals),
         prompts=prompts.items(),

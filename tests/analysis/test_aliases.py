@@ -153,6 +153,7 @@ def test_likely_spellings_of_one_thing(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("toy story 2", "toy story 3"),
+        ("final fantasy xv", "final fantasy xvi"),
         ("tesla", "tesla model s"),
         ("ford", "fjord"),
         ("bob", "rob"),

@@ -272,3 +272,18 @@ def test_a_spelling_is_found_and_named_by_hand(study: Study, client: Client) -> 
     data = {"group": "h1", "prompt-h1": "teas", "spelling-h1": ["earl-grey"], "other-h1": "Grey", "action": "accept"}
     client.post(address("decide-spellings"), data)
     assert alias_map(study) == {"teas": {"earl-grey": "grey"}}
+
+
+def test_all_that_differ_in_marks_only_are_accepted_at_once(study: Study, client: Client) -> None:
+    give(study, "teas", LIST)
+    give(study, "teas", "1. Earl-Grey\n2. Rooiboss\n3. Oo-long\n4. Mate\n5. Matcha")
+    page = client.get(address("spellings"))
+    assert "Accept the 2 groups that differ only in marks, spaces or an ending" in lines_of(page)
+    forms = page.context["alike"]
+    data: dict[str, Any] = {"group": [], "action": "accept"}
+    for number, proposal in enumerate(forms):
+        data["group"].append(str(number))
+        data |= {f"prompt-{number}": "teas", f"item-{number}": proposal.item.name}
+        data[f"spelling-{number}"] = [other.name for other in proposal.others]
+    client.post(address("decide-spellings"), data)
+    assert alias_map(study) == {"teas": {"earl-grey": "earl grey", "oolong": "oo-long"}}
