@@ -1,0 +1,102 @@
+"""Reviewing answers in a real browser: by keyboard alone, undone, on a phone, readable by everybody."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, Page, expect
+
+from analysis import readings
+from analysis.aliases import alias_map
+from analysis.models import Answer
+from surveys.models import Study
+from tests.browser.test_console import AXE
+from tests.browser.test_export import log_in, watch_policy
+from tests.factories import make_participant, make_response, make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
+HERE = "/console/teas/answers/"
+
+
+@pytest.fixture
+def study(site: str) -> Study:
+    study = make_study(places=10)
+    for prompt, text in (
+        ("water", "Either A or B."),
+        ("teas", "1. Assam\n2. Sencha"),
+        ("teas", LIST),
+        ("teas", LIST.replace("Earl Grey", "Earl-Grey")),
+    ):
+        make_response(make_participant(study), prompt, text=text, keep=True)
+    readings.read_new(study)
+    return study
+
+
+def heading(page: Page, words: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text(words)
+
+
+def test_the_queue_by_keyboard_alone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+    log_in(context, site, study, "researcher")
+    page.goto(f"{HERE}review/")
+    heading(page, "In doubt: unknown")
+    page.keyboard.press("j")
+    heading(page, "In doubt: Assam, Sencha")
+    page.keyboard.press("e")
+    page.keyboard.type("Second Flush Assam")
+    page.keyboard.press("Enter")
+    heading(page, "In doubt: unknown")
+    expect(page.get_by_text("Decided: Second Flush Assam, Sencha.")).to_be_visible()
+    page.keyboard.press("b")
+    expect(page.get_by_role("radio").nth(1)).to_be_checked()
+    page.keyboard.press("y")
+    heading(page, "Nothing waits for a look.")
+    page.keyboard.press("z")
+    expect(page.get_by_text("Taken back: “B”.")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("Decided: unknown.")).to_be_visible()
+    assert list(Answer.objects.filter(decided=True).order_by("pk").values_list("letter", "items")) == [
+        ("", []),
+        ("", ["second flush assam", "sencha"]),
+    ]
+
+
+def test_spellings_are_joined_split_and_undone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+    log_in(context, site, study, "researcher")
+    page.goto(f"{HERE}spellings/")
+    page.keyboard.press("y")
+    expect(page.get_by_text("One thing now: earl-grey → earl grey")).to_be_visible()
+    page.get_by_label("earl-grey").check()
+    page.get_by_role("button", name="Split off").click()
+    expect(page.get_by_text("Split again: earl-grey")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.get_by_text("Decision 2 is undone")).to_be_visible()
+    assert alias_map(study) == {"teas": {"earl-grey": "earl grey"}}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_readable_by_everybody(
+    page: Page, context: BrowserContext, site: str, study: Study, width: int, scheme: str
+) -> None:
+    log_in(context, site, study, "researcher")
+    refused = watch_policy(page)
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in ("", "review/", "spellings/", "spellings/?q=grey", f"{Answer.objects.first().pk}/"):
+        page.goto(f"{HERE}{path}")
+        found = Axe().run(page, options=AXE).response["violations"]
+        assert [(path, fault["id"], [node["html"] for node in fault["nodes"]][:3]) for fault in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert refused == []
+
+
+def test_the_queue_works_without_scripts(browser, site: str, study: Study) -> None:
+    context = browser.new_context(java_script_enabled=False, base_url=site)
+    log_in(context, site, study, "researcher")
+    page = context.new_page()
+    page.goto(f"{HERE}review/")
+    page.get_by_role("radio").first.check()
+    page.get_by_role("button", name="This is what it says").click()
+    heading(page, "In doubt: Assam, Sencha")
+    context.close()
+    assert Answer.objects.filter(letter="A", decided=True).exists()
