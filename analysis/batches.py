@@ -7,13 +7,14 @@ that dies in between finds its batch again instead of paying for a second one.
 
 import asyncio
 import json
+import logging
 import uuid
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
 from django.db import connections, transaction
-from openai import APIError, AsyncOpenAI
+from openai import APIError, AsyncOpenAI, NotFoundError
 
 from analysis.calls import CallBook, LeasedCall, Outcome, open_database
 from analysis.endpoints import EndpointError, open_provider, price
@@ -24,18 +25,25 @@ from analysis.plans import BATCH_PRICE
 from analysis.providers.calls import CallFailed, Reply
 from analysis.providers.openai import OpenAIProvider, read_reply
 
+log = logging.getLogger(__name__)
+
 MOST_CALLS, MOST_BYTES = 50_000, 150 * 2**20
 ROWS_AT_ONCE = 200
 LEASE_SECONDS = 26 * 3600  # a batch may take 24 hours
 ENDED = ("completed", "expired", "cancelled", "failed")
+NOTHING_TO_COME = (*ENDED, "not sent", "gone")
 TRY_AGAIN = (408, 409, 425, 429)
 PATH = "/v1/chat/completions"
 
 
 def work(run_id: int) -> int:
-    """Submit what is pending and read back what has ended; the number of rows that were settled."""
+    """Submit what is pending and read back what has ended; the number of rows that were settled.
+
+    A run that does not go on (paused, stopped, cancelled) submits nothing, but what its batches still answer
+    is paid for and kept.
+    """
     run = Run.objects.select_related("endpoint", "version", "study", "corpus", "personas").get(pk=run_id)
-    if run.state != Run.State.RUNNING:
+    if run.state != Run.State.RUNNING and not open_batches(run):
         return 0
     try:
         return asyncio.run(work_in_loop(run))
@@ -48,7 +56,19 @@ def work(run_id: int) -> int:
 
 def stop(run: Run, reason: str) -> None:
     running = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
-    running.update(state=Run.State.STOPPED, reason=" ".join(reason.split())[:300])
+    if not running.update(state=Run.State.STOPPED, reason=" ".join(reason.split())[:300]):
+        log.warning("Run %s, whose batches are still to be read back: %s", run.pk, reason)
+
+
+def open_batches(run: Run) -> list[dict[str, Any]]:
+    """What was handed in, or may have been, and not read back yet."""
+    return [entry for entry in run.batch_ids if entry.get("state") not in NOTHING_TO_COME]
+
+
+def runs_with_batches() -> list[Run]:
+    """The runs that `work` has something to do for."""
+    found = Run.objects.filter(batch=True).exclude(state__in=[Run.State.PLANNED, Run.State.DONE])
+    return [run for run in found.only("state", "batch_ids") if run.state == Run.State.RUNNING or open_batches(run)]
 
 
 async def work_in_loop(run: Run) -> int:
@@ -60,7 +80,8 @@ async def work_in_loop(run: Run) -> int:
             desk = Desk(run, provider, database)
             if not await desk.is_alone():
                 return 0
-            await desk.submit()
+            if run.state == Run.State.RUNNING:
+                await desk.submit()
             settled = await desk.collect()
             await desk.book("").finish()
             return settled
@@ -158,8 +179,13 @@ class Desk:
     async def collect(self) -> int:
         settled = 0
         for entry in await asyncio.to_thread(read_notes, self.run.pk):
-            if entry.get("state") not in (*ENDED, "not sent"):
+            try:
                 settled += await self.collect_one(entry)
+            except NotFoundError:
+                if self.run.state != Run.State.CANCELLED:
+                    raise
+                await self.give_all_back(entry["name"])  # nobody waits for it, so it is not asked for again
+                await self.note(entry["name"], state="gone")
         return settled
 
     async def collect_one(self, entry: dict[str, Any]) -> int:
@@ -170,6 +196,8 @@ class Desk:
             await self.note(name, state="not sent")
             return 0
         if batch.status not in ENDED:
+            if self.run.state == Run.State.CANCELLED and batch.status != "cancelling":
+                batch = await self.client.batches.cancel(batch.id)
             await self.note(name, batch=batch.id, state=batch.status)
             await self.book(name).renew()
             return 0
@@ -256,7 +284,8 @@ class Desk:
         try:
             reply = read_reply(response.get("body"), {"x-request-id": response.get("request_id") or ""})
         except CallFailed as failure:
-            outcome.error, outcome.error_kind, outcome.lost_answers = failure.reason, failure.kind, 1
+            outcome.error, outcome.error_kind = failure.reason, failure.kind
+            outcome.lost_answers += 1
             return outcome
         self.lane.record(outcome, reply, entry, 0)
         outcome.latency_ms, outcome.cost = None, batch_cost(self.run, reply, entry)
@@ -269,7 +298,7 @@ class Desk:
 
 def read_notes(run_id: int) -> list[dict[str, Any]]:
     try:
-        return Run.objects.values_list("batch_ids", flat=True).get(pk=run_id)
+        return open_batches(Run.objects.only("batch_ids").get(pk=run_id))
     finally:
         connections.close_all()
 
@@ -297,7 +326,7 @@ def batch_cost(run: Run, reply: Reply, entry: Prepared) -> Decimal:
 def cancel_batches(run_id: int) -> int:
     """Ask the provider to end the run's open batches; what they have answered is still read back and kept."""
     run = Run.objects.select_related("endpoint").get(pk=run_id)
-    open_ones = [entry["batch"] for entry in run.batch_ids if entry["batch"] and entry.get("state") not in ENDED]
+    open_ones = [entry["batch"] for entry in open_batches(run) if entry["batch"]]
     if open_ones:
         asyncio.run(cancel_in_loop(run, open_ones))
     return len(open_ones)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from django.db.models import Count
+
 from analysis.faults import ConditionError
 from surveys.models import BenchmarkItem
 
@@ -27,6 +29,14 @@ def write_question(item: BenchmarkItem, form: str = "helm", examples: Sequence[B
         return "\n\n".join([*solved, _lettered(item)])
     blocks = [f"Question: {_lettered(example)}\nAnswer: {example.answer}" for example in examples]
     return "\n\n".join([_instruction(item), *blocks, f"Question: {_lettered(item)}\nAnswer:"])
+
+
+def known_benchmarks() -> dict[str, int]:
+    """The benchmarks that a run can ask, with their numbers of items; those of worked examples belong to others."""
+    counts = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark").annotate(number=Count("id"))
+    found = dict(counts)
+    examples = {examples_name(name) for name in found}
+    return {name: number for name, number in found.items() if name not in examples}
 
 
 def examples_name(benchmark: str) -> str:

@@ -6,9 +6,11 @@ their run second, so that lanes never wait for each other in a circle.
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import psycopg
@@ -33,32 +35,42 @@ RENEW = """
 UPDATE analysis_completion SET lease_until = now() + make_interval(secs => %(seconds)s)
 WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s
 """
-# Only a leased row has a lane, so its id and lane say everything.
-MARK = """
-UPDATE analysis_completion c SET reserved = u.amount, sent_at = now()
-FROM unnest(%(ids)s::bigint[], %(amounts)s::numeric[]) AS u(id, amount)
-WHERE c.id = u.id AND c.lane = %(lane)s RETURNING c.id, u.amount
-"""
-SET_ASIDE = """
-UPDATE analysis_run SET reserved = reserved + %(amount)s
-WHERE id = %(run)s AND state = 'running' AND (budget IS NULL OR spent + reserved + %(amount)s <= budget)
+# Only a leased row has a lane, so its id and lane say everything. Lost leases and a budget without room
+# leave rows out; completions are locked before the run, as everywhere.
+RESERVE = """
+WITH held AS (
+  SELECT c.id, u.value::numeric AS amount
+  FROM json_each_text(%(amounts)s::json) AS u JOIN analysis_completion c ON c.id = u.key::bigint
+  WHERE c.lane = %(lane)s FOR UPDATE OF c),
+whole AS (SELECT coalesce(sum(amount), 0) AS amount FROM held),
+allowed AS (
+  UPDATE analysis_run r SET reserved = r.reserved + whole.amount FROM whole
+  WHERE r.id = %(run)s AND r.state = 'running'
+    AND (r.budget IS NULL OR r.spent + r.reserved + whole.amount <= r.budget)
+  RETURNING r.id),
+marked AS (
+  UPDATE analysis_completion c SET reserved = held.amount, sent_at = now()
+  FROM held, allowed WHERE c.id = held.id RETURNING c.id)
+SELECT EXISTS (SELECT FROM allowed), array(SELECT id FROM marked)
 """
 SETTLE = """
-UPDATE analysis_completion c SET
-  status = u.status, lane = '', lease_until = NULL, reserved = 0, attempts = u.attempts,
-  lost_answers = u.lost_answers, sent_at = coalesce(to_timestamp(u.sent), c.sent_at), included = u.included,
-  skipped = u.skipped, messages_sha256 = u.messages_sha256, reply = u.reply,
-  finish_reason = u.finish_reason, model_served = u.model_served, fingerprint = u.fingerprint,
-  request_id = u.request_id, prompt_tokens = u.prompt_tokens, cached_tokens = u.cached_tokens,
-  completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
-  error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
-FROM unnest({arrays}) AS u({names})
-WHERE c.id = u.id AND c.lane = %(lane)s
-RETURNING u.reserved, c.cost
-"""
-PAY = """
-UPDATE analysis_run SET reserved = reserved - %(reserved)s, spent = spent + %(cost)s WHERE id = %(run)s
-RETURNING state
+WITH settled AS (
+  UPDATE analysis_completion c SET
+    status = u.status, lane = '', lease_until = NULL, reserved = 0, attempts = u.attempts,
+    lost_answers = u.lost_answers, sent_at = coalesce(to_timestamp(u.sent), c.sent_at), included = u.included,
+    skipped = u.skipped, messages_sha256 = u.messages_sha256, reply = u.reply,
+    finish_reason = u.finish_reason, model_served = u.model_served, fingerprint = u.fingerprint,
+    request_id = u.request_id, prompt_tokens = u.prompt_tokens, cached_tokens = u.cached_tokens,
+    completion_tokens = u.completion_tokens, latency_ms = u.latency_ms, cost = u.cost, error = u.error,
+    error_kind = u.error_kind, done_at = CASE WHEN u.status = 'pending' THEN NULL ELSE now() END
+  FROM json_to_recordset(%(outcomes)s::json) AS u({columns})
+  WHERE c.id = u.id AND c.lane = %(lane)s
+  RETURNING u.reserved, c.cost),
+whole AS (
+  SELECT count(*) AS rows, coalesce(sum(reserved), 0) AS reserved, coalesce(sum(cost), 0) AS cost FROM settled)
+UPDATE analysis_run r SET reserved = r.reserved - whole.reserved, spent = r.spent + whole.cost
+FROM whole WHERE r.id = %(run)s
+RETURNING whole.rows, r.state
 """
 GIVE_BACK = """
 UPDATE analysis_completion c SET status = 'pending', lane = '', lease_until = NULL, reserved = 0, sent_at = NULL
@@ -136,9 +148,8 @@ NUMBERS = ("attempts", "lost_answers", "included", "skipped", "prompt_tokens", "
 TYPES = {"id": "bigint", "reserved": "numeric", "cost": "numeric", "sent": "float8"}
 TYPES |= dict.fromkeys(NUMBERS, "int")
 COLUMNS = [field.name for field in fields(Outcome)]
-SETTLE = SETTLE.format(
-    arrays=", ".join(f"%({name})s::{TYPES.get(name, 'text')}[]" for name in COLUMNS), names=", ".join(COLUMNS)
-)
+VALUES = attrgetter(*COLUMNS)
+SETTLE = SETTLE.format(columns=", ".join(f"{name} {TYPES.get(name, 'text')}" for name in COLUMNS))
 
 
 class CallBook:
@@ -165,23 +176,17 @@ class CallBook:
 
         Rows whose lease another lane has taken over are missing from the answer.
         """
-        async with self.turn, self.database.transaction() as whole:
-            cursor = await self.ask(MARK, ids=list(amounts), amounts=list(amounts.values()))
-            marked = dict(await cursor.fetchall())
-            allowed = await self.ask(SET_ASIDE, amount=sum(marked.values(), NOTHING))
-            if not allowed.rowcount:
-                raise psycopg.Rollback(whole)
-            return set(marked)
-        return None
+        given = json.dumps({key: str(amount) for key, amount in amounts.items()})
+        async with self.turn:
+            allowed, marked = await (await self.ask(RESERVE, amounts=given)).fetchone() or (False, [])
+        return set(marked) if allowed else None
 
     async def settle(self, outcomes: Sequence[Outcome]) -> tuple[int, str]:
         """Store what became of these rows; how many were still ours, and the run's state now."""
-        async with self.turn, self.database.transaction():
-            arrays = {name: [getattr(outcome, name) for outcome in outcomes] for name in COLUMNS}
-            rows = await (await self.ask(SETTLE, **arrays)).fetchall()
-            reserved, cost = (sum(column, NOTHING) for column in zip(*rows, strict=True)) if rows else (NOTHING,) * 2
-            paid = await self.ask(PAY, reserved=reserved, cost=cost)
-            return len(rows), (await paid.fetchone() or ("",))[0]
+        # One JSON document costs a tenth of the processor time of an array for each column.
+        rows = json.dumps([dict(zip(COLUMNS, VALUES(outcome), strict=True)) for outcome in outcomes], default=str)
+        async with self.turn:
+            return await (await self.ask(SETTLE, outcomes=rows)).fetchone() or (0, "")
 
     async def give_back(self, ids: Sequence[int]) -> None:
         """Rows that were leased and never sent."""
@@ -216,6 +221,12 @@ async def open_database() -> psycopg.AsyncConnection:
     for name in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(name, None)
     return await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
+
+
+async def take_place(database: psycopg.AsyncConnection, run: int, place: int) -> bool:
+    """Whether nobody else has it; it is free again when the connection ends, however that comes."""
+    lock = await database.execute("SELECT pg_try_advisory_lock(hashtext('lane ' || %s), %s)", [str(place), run])
+    return (await lock.fetchone() or (False,))[0]
 
 
 def expire_leases(run: int) -> int:

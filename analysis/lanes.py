@@ -5,13 +5,14 @@ after a bounded time, far below the broker's visibility timeout; whoever started
 """
 
 import asyncio
+import gc
 import logging
 import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from random import uniform
@@ -21,7 +22,7 @@ import uvloop
 from django.db import connections
 
 from analysis.benchmark_prompts import BenchmarkPromptError
-from analysis.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database
+from analysis.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database, take_place
 from analysis.conditions import estimate_prompt_tokens, messages_for
 from analysis.endpoints import EndpointError, open_provider, price
 from analysis.faults import ConditionError
@@ -46,6 +47,10 @@ CANNOT_GO_ON = (EndpointError, ConditionError, BenchmarkPromptError, TokenizerEr
 
 class LaneInterrupted(Exception):
     """Somebody asked this process to end; what was in flight is stored, the rest given back."""
+
+
+class LaneTaken(Exception):
+    """Another lane of this run works at the place that this one was to have."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,12 @@ class Lane:
         self.fronts: dict[tuple, tuple] = {}
         self.subjects: dict[tuple[str, int], Prompt | BenchmarkItem] = {}
 
-    async def work(self) -> int:
+    async def work(self, place: int | None) -> int:
         """Send calls until none is left, the time is over or the run is stopped; the number of answers."""
         name = uuid.uuid4().hex
         async with await open_database() as first, await open_database() as second:
+            if place is not None and not await take_place(first, self.run.pk, place):
+                raise LaneTaken
             self.feed_book = CallBook(first, self.run.pk, name, self.bounds.lease_seconds)
             self.book = CallBook(second, self.run.pk, name, self.bounds.lease_seconds)
             await self.book.expire()
@@ -334,31 +341,47 @@ def cost_of(run: Run, reply: Reply, planned_tokens: int) -> Decimal:
     return price(run.endpoint, prompt, written)
 
 
-def run_lane(run_id: int, bounds: Bounds = Bounds(), should_stop: Callable[[], bool] | None = None) -> int:  # noqa: B008
+def run_lane(
+    run_id: int,
+    bounds: Bounds = Bounds(),  # noqa: B008
+    should_stop: Callable[[], bool] | None = None,
+    place: int | None = None,
+) -> int:
     """Work on a run in this thread; returns how many calls were answered.
 
-    A run that cannot go on (no key, messages that cannot be built) is stopped with the reason.
+    At each `place`, where one is given, only one lane of the run works at a time. A run that cannot go on (no
+    key, messages that cannot be built) is stopped with the reason.
     """
     run = Run.objects.select_related("endpoint", "version", "study", "corpus", "personas").get(pk=run_id)
     if run.state != Run.State.RUNNING:
         return 0
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(open_lane(run, bounds, should_stop))
+        with unswept_heap(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(open_lane(run, bounds, should_stop, place))
     except CANNOT_GO_ON as error:
         open_state = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
         open_state.update(state=Run.State.STOPPED, reason=str(error)[:300])
         return 0
 
 
-async def open_lane(run: Run, bounds: Bounds, should_stop: Callable[[], bool] | None) -> int:
+@contextmanager
+def unswept_heap() -> Iterator[None]:
+    """Keep the garbage collector off what is in memory already: each look at all of it would hold up every call."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+async def open_lane(run: Run, bounds: Bounds, should_stop: Callable[[], bool] | None, place: int | None) -> int:
     provider = open_provider(run.endpoint, run.temperature)
     limiter = Limiter(run.endpoint)
     try:
         lane = Lane(run, provider, limiter, bounds)
         watcher = asyncio.create_task(watch_for_stop(lane, should_stop))
         try:
-            answered = await lane.work()
+            answered = await lane.work(place)
         finally:
             watcher.cancel()
         if lane.interrupted:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
@@ -23,13 +23,14 @@ from analysis.plans import Plan, PlanError, plan_run
 from analysis.progress_bar import Bar, show
 from analysis.providers.calls import CallFailed
 from analysis.runs import RunError, failures, progress, run_inline, start
-from analysis.tasks import enqueue_lane, work_batches
-from surveys.models import StudyVersion
+from analysis.tasks import enqueue_lanes, work_batches
+from surveys.models import Study, StudyVersion
 
 ACTOR = "command line"
 ERRORS = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight, until --wait says that there may be no worker
 POLL_SECONDS = 0.5
+MOST_LANES = 64
 BATCH_POLL_SECONDS = 1.0
 
 
@@ -54,6 +55,9 @@ def add_run_arguments(parser: ArgumentParser) -> None:
 def add_way_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--wait", action="store_true", help="follow the workers to the end")
     parser.add_argument("--inline", action="store_true", help="run the lanes in this process, without a worker")
+    parser.add_argument(
+        "--lanes", type=lanes, metavar="N", help="that work at a time, each with the endpoint's concurrency (default 1)"
+    )
     parser.add_argument("--json", action="store_true")
 
 
@@ -62,6 +66,12 @@ def dollars(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:
         raise ValueError(f"{text!r} is no amount") from None
+
+
+def lanes(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_LANES:
+        raise ArgumentTypeError(f"{text} is no number of lanes: from 1 to {MOST_LANES}")
+    return int(text)
 
 
 @contextmanager
@@ -101,6 +111,17 @@ def read_plan(options: dict[str, Any], version: StudyVersion | None, **more: Any
     )
 
 
+def find_study(slug: str) -> Study:
+    """A study that has prompts."""
+    study = Study.objects.select_related("current").filter(slug=slug).first()
+    if study is None:
+        known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
+        raise CommandError(f"There is no study {slug!r} ({known}). Load it with load_study.")
+    if study.current is None:
+        raise CommandError(f"{study.slug} has no prompts yet. Load its study file first.")
+    return study
+
+
 def find_named(model: Any, name: str | None, what: str, command: str) -> Any:
     if name is None:
         return None
@@ -135,17 +156,19 @@ def describe(estimate: dict[str, Any]) -> str:
 
 
 def send(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
+    if run.batch and options["lanes"]:
+        raise RunError(f"Run {run.pk} goes through the batch API, which has no lanes. Leave out --lanes.")
     run = start(run)
     if options["inline"]:
-        run_here(run)
+        run_here(run, options["lanes"] or 1)
     else:
-        work_batches.delay() if run.batch else enqueue_lane(run.pk)
+        work_batches.delay() if run.batch else enqueue_lanes(run.pk, options["lanes"])
         if options["wait"]:
             follow(run)
     tell_end(run, options, stdout)
 
 
-def run_here(run: Run) -> None:
+def run_here(run: Run, number: int) -> None:
     if run.batch:
         while run.state == Run.State.RUNNING:
             batches.work(run.pk)
@@ -154,7 +177,7 @@ def run_here(run: Run) -> None:
         return
     try:
         with Bar(run):
-            for _ in run_inline(run):
+            for _ in run_inline(run, lanes=number):
                 pass
     except LaneInterrupted:
         raise CommandError(f"Interrupted. Go on with `manage.py run {run.pk} resume --inline`.") from None

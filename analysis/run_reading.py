@@ -1,4 +1,4 @@
-"""A run's completions to read: found by prompt, status and user, and rebuilt with their messages."""
+"""A run's completions to read: found by prompt or item, status and user, and rebuilt with their messages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,7 @@ def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
     """Those that the filters leave, in the order in which they are sent; texts are left in the database."""
     rows = run.completions.select_related("prompt", "item", "user").order_by("position")
     if wanted.get("prompt"):
-        rows = rows.filter(prompt__slug=wanted["prompt"])
+        rows = rows.filter(**{"item__item" if run.benchmark else "prompt__slug": wanted["prompt"]})
     if wanted.get("status") in Completion.Status.values:
         rows = rows.filter(status=wanted["status"])
     if wanted.get("user", "").isdecimal():
@@ -41,6 +41,8 @@ def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
 
 
 def read_messages(completion: Completion) -> Reading:
+    if completion.run.condition == Run.Condition.IMPORTED:
+        return Reading(None, "the answer was imported, and what was sent to get it is not known here.")
     try:
         return Reading(messages_for(completion), stored=completion.messages_sha256)
     except ConditionError as error:

@@ -17,7 +17,7 @@ from analysis.plans import PlanError, plan_run
 from analysis.run_commands import check_endpoint
 from analysis.runs import RunError, cancel, pause, resume, retry_failed, start
 from analysis.schedules import end_schedule, make_schedule
-from analysis.tasks import enqueue_lane, work_batches
+from analysis.tasks import enqueue_lanes, work_batches
 from surveys import audit
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def order_run(form: RunForm, actor: str) -> tuple[Run, dict[str, Any]]:
         run, estimate = plan_run(plan, given["repeats"], actor, budget=given["budget"], again=given["again"])
         run = start(run)
         audit.record(
-            study, actor, "baseline started", name_of(run), condition=run.condition,
+            study, actor, "baseline started", name_of(run), condition=run.condition, benchmark=run.benchmark,
             endpoint=run.endpoint.name, model=run.endpoint.model, budget=given["budget"], **estimate,
         )  # fmt: skip
         send_on_commit(run)
@@ -51,7 +51,7 @@ def send_on_commit(run: Run) -> None:
     """Robust: without a broker the run waits, running, for the watcher that gives lanes to such runs."""
     if run.state != Run.State.RUNNING:
         return
-    send = work_batches.delay if run.batch else lambda: enqueue_lane(run.pk)
+    send = work_batches.delay if run.batch else lambda: enqueue_lanes(run.pk)
     transaction.on_commit(send, robust=True)
 
 

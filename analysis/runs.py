@@ -1,12 +1,14 @@
 """Runs: started, paused, ended, worked on in this process, and looked at."""
 
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
@@ -16,6 +18,7 @@ from analysis.limits import waiting_until
 from analysis.models import Completion, Run
 
 State, Status = Run.State, Completion.Status
+WAIT_SECONDS = 0.5  # until calls of another lane may have come back
 OPEN_STATES = (State.PLANNED, State.RUNNING, State.PAUSED, State.STOPPED)
 
 
@@ -50,6 +53,8 @@ def cancel(run: Run) -> Run:
 def change_state(run: Run, state: str, allowed: set[str], action: str) -> Run:
     with transaction.atomic():
         run = Run.objects.select_for_update(of=("self",)).select_related("endpoint").get(pk=run.pk)
+        if run.condition == Run.Condition.IMPORTED:
+            raise RunError(f"Run {run.pk} was imported: nothing is sent for it, so it can't be {action}.")
         if run.state not in allowed:
             raise RunError(f"Run {run.pk} is {run.get_state_display().lower()}, so it can't be {action}.")
         run.state, run.reason = state, ""
@@ -83,21 +88,44 @@ def retry_failed(run: Run) -> int:
     return count
 
 
-def run_inline(run: Run, bounds: Bounds = Bounds()) -> Iterator[Run]:  # noqa: B008
-    """Work in this process until the run ends or stops; yields it after each lane.
+def run_inline(run: Run, bounds: Bounds = Bounds(), lanes: int = 1) -> Iterator[Run]:  # noqa: B008
+    """Work in this process, with so many lanes, until the run ends or stops; yields it after each of the first.
 
     Calls that a killed process left behind come back when their lease has ended, so that is waited for.
     """
-    while True:
-        run_lane(run.pk, bounds)
-        run.refresh_from_db()
-        yield run
-        if run.state != State.RUNNING:
-            return
-        expire_leases(run.pk)
-        if not run.completions.filter(status=Status.PENDING).exists():
-            time.sleep(0.5)
-            finish_if_empty(run)
+    with lanes_beside(run, bounds, lanes - 1):
+        while True:
+            run_lane(run.pk, bounds)
+            run.refresh_from_db()
+            yield run
+            if run.state != State.RUNNING:
+                return
+            if not has_calls_to_send(run.pk):
+                time.sleep(WAIT_SECONDS)
+
+
+@contextmanager
+def lanes_beside(run: Run, bounds: Bounds, number: int) -> Iterator[None]:
+    """Further lanes in threads of their own, as long as the block lasts."""
+    over = threading.Event()
+    threads = [threading.Thread(target=work_beside, args=(run.pk, bounds, over)) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def work_beside(run_id: int, bounds: Bounds, over: threading.Event) -> None:
+    try:
+        while not over.is_set():
+            run_lane(run_id, bounds, over.is_set)
+            over.wait(WAIT_SECONDS)
+    finally:
+        connections.close_all()
 
 
 # --- looking
@@ -180,7 +208,13 @@ def open_runs() -> QuerySet[Run]:
 
 def needs_lane(run: Run) -> bool:
     """Whether calls wait and no lane works on them."""
-    expire_leases(run.pk)
-    finish_if_empty(run)
-    waiting = run.completions.filter(status=Status.PENDING).exists()
+    waiting = has_calls_to_send(run.pk)
     return waiting and not run.completions.filter(status=Status.LEASED).exists()
+
+
+def has_calls_to_send(run_id: int) -> bool:
+    """Whether the run goes on and another lane would find something to do."""
+    run = Run.objects.get(pk=run_id)
+    expire_leases(run_id)
+    finish_if_empty(run)
+    return run.state == State.RUNNING and run.completions.filter(status=Status.PENDING).exists()

@@ -17,6 +17,8 @@ def make_schedule(run: Run, every_days: int = 7) -> Schedule:
     if every_days < 1:
         raise RunError("A run is repeated every day at most: --every takes a number of days from 1.")
     first = run.first_run or run
+    if first.condition == Run.Condition.IMPORTED:
+        raise RunError(f"Run {first.pk} was imported, so it can't be repeated.")
     due = timezone.now() + timedelta(days=every_days)
     schedule, _ = Schedule.objects.update_or_create(
         first_run=first, defaults={"every_days": every_days, "next_at": due, "active": True}

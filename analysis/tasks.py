@@ -9,13 +9,13 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 
 from analysis import batches, schedules
-from analysis.lanes import run_lane
-from analysis.models import Run
+from analysis.lanes import LaneTaken, run_lane
 from analysis.readings import read_new
-from analysis.runs import needs_lane, open_runs
+from analysis.runs import has_calls_to_send, needs_lane, open_runs
 from surveys.models import Study
 
 QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost
+WANTED_SECONDS = 30 * 86400
 STOP_SECONDS = 600
 
 
@@ -23,24 +23,37 @@ def valkey() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5)
 
 
-def enqueue_lane(run_id: int) -> bool:
-    """Queue a lane unless one of this run already waits for a worker."""
+def enqueue_lanes(run_id: int, number: int | None = None) -> int:
+    """Queue the lanes of a run that are not waiting for a worker yet; how many these are.
+
+    A run has one lane unless `number` says otherwise, from then on: each lane has a place of its own among
+    them, so that what is queued twice works once.
+    """
     with valkey() as store:
-        if not store.set(f"lanes:queued:{run_id}", 1, nx=True, ex=QUEUED_SECONDS):
-            return False
-    lane.delay(run_id)
-    return True
+        if number is not None:
+            store.set(f"lanes:wanted:{run_id}", number, ex=WANTED_SECONDS)
+        wanted = int(store.get(f"lanes:wanted:{run_id}") or 1)
+        places = [place for place in range(wanted) if store.set(queued(run_id, place), 1, nx=True, ex=QUEUED_SECONDS)]
+    for place in places:
+        lane.delay(run_id, place)
+    return len(places)
+
+
+def queued(run_id: int, place: int) -> str:
+    return f"lanes:queued:{run_id}:{place}"
 
 
 @shared_task
-def lane(run_id: int) -> int:
+def lane(run_id: int, place: int = 0) -> int:
     """Work for a bounded time, then make room for a fresh lane: a long task would be delivered twice."""
     with valkey() as store:
-        store.delete(f"lanes:queued:{run_id}")
-    answered = run_lane(run_id, should_stop=worker_is_stopping)
-    run = Run.objects.get(pk=run_id)
-    if run.state == Run.State.RUNNING and not worker_is_stopping() and needs_lane(run):
-        enqueue_lane(run_id)
+        store.delete(queued(run_id, place))
+    try:
+        answered = run_lane(run_id, should_stop=worker_is_stopping, place=place)
+    except LaneTaken:
+        return 0
+    if not worker_is_stopping() and has_calls_to_send(run_id):
+        enqueue_lanes(run_id)
     return answered
 
 
@@ -48,13 +61,13 @@ def lane(run_id: int) -> int:
 def watch_runs() -> int:
     """Give lanes to running runs that have none: their worker died, or ended in the middle."""
     runs = [run for run in open_runs() if not run.batch and needs_lane(run)]
-    return sum(enqueue_lane(run.pk) for run in runs)
+    return sum(enqueue_lanes(run.pk) for run in runs)
 
 
 @shared_task
 def work_batches() -> int:
     """Submit what is to be sent in batches, and read back what is ready."""
-    return sum(batches.work(run.pk) for run in open_runs().filter(batch=True))
+    return sum(batches.work(run.pk) for run in batches.runs_with_batches())
 
 
 @shared_task
@@ -63,7 +76,7 @@ def repeat_runs() -> list[int]:
     runs = schedules.repeat_due()
     for run in runs:
         if not run.batch:
-            enqueue_lane(run.pk)
+            enqueue_lanes(run.pk)
     return [run.pk for run in runs]
 
 

@@ -77,7 +77,9 @@ def compare(options: argparse.Namespace) -> None:
     print(f"numpy, the product alone     median {statistics.median(product):6.2f} s  {rounded(product)}")
     print(f"numpy, product and choice    median {statistics.median(plain):6.2f} s  {rounded(plain)}")
     print(f"nearest_to_many, loading too median {statistics.median(ours):6.2f} s  {rounded(ours)}")
-    print(f"ratio of the medians         {statistics.median(ours) / statistics.median(plain):.2f}")
+    for name, other in (("the product alone", product), ("product and choice", plain)):
+        ratios = sorted(mine / theirs for mine, theirs in zip(ours, other, strict=True))
+        print(f"times {name:22} median {statistics.median(ratios):6.2f}    {rounded(ratios)}")
     for name, approximate in {"exact": False, **({"approximate": True} if options.index else {})}.items():
         if approximate:
             seconds, _ = take_time(retrieval.build_index)
@@ -130,7 +132,7 @@ def plain_product(matrix: np.ndarray, questions: np.ndarray) -> np.ndarray:
 
 
 def check_same(expected: np.ndarray, found: list, matrix: np.ndarray, questions: np.ndarray) -> None:
-    """Both must have found the same similarities; ids are the database's own."""
+    """Both must have found the same similarities; hashes are the database's own."""
     for places, near, question in zip(expected, found, questions, strict=True):
         assert np.allclose(matrix[places] @ question, [one.similarity for one in near], atol=1e-5)
 

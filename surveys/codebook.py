@@ -10,6 +10,7 @@ from surveys.definitions import Definition
 from surveys.flow import OUTCOMES
 from surveys.models import ChatbotContext, Flag, Participant, Prompt, Study, StudyVersion
 from surveys.quality import MESSAGES
+from surveys.study_parts import Prompt as PromptPart
 from surveys.study_schema import NONE, SEVERAL
 
 KINDS = {
@@ -178,7 +179,12 @@ def person_columns(versions: tuple[Version, ...]) -> tuple[Column, ...]:
 
 
 def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
-    return {prompt.slug: prompt.title for version in versions for prompt in version.definition.prompts}
+    prompts = [prompt for version in versions for prompt in version.definition.prompts]
+    return {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
+
+
+def variant_note(prompt: PromptPart) -> str:
+    return f" (variant of {prompt.variant_of}: {prompt.variant})" if prompt.variant_of else ""
 
 
 RESPONSE = (
@@ -295,7 +301,7 @@ def answer_columns(versions: tuple[Version, ...], imported: list[str]) -> Iterat
 
 
 def chatbot_question(versions: tuple[Version, ...]) -> Iterator[Column]:
-    if versions:
+    if versions and versions[-1].definition.chatbots:
         asked = versions[-1].definition.chatbot_question
         bots = {bot.slug: bot.name for version in versions for bot in version.definition.chatbots}
         extra = {SEVERAL: asked.several, NONE: asked.none}

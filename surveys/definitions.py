@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from surveys.study_lines import find_lines, line_of
 from surveys.study_parts import (
+    AnnotationWork,
     AttentionCheck,
     Cell,
     Chatbot,
@@ -22,9 +23,11 @@ from surveys.study_parts import (
     Pay,
     Prompt,
     Question,
+    Reference,
+    Scale,
 )
 from surveys.study_rules import find_misfits
-from surveys.study_schema import NONE, Misfit, read_keys
+from surveys.study_schema import ANNOTATION, NONE, Misfit, read_keys
 
 LARGEST_FILE = 1_000_000
 # A key of thousands of parts (a.a.a.…) keeps the TOML reader busy for minutes.
@@ -74,10 +77,17 @@ class Definition:
     attention: tuple[AttentionCheck, ...]
     prompts: tuple[Prompt, ...]
     exclusions: tuple[Exclusion, ...]
+    references: tuple[Reference, ...] = ()
+    annotation: AnnotationWork | None = None
 
     @property
     def pay_per_hour(self) -> Decimal:
         return round(self.pay.amount * 60 / self.minutes, 2)
+
+    @property
+    def branches(self) -> tuple[tuple[str, str], ...]:
+        """Slug and name of what each cell is crossed with: every chatbot; nothing where people annotate."""
+        return tuple((bot.slug, bot.name) for bot in self.chatbots) or (("", ""),)
 
     def to_document(self) -> dict[str, Any]:
         """All of it as plain JSON values: what a frozen version stores and what is hashed."""
@@ -87,12 +97,15 @@ class Definition:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """The exact inverse of `to_document`."""
-        fields = {name: _frozen(value) for name, value in document.items()}
+        fields = {name: frozen(value) for name, value in document.items()}
         fields["pay"] = Pay(document["pay"]["currency"], Decimal(document["pay"]["amount"]))
         fields["consent"] = Consent(**document["consent"])
         fields["chatbot_question"] = ChatbotQuestion(**document["chatbot_question"])
         for name, part in LISTED_PARTS.items():
-            fields[name] = tuple(part(**entry) for entry in fields[name])
+            fields[name] = tuple(part(**entry) for entry in fields.get(name, ()))
+        if work := document.get("annotation"):
+            scales = tuple(Scale(**frozen(scale)) for scale in work.get("scales", ()))
+            fields["annotation"] = AnnotationWork(**{**work, "scales": scales})
         return cls(**fields)
 
 
@@ -104,21 +117,31 @@ LISTED_PARTS: dict[str, type] = {
     "attention": AttentionCheck,
     "prompts": Prompt,
     "exclusions": Exclusion,
+    "references": Reference,
 }
+# Keys that the format gained later. Left out of the document where they say nothing, so that the document and the
+# hash of a study that was loaded before stay what they were.
+LATER_KEYS = frozenset(
+    {
+        *("minutes_under", "seconds_under", "pasted_under", "flags", "flags_kept", "context"),
+        *("models", "variant_of", "variant", "references", "annotation", "scales"),
+    }
+)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
+        return {key: _plain(entry) for key, entry in value.items() if entry or key not in LATER_KEYS}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     return str(value) if isinstance(value, Decimal) else value
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
+    """A value of a document as definitions hold it: lists as tuples."""
     if isinstance(value, dict):
-        return {key: _frozen(entry) for key, entry in value.items()}
-    return tuple(_frozen(entry) for entry in value) if isinstance(value, list) else value
+        return {key: frozen(entry) for key, entry in value.items()}
+    return tuple(frozen(entry) for entry in value) if isinstance(value, list) else value
 
 
 def fingerprint(document: Mapping[str, Any]) -> str:
@@ -197,10 +220,17 @@ def _defined(study: dict[str, Any]) -> Definition:
     document["pay"] = {"currency": study["pay"]["currency"], "amount": f"{study['pay']['amount']:.2f}"}
     document["codes"] = {name: code for name, code in study["codes"].items() if code}
     document["cells"] = [cell | {"where": _listed_options(cell["where"])} for cell in study["cells"]]
+    document["exclusions"] = [rule | {"context": _listed_options(rule["context"])} for rule in study["exclusions"]]
     document["lease_minutes"] = study["places"]["lease_minutes"]
     document["order_scheme"] = study["order"]["scheme"]
     document["paste_checks"] = study["checks"]["paste"]
     document["debrief"] = study["debrief"]["text"]
+    if ANNOTATION in study:
+        work = dict(study[ANNOTATION])
+        everybody = {"slug": "annotators", "name": "Annotators", "where": {}, "places": work.pop("annotators")}
+        document["cells"] = document["cells"] or [everybody]
+        document["chatbot_question"] = {"text": "", "several": "", "none": ""}
+        document[ANNOTATION] = work
     return Definition.from_document(document)
 
 
@@ -214,7 +244,7 @@ def _listed_options(where: Mapping[str, Any]) -> dict[str, list[str]]:
 def cells_for(definition: Definition, chatbots: Iterable[str], answers: Mapping[str, str]) -> list[tuple[str, str]]:
     """Every (chatbot, cell) that this person fits, in the order of the chatbots and then of the cells."""
     fitting = [cell.slug for cell in definition.cells if cell.fits(answers)]
-    known = {chatbot.slug for chatbot in definition.chatbots}
+    known = {slug for slug, _ in definition.branches}
     return [(chatbot, cell) for chatbot in chatbots if chatbot in known for cell in fitting]
 
 
@@ -242,8 +272,21 @@ def prompt_text(prompt: Prompt) -> str:
 
 
 def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str, Any]]) -> Definition:
-    """The study with its default items replaced by the benchmark's, where `items` (by id) has them."""
-    prompts = [_filled(prompt, items[prompt.item]) if prompt.item in items else prompt for prompt in definition.prompts]
+    """The study with its default items replaced by the benchmark's, where `items` (by id) has them.
+
+    A default stays where variants of it ask for another letter or have another number of choices than the item.
+    """
+
+    def fits(prompt: Prompt) -> bool:
+        item = items[prompt.item]
+        wanted = (len(item["choices"]), item["answer"])
+        variants = [variant for variant in definition.prompts if variant.variant_of == prompt.slug]
+        return all((len(variant.choices), variant.answer) == wanted for variant in variants)
+
+    prompts = [
+        _filled(prompt, items[prompt.item]) if prompt.item in items and fits(prompt) else prompt
+        for prompt in definition.prompts
+    ]
     return replace(definition, prompts=tuple(prompts))
 
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from surveys.answers import count_items
-from surveys.item_forms import BULLET, NUMBER, strip_marker
+from surveys.items import count_named
+from surveys.markup import BULLET, NUMBER, strip_marker
 from surveys.residue import strip_residue
 
 LOOK_BACK = 8000  # characters before the end that are read
@@ -59,7 +59,7 @@ def _has_fewer_than_announced(text: str) -> bool:
     if not match:
         return False
     announced = NUMBER_WORDS.get(match[1].lower()) or int(match[1])
-    return 0 < count_items(text) < announced
+    return 0 < count_named(text) < announced
 
 
 def _break_of_last(lines: Sequence[str]) -> str | None:

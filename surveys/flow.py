@@ -1,4 +1,4 @@
-"""Participant flow: from everybody who came to those who completed, with every reason in between."""
+"""Participant flow: from everybody who came to those who are analysed, with every reason in between."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -6,7 +6,8 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from surveys.models import AnonymousExit, Participant, Study
+from surveys.exclusions import Rule, excluded_people, excluded_responses, rules_of
+from surveys.models import AnonymousExit, Participant, Response, Study
 from surveys.people import WHO, people_of
 
 State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
@@ -27,6 +28,7 @@ OUTCOMES = (
 FREE_WORDS = (State.TECHNICAL,)
 
 Row = dict[str, Any]
+LeftOut = dict[int, tuple[str, ...]]
 
 
 def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
@@ -35,18 +37,62 @@ def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
     `started` is the sum of OUTCOMES and `consented` leaves out only no_consent. `placed` are those who came
     past the questions; `before_place` and `after_place` part each outcome by that. `overflow` is a part of
     `completed`. Of somebody who withdrew after the end only that much is known; they count as placed.
-    Imported people never came here and are left out.
+    Imported people never came here and are left out. `completed` is the sum of `excluded` and `analysed`.
     """
     rows = [*participant_rows(study, who), *exit_rows(study, who)]
     versions = sorted({row["version"] for row in rows})
+    counts, exclusions = count_rows(rows), count_exclusions(study, who)
     return {
-        **count_rows(rows),
+        **counts,
+        **exclusions,
+        "analysed": counts["completed"] - exclusions["excluded"],
         "before_place": by_outcome(row for row in rows if not row["placed"]),
         "after_place": by_outcome(row for row in rows if row["placed"]),
         "reasons": count_reasons(rows),
         "versions": [
             {"version": version, **count_rows(row for row in rows if row["version"] == version)} for version in versions
         ],
+    }
+
+
+def count_exclusions(study: Study, who: str) -> Row:
+    """How many of those who completed are left out of the analysis, and how many single responses of the others.
+
+    `excluded_later` are people whom only rules declared after the launch leave out. A person may meet several rules,
+    so that `excluded_by` adds up to `excluded` or more.
+    """
+    rules = rules_of(study)
+    people, responses = left_out(study, who, rules)
+    later = {rule.slug for rule in rules if rule.is_later}
+    met = Counter(slug for slugs in [*people.values(), *responses.values()] for slug in slugs)
+    return {
+        "excluded": len(people),
+        "excluded_later": sum(later.issuperset(slugs) for slugs in people.values()),
+        "excluded_responses": len(responses),
+        "excluded_by": [describe_rule(rule, met[rule.slug]) for rule in rules],
+    }
+
+
+def left_out(study: Study, who: str, rules: list[Rule]) -> tuple[LeftOut, LeftOut]:
+    """The people among those who completed, and the responses of the others among them, each with its rules."""
+    completed = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).filter(state=State.COMPLETED)
+    here = set(completed.values_list("pk", flat=True)) if rules else set()
+    people = {person: slugs for person, slugs in excluded_people(study, rules).items() if person in here}
+    responses = excluded_responses(study, rules)
+    stay = Response.objects.filter(pk__in=responses, participant__in=here - people.keys())
+    return people, {response: responses[response] for response in stay.values_list("pk", flat=True)}
+
+
+def describe_rule(rule: Rule, n: int) -> Row:
+    """`n` is None for a rule in words only, by which nothing is left out here."""
+    return {
+        "rule": rule.slug,
+        "text": rule.text,
+        "condition": rule.words,
+        "declared": rule.declared,
+        "later": rule.is_later,
+        "leaves_out": rule.scope,
+        "n": n if rule.scope else None,
     }
 
 

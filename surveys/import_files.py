@@ -184,12 +184,12 @@ class UndecodableLine(Exception):
         self.line = line
 
 
-def decode_lines(file: IO[bytes]) -> Iterator[str]:
+def decode_lines(file: IO[bytes], longest: int = LONGEST_LINE) -> Iterator[str]:
     number = 0
-    while line := file.readline(LONGEST_LINE + 1):
+    while line := file.readline(longest + 1):
         number += 1
-        if len(line) > LONGEST_LINE:
-            raise UndecodableLine(number, f"is longer than {LONGEST_LINE:,} bytes; nothing after it was read")
+        if len(line) > longest:
+            raise UndecodableLine(number, f"is longer than {longest:,} bytes; nothing after it was read")
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:

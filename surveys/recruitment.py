@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from surveys import access
+from surveys.annotation.slots import release_holds, release_slots
 from surveys.definitions import Definition, cells_for, screened_out
 from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion
 from surveys.orders import order_for
@@ -115,7 +116,7 @@ def screen(participant: Participant, chatbot_answer: str, answers: Mapping[str, 
         if participant.step != Step.QUESTIONS or participant.has_ended:
             return participant
         definition = definition_of(participant.version_id)
-        participant.answers = {"chatbot": chatbot_answer, **answers}
+        participant.answers = {"chatbot": chatbot_answer, **answers} if definition.chatbots else dict(answers)
         reason = screened_out(definition, answers, chatbot_answer)
         cells = cells_for(definition, chatbots_of(definition, chatbot_answer), answers)
         if reason or not cells:
@@ -129,9 +130,12 @@ def screen(participant: Participant, chatbot_answer: str, answers: Mapping[str, 
 
 
 def chatbots_of(definition: Definition, answer: str) -> list[str]:
-    """Chatbots that an answer to the first question stands for: the named one, or all of them for `several`."""
-    slugs = [bot.slug for bot in definition.chatbots]
-    return slugs if answer == SEVERAL else [slug for slug in slugs if slug == answer]
+    """Chatbots that an answer to the first question stands for: the named one, or all of them for `several`.
+
+    Annotators are not asked: their cells are crossed with no chatbot, which has the empty slug.
+    """
+    slugs = [slug for slug, _ in definition.branches]
+    return slugs if answer == SEVERAL or not definition.chatbots else [slug for slug in slugs if slug == answer]
 
 
 def take_part(participant: Participant, definition: Definition, cells: list[tuple[str, str]]) -> bool:
@@ -149,9 +153,10 @@ def take_part(participant: Participant, definition: Definition, cells: list[tupl
         if place is None:
             return False
         number, participant.cell = place.number, place.cell
-    order = order_for(len(definition.prompts), definition.order_scheme, number, participant.pseudonym)
     participant.order_number = number
-    participant.order = [definition.prompts[index].slug for index in order]
+    if definition.prompts:  # annotators have none
+        order = order_for(len(definition.prompts), definition.order_scheme, number, participant.pseudonym)
+        participant.order = [definition.prompts[index].slug for index in order]
     return True
 
 
@@ -182,13 +187,16 @@ CODES = {
 
 def end(participant: Participant, state: str, reason: str = "") -> Participant:
     """Write the end of somebody's part with its code. The row must be locked."""
-    codes = definition_of(participant.version_id).codes
+    definition = definition_of(participant.version_id)
+    codes = definition.codes
     participant.state, participant.step, participant.reason = state, Step.END, reason
     participant.code = codes["late" if participant.overflow else CODES[state]]
     participant.finished_at = participant.last_seen_at = timezone.now()
     participant.save()
     if state != State.COMPLETED:
         release(participant)
+    if definition.annotation:
+        release_holds(participant)
     return participant
 
 
@@ -233,7 +241,8 @@ def furthest_step(participant: Participant) -> str:
     """Where somebody was, read from what they gave."""
     if participant.cell_id is None:
         return Step.QUESTIONS
-    return Step.PROMPTS if hasattr(participant, "context") else Step.INSTRUCTIONS
+    working = hasattr(participant, "context") or participant.annotations.exists()
+    return Step.PROMPTS if working else Step.INSTRUCTIONS
 
 
 def withdraw(participant: Participant) -> str:
@@ -244,6 +253,7 @@ def withdraw(participant: Participant) -> str:
         kind, step = AnonymousExit.Kind.WITHDRAWN, participant.step
         record_anonymous_exit(participant.version, kind, participant.origin, participant.pilot, step)
         release(participant)
+        release_slots([participant])
         participant.delete()
         return code
 

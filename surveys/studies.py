@@ -117,14 +117,14 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
 
 def arrange_places(study: Study, definition: Definition) -> None:
     """Make the cells and places what the definition says; a place that somebody holds is never taken away."""
-    wanted = [(bot, cell) for bot in definition.chatbots for cell in definition.cells]
+    wanted = [(bot, cell) for bot in definition.branches for cell in definition.cells]
     keep = []
-    for position, (bot, cell) in enumerate(wanted):
+    for position, ((chatbot, name), cell) in enumerate(wanted):
         row, _ = QuotaCell.objects.update_or_create(
             study=study,
-            chatbot=bot.slug,
+            chatbot=chatbot,
             slug=cell.slug,
-            defaults={"name": f"{bot.name} · {cell.name}", "position": position},
+            defaults={"name": f"{name} · {cell.name}" if name else cell.name, "position": position},
         )
         keep.append(row.pk)
         set_capacity(row, cell.places)

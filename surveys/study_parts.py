@@ -1,8 +1,9 @@
 """The parts of a study: chatbots, questions, cells, checks, prompts and what goes with them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Chatbot:
     new_chat: str
     memory: str
     login: str
+    models: tuple[str, ...] = ()  # patterns of API models; empty: those of pairing.WELL_KNOWN
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,77 @@ class Prompt:
     benchmark: str = ""
     item: str = ""
     imported: bool = False  # whether the item has replaced the file's default
+    variant_of: str = ""  # the prompt that this one asks in other words
+    variant: str = ""  # how it asks: typos, slang, a dialect, a language
+
+
+# What the keys of a rule leave out: whole people, or single responses.
+EXCLUSION_KINDS = {
+    "attention_fails": "person",
+    "minutes_under": "person",
+    "seconds_under": "person",
+    "pasted_under": "person",
+    "flags": "response",
+    "flags_kept": "person",
+    "context": "person",
+}
 
 
 @dataclass(frozen=True)
 class Exclusion:
+    """A rule about what is left out of the analysis: by one of its kinds, or in words only."""
+
     slug: str
     text: str
-    attention_fails: int
+    attention_fails: int = 0
+    minutes_under: float = 0.0
+    seconds_under: float = 0.0
+    pasted_under: float = 0.0
+    flags: tuple[str, ...] = ()
+    flags_kept: int = 0
+    context: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return next((kind for kind in EXCLUSION_KINDS if getattr(self, kind)), "")
+
+    @property
+    def threshold(self) -> Any:
+        return getattr(self, self.kind) if self.kind else None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A published score that a benchmark's figure shows as a line."""
+
+    benchmark: str
+    name: str
+    accuracy: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The labels that one question of imported annotations may have; in their order where they have one."""
+
+    question: str
+    labels: tuple[str, ...]
+    ordered: bool
+
+
+@dataclass(frozen=True)
+class AnnotationWork:
+    """What annotators do in a study whose people judge items; None in a study whose people paste answers."""
+
+    kind: str
+    overlap: int
+    quota: int
+    least: int
+    block: str
+    hold_minutes: int
+    pass_mark: int
+    gold_every: int
+    invited_from: str
+    guidelines_version: str
+    guidelines: str
+    scales: tuple[Scale, ...] = ()  # of imported annotations, which have no kind of ours

@@ -6,7 +6,8 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from surveys.study_schema import LISTS, NONE, SEVERAL, Misfit
+from surveys.study_comparison import COMPARISON_RULES
+from surveys.study_schema import ANNOTATION, LISTS, NONE, SEVERAL, Misfit, as_list, entries
 
 # Prolific's minimum for an hour; the recommended rate is half as much again.
 LEAST_PAY_PER_HOUR = {"USD": Decimal(8), "GBP": Decimal(6)}
@@ -27,12 +28,7 @@ Misfits = Iterator[Misfit]
 
 def find_misfits(study: Study) -> list[Misfit]:
     """Every broken rule. The study may be incomplete: what is missing or unusable is passed over here."""
-    return [misfit for rule in RULES for misfit in rule(study)]
-
-
-def _entries(study: Study, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, entry in enumerate(study[name], 1):
-        yield f"{name}[{number}]", entry
+    return [misfit for rule in (*RULES, *COMPARISON_RULES) for misfit in rule(study)]
 
 
 def slugs_differ(study: Study) -> Misfits:
@@ -40,7 +36,7 @@ def slugs_differ(study: Study) -> Misfits:
     for name in LISTS:
         # One sheet of answers holds both kinds of checks, so their slugs share one space.
         space = "attention" if name == "comprehension" else name
-        for place, entry in _entries(study, name):
+        for place, entry in entries(study, name):
             slug = entry.get("slug", "")
             if slug in RESERVED.get(name, ()):
                 yield (f"{place}.slug", f"cannot be `{slug}`: the word has a meaning of its own")
@@ -52,7 +48,7 @@ def names_differ(study: Study) -> Misfits:
     """Two chatbots, cells or prompts of one name could not be told apart on a page."""
     for name, key in (("chatbots", "name"), ("cells", "name"), ("prompts", "title")):
         seen: dict[str, str] = {}
-        for place, entry in _entries(study, name):
+        for place, entry in entries(study, name):
             shown = entry.get(key, "")
             if shown and (first := seen.setdefault(shown.casefold(), place)) != place:
                 yield (f"{place}.{key}", f"is {shown!r} again; {first} is called so already")
@@ -60,8 +56,11 @@ def names_differ(study: Study) -> Misfits:
 
 def codes_differ(study: Study) -> Misfits:
     codes = study.get("codes", {})
-    if study["comprehension"] and not codes.get("misunderstood"):
-        yield ("codes.misunderstood", "is missing: a study with comprehension checks needs it")
+    if not codes.get("misunderstood"):
+        if study["comprehension"]:
+            yield ("codes.misunderstood", "is missing: a study with comprehension checks needs it")
+        elif ANNOTATION in study:
+            yield ("codes.misunderstood", "is missing: a study of annotators needs it for those who fail the training")
     seen: dict[str, str] = {}
     for name, code in codes.items():
         if code and (first := seen.setdefault(code, name)) != name:
@@ -82,7 +81,7 @@ def pay_is_enough(study: Study) -> Misfits:
 
 
 def questions_fit_their_purpose(study: Study) -> Misfits:
-    for place, question in _entries(study, "questions"):
+    for place, question in entries(study, "questions"):
         kind, purpose = question.get("kind"), question.get("purpose")
         if kind and purpose in ("quota", "screening") and kind != "choice":
             yield (f"{place}.kind", f"is `{kind}`, but a {purpose} question must be a `choice`")
@@ -109,7 +108,7 @@ def _accept_fits(place: str, question: dict[str, Any]) -> Misfits:
 
 def cells_name_quota_answers(study: Study) -> Misfits:
     questions = {question.get("slug"): question for question in study["questions"]}
-    for place, cell in _entries(study, "cells"):
+    for place, cell in entries(study, "cells"):
         for slug, wanted in cell.get("where", {}).items():
             question = questions.get(slug)
             if question is None:
@@ -117,7 +116,7 @@ def cells_name_quota_answers(study: Study) -> Misfits:
             elif question.get("purpose", "quota") != "quota":
                 yield (f"{place}.where", f"names the question `{slug}`, whose purpose is not `quota`")
             elif question.get("options"):
-                for option in _as_list(wanted):
+                for option in as_list(wanted):
                     if option not in question["options"]:
                         yield (f"{place}.where", f"names {option!r}, which is no option of `{slug}`")
 
@@ -126,7 +125,7 @@ def cells_do_not_overlap(study: Study) -> Misfits:
     """Two cells overlap unless some question tells them apart; a question that only one names does not."""
     quota = {question.get("slug") for question in study["questions"] if question.get("purpose") == "quota"}
     # A cell with a misspelt question would seem to overlap with all others.
-    cells = [(place, cell) for place, cell in _entries(study, "cells") if cell.get("where", {"": ""}).keys() <= quota]
+    cells = [(place, cell) for place, cell in entries(study, "cells") if cell.get("where", {"": ""}).keys() <= quota]
     for (_, first), (place, second) in combinations(cells, 2):
         if not _told_apart(first["where"], second["where"]):
             yield (
@@ -137,19 +136,15 @@ def cells_do_not_overlap(study: Study) -> Misfits:
 
 def _told_apart(first: dict[str, Any], second: dict[str, Any]) -> bool:
     shared = first.keys() & second.keys()
-    return any(not set(_as_list(first[slug])) & set(_as_list(second[slug])) for slug in shared)
-
-
-def _as_list(wanted: Any) -> list[str]:
-    return wanted if isinstance(wanted, list) else [wanted]
+    return any(not set(as_list(first[slug])) & set(as_list(second[slug])) for slug in shared)
 
 
 def checks_have_their_answer(study: Study) -> Misfits:
     for name in ("comprehension", "attention"):
-        for place, check in _entries(study, name):
+        for place, check in entries(study, name):
             options = check.get("options", [])
             for key in ("answer", "also"):
-                for answer in _as_list(check.get(key, [])):
+                for answer in as_list(check.get(key, [])):
                     if options and answer not in options:
                         yield (f"{place}.{key}", f"is {answer!r}, which is none of the options")
             if options and set(options) <= {check.get("answer"), *check.get("also", [])}:
@@ -157,7 +152,7 @@ def checks_have_their_answer(study: Study) -> Misfits:
 
 
 def attention_checks_are_fair(study: Study) -> Misfits:
-    for place, check in _entries(study, "attention"):
+    for place, check in entries(study, "attention"):
         if check.get("kind") in ATTENTION_KINDS:
             yield from ATTENTION_KINDS[check["kind"]](place, check)
         if study["prompts"] and check.get("after", 0) > len(study["prompts"]):
@@ -184,7 +179,7 @@ def _names(text: str, answer: str) -> bool:
 
 def exclusions_are_fair(study: Study) -> Misfits:
     checks, minutes = len(study["attention"]), study.get("minutes", LONG_STUDY_MINUTES)
-    for place, exclusion in _entries(study, "exclusions"):
+    for place, exclusion in entries(study, "exclusions"):
         fails = exclusion.get("attention_fails", 0)
         if fails > checks:
             yield (f"{place}.attention_fails", f"is {fails}, but there are {checks} attention checks")
@@ -196,13 +191,27 @@ def exclusions_are_fair(study: Study) -> Misfits:
 
 
 def choices_have_their_answer(study: Study) -> Misfits:
-    for place, prompt in _entries(study, "prompts"):
+    for place, prompt in entries(study, "prompts"):
         choices, answer = prompt.get("choices"), prompt.get("answer")
         if choices and answer and ord(answer) - ord("A") >= len(choices):
             yield (f"{place}.answer", f"is {answer}, but there are {len(choices)} choices")
         if bool(prompt.get("benchmark")) != bool(prompt.get("item")) and {"benchmark", "item"} <= prompt.keys():
             missing = "item" if prompt["benchmark"] else "benchmark"
             yield (f"{place}.{missing}", "is missing: `benchmark` and `item` come together")
+
+
+def annotators_have_places(study: Study) -> Misfits:
+    work = study.get(ANNOTATION)
+    if not work:
+        return
+    if study["cells"] and work.get("annotators"):
+        yield ("annotation.annotators", "is not needed: the [[cells]] say how many places there are")
+    if not study["cells"] and work.get("annotators") == 0:
+        yield ("annotation.annotators", "is missing: it says how many annotators may take part")
+    if work.get("least", 0) > work.get("quota", work.get("least", 0)):
+        yield ("annotation.least", f"is {work['least']}, but nobody is given more than {work['quota']} items")
+    if work.get("invited_from") and work["invited_from"] == study.get("slug"):
+        yield ("annotation.invited_from", "is this study itself; it names the study whose people were chosen before")
 
 
 ATTENTION_KINDS: dict[str, Callable[[str, dict[str, Any]], Misfits]] = {
@@ -221,4 +230,5 @@ RULES: list[Callable[[Study], Misfits]] = [
     attention_checks_are_fair,
     exclusions_are_fair,
     choices_have_their_answer,
+    annotators_have_places,
 ]

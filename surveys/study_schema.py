@@ -1,9 +1,10 @@
 """Which keys a study file has and what each may hold; the rules between keys are in `study_rules`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surveys.annotation_kinds import KINDS
 from surveys.orders import SCHEMES
 from surveys.quality import CHECKS
 from surveys.study_lines import join_place
@@ -18,6 +19,7 @@ from surveys.study_values import (
     matching,
     money,
     nearest,
+    number,
     one_of,
     whole_number,
     yes_or_no,
@@ -37,6 +39,15 @@ OUTCOMES = (
     "withdrawn",
     "returned",
 )
+# What the page about the chatbot's context can be answered (models.ChatbotContext); `product` is a chatbot's slug too.
+CONTEXT = {
+    "product": ("other",),
+    "plan": ("free", "paid", "work", "unknown"),
+    "memory": ("on", "off", "unknown"),
+    "personalisation": ("on", "off", "unknown"),
+    "chat": ("new", "same", "temporary"),
+    "device": ("computer", "phone", "tablet"),
+}
 # What the first question can be answered beside a chatbot's slug.
 SEVERAL = "several"
 NONE = "none"
@@ -52,6 +63,7 @@ class Key:
     check: Check
     required: bool = True
     default: Any = ""
+    read: Callable[[Any], Any] = lambda value: value
 
 
 # The tables ----------------------------------------------------------------------------------------------
@@ -60,7 +72,9 @@ slug = matching(SLUG, "small letters, digits and hyphens, at most 50")
 address = matching(r"https://[^\s/@\"'<>]+\.[^\s/@\"'<>]+(/[^\s\"'<>]*)?", "an address that begins with https://")
 code = matching(r"[A-Z0-9]{4,20}", "4 to 20 capital letters and digits")
 benchmark_item = matching(r"[A-Za-z0-9][\w./:-]{0,199}", "an item's id such as mmlu/college_medicine/test/34")
+short_name = matching(r".{1,40}", "a short name of at most 40 characters")
 options = list_of(line, least=2)
+model_pattern = matching(r"[A-Za-z0-9\[\]!?*._:/@-]{1,100}", "a model's name, in which * stands for anything")
 
 STUDY = {
     "slug": Key(matching(r"[a-z0-9-]{2,50}", "2 to 50 small letters, digits and hyphens")),
@@ -87,8 +101,25 @@ TABLES: dict[str, dict[str, Key]] = {
     "order": {"scheme": Key(one_of(*SCHEMES), required=False, default="williams")},
     "checks": {"paste": Key(list_of(one_of(*CHECKS)), required=False, default=list(CHECKS))},
     "debrief": {"text": Key(long_text)},
+    "annotation": {
+        "kind": Key(one_of(*KINDS)),
+        "annotators": Key(whole_number(1, 100_000), required=False, default=0),
+        "overlap": Key(whole_number(1, 20), required=False, default=3),
+        "quota": Key(whole_number(1, 10_000)),
+        "least": Key(whole_number(1, 10_000), required=False, default=1),
+        "block": Key(one_of("user", "shuffled"), required=False, default="shuffled"),
+        "hold_minutes": Key(whole_number(1, 120), required=False, default=10),
+        "pass_mark": Key(whole_number(0, 100), required=False, default=70),
+        "gold_every": Key(whole_number(1, 1_000), required=False, default=10),
+        "invited_from": Key(slug, required=False),
+        "guidelines_version": Key(line),
+        "guidelines": Key(long_text),
+    },
 }
 OPTIONAL_TABLES = ("places", "order", "checks")
+# A study with this table is worked on by annotators, who are shown items and need no chatbot.
+ANNOTATION = "annotation"
+NOT_FOR_ANNOTATORS = ("chatbots", "chatbot_question", "prompts", "order", "checks", "attention", "exclusions")
 LISTS: dict[str, dict[str, Key]] = {
     "chatbots": {
         "slug": Key(slug),
@@ -98,6 +129,7 @@ LISTS: dict[str, dict[str, Key]] = {
         "new_chat": Key(long_text),
         "memory": Key(long_text),
         "login": Key(long_text),
+        "models": Key(list_of(model_pattern), required=False, default=[]),
     },
     "questions": {
         "slug": Key(slug),
@@ -135,11 +167,25 @@ LISTS: dict[str, dict[str, Key]] = {
         "slug": Key(slug),
         "title": Key(line),
         "kind": Key(one_of("recommendation", "choice")),
+        "variant_of": Key(slug, required=False),
+        "variant": Key(short_name, required=False),
     },
     "exclusions": {
         "slug": Key(slug),
         "text": Key(long_text),
         "attention_fails": Key(whole_number(0, 200), required=False, default=0),
+        "minutes_under": Key(number(0, 240, above=True), required=False, default=0.0, read=float),
+        "seconds_under": Key(number(0, 3600, above=True), required=False, default=0.0, read=float),
+        "pasted_under": Key(number(0, 1, above=True), required=False, default=0.0, read=float),
+        "flags": Key(list_of(one_of(*CHECKS), least=1), required=False, default=[]),
+        "flags_kept": Key(whole_number(1, 200), required=False, default=0),
+        "context": Key(lines_by_key, required=False, default={}),
+    },
+    "references": {
+        "benchmark": Key(slug),
+        "name": Key(line),
+        "accuracy": Key(number(0, 1), read=float),
+        "source": Key(line),
     },
 }
 NEEDED_LISTS = ("chatbots", "cells", "prompts")
@@ -165,21 +211,23 @@ def read_keys(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
     study = _read_table(
         "", {k: v for k, v in raw.items() if k not in TABLES | LISTS}, STUDY, misfits, (*TABLES, *LISTS)
     )
+    annotates = ANNOTATION in raw
+    misfits += [(name, "is not for a study of annotators") for name in NOT_FOR_ANNOTATORS if annotates and name in raw]
     for name, keys in TABLES.items():
         if name in raw or name in OPTIONAL_TABLES:
             study[name] = _read_table(name, raw.get(name, {}), keys, misfits)
-        else:
+        elif name != ANNOTATION and not (annotates and name in NOT_FOR_ANNOTATORS):
             misfits.append((name, "is missing"))
     for name in LISTS:
-        study[name] = _read_list(name, raw.get(name, []), misfits)
+        study[name] = _read_list(name, raw.get(name, []), misfits, name in NEEDED_LISTS and not annotates)
     return study, misfits
 
 
-def _read_list(name: str, raw: Any, misfits: list[Misfit]) -> list[dict[str, Any]]:
+def _read_list(name: str, raw: Any, misfits: list[Misfit], needed: bool) -> list[dict[str, Any]]:
     if not isinstance(raw, list):
         misfits.append((name, f"must be written as [[{name}]], once for each entry"))
         return []
-    if not raw and name in NEEDED_LISTS:
+    if not raw and needed:
         misfits.append((name, f"is missing: at least one [[{name}]] is needed"))
     if len(raw) > MOST_ENTRIES:
         misfits.append((name, f"has {len(raw):,} entries; the limit is {MOST_ENTRIES}"))
@@ -217,7 +265,7 @@ def _read_table(
         elif fault := key.check(raw[name]):
             misfits.append((join_place(place, name), fault))
         else:
-            table[name] = _tidy(raw[name])
+            table[name] = key.read(_tidy(raw[name]))
     return table
 
 
@@ -241,3 +289,13 @@ def _tidy(value: Any) -> Any:
     if isinstance(value, list):
         return [_tidy(entry) for entry in value]
     return {name: _tidy(entry) for name, entry in value.items()} if isinstance(value, dict) else value
+
+
+def entries(study: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each entry of a list with its place."""
+    for count, entry in enumerate(study[name], 1):
+        yield f"{name}[{count}]", entry
+
+
+def as_list(wanted: Any) -> list[str]:
+    return wanted if isinstance(wanted, list) else [wanted]

@@ -63,6 +63,20 @@ def whole_number(low: int, high: int) -> Check:
     return check
 
 
+def number(low: int, high: int, above: bool = False) -> Check:
+    """A number within these bounds; `above` leaves out the lower one."""
+    bounds = f"above {low:,} and at most {high:,}" if above else f"from {low:,} to {high:,}"
+
+    def check(value: Any) -> str | None:
+        if isinstance(value, bool) or not isinstance(value, int | Decimal):
+            return f"must be a number, not {kind_of(value)}"
+        # As a float, which is what is kept of it: a number too small for one would be kept as 0.
+        kept = float(value) if isinstance(value, Decimal) else value
+        return None if low <= kept <= high and (kept > low or not above) else f"must be a number {bounds}"
+
+    return check
+
+
 def yes_or_no(value: Any) -> str | None:
     return None if isinstance(value, bool) else f"must be true or false, not {kind_of(value)}"
 

@@ -1,6 +1,6 @@
 """Plain builders for tests; people and answers are made through the rules that make them in the field."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -9,10 +9,14 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
 from surveys import capture, recruitment, studies
+from surveys.annotation import items
+from surveys.annotation import labels as annotation_labels
+from surveys.annotation.labels import Outcome, submit
+from surveys.annotation.work import Task, next_tasks, open_task, seal_task
 from surveys.definitions import Definition, read_study
-from surveys.models import ChatbotContext, Membership, Participant, Prompt, Response, Study
+from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.prolific import Visit
-from surveys.study_parts import Question
+from surveys.study_parts import AnnotationWork, Cell, ChatbotQuestion, Question
 from tests.surveys.sample_study import SAMPLES
 
 State, Step = Participant.State, Participant.Step
@@ -181,3 +185,104 @@ def make_account(name: str = "researcher", study: Study | None = None, role: str
     if study and role:
         Membership.objects.create(study=study, user=account, role=role)
     return account
+
+
+# --- annotation -------------------------------------------------------------
+
+
+def make_work(**changes: Any) -> AnnotationWork:
+    """What annotators do: relevance, three labels an item, at most ten items each."""
+    work = AnnotationWork(
+        kind="relevance",
+        overlap=3,
+        quota=10,
+        least=1,
+        block="shuffled",
+        hold_minutes=10,
+        pass_mark=70,
+        gold_every=10,
+        invited_from="",
+        guidelines_version="1",
+        guidelines="Say yes when the response would change.",
+    )
+    return replace(work, **changes)
+
+
+def make_annotation_study(state: str = "live", slug: str = "teas", places: int = 50, **work: Any) -> Study:
+    """A study of annotators in this state; `work` are changes of what they do."""
+    cell = Cell("annotators", "Annotators", {}, places)
+    definition = replace(
+        make_definition(slug=slug),
+        chatbots=(),
+        chatbot_question=ChatbotQuestion("", "", ""),
+        questions=(),
+        cells=(cell,),
+        attention=(),
+        exclusions=(),
+        prompts=(),
+        annotation=make_work(**work),
+    )
+    return make_study(state, definition)
+
+
+def item_of(number: int, kind: str = "relevance", **changes: Any) -> dict[str, Any]:
+    """An item as a file has it; `changes` replace or add keys, and leave out those that are None."""
+    item = {"key": f"item-{number}", **ITEMS[kind](number), **changes}
+    return {name: value for name, value in item.items() if value is not None}
+
+
+ITEMS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "relevance": lambda number: {"attribute": f"Has {number} cups.", "prompt": "Which tea is best?"},
+    "attribute": lambda number: {
+        "cluster": f"user-{number // 4}",
+        "attribute": f"Drinks tea number {number}.",
+        "evidence": ["I like tea"],
+        "history": [{"title": "May", "turns": [{"role": "user", "text": f"I like tea, said {number // 4}."}]}],
+    },
+    "preference": lambda number: {
+        "prompt": f"Which tea suits me on day {number}?",
+        "profile": ["Drinks no milk.", "Is on a budget."],
+        "attributes": [{"id": "milk", "text": "Drinks no milk."}, {"id": "budget", "text": "Is on a budget."}],
+        "generic": "Assam.",
+        "personalised": "Assam, without milk.",
+    },
+}
+
+
+def make_items(
+    study: Study, count: int = 5, start: int = 0, pilot: bool = False, **changes: Any
+) -> list[AnnotationItem]:
+    """Items of the study's kind, from number `start`."""
+    kind = definition_of(study).annotation.kind
+    new = [item_of(number, kind, **changes) for number in range(start, start + count)]
+    items.push_items(study, new, "tests", pilot=pilot)
+    found = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=[item["key"] for item in new])
+    return list(found.order_by("position"))
+
+
+def make_annotator(study: Study, at: str = Step.PROMPTS, **consent: Any) -> Participant:
+    """Somebody who has come as far as `at` in a study of annotators."""
+    participant = recruitment.give_consent(study, make_visit(), **consent)
+    participant = recruitment.screen(participant, "", {})
+    return finish_annotating(participant) if at == State.COMPLETED else advance(participant, at)
+
+
+def finish_annotating(participant: Participant) -> Participant:
+    return recruitment.complete(advance(participant, Step.DEBRIEF))
+
+
+LABELS = {
+    "relevance": {"relevance": "yes"},
+    "attribute": {"quality": "yes"},
+    "preference": {"preference/milk": "4", "preference/budget": "3"},
+}
+
+
+def annotate(participant: Participant, task: Task | None = None, **labels: str) -> Outcome | None:
+    """Label a task, the next one by default, as the page does; None when there is none left."""
+    task = task or next(iter(next_tasks(participant)), None)
+    if task is None:
+        return None
+    shown = open_task(participant, seal_task(participant, task))
+    given = {name.replace("__", "/"): value for name, value in labels.items()}
+    return submit(participant, shown, annotation_labels.Submission(given or LABELS[task.item.kind]))

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.api.exports import PAGING, Pages
+from analysis.benchmark_prompts import FORMS
 from analysis.forms.runs import RunForm
 from analysis.models import Run
 from analysis.run_lists import OWN, is_simulated, runs_of, stand
@@ -55,7 +56,20 @@ class RunSerializer(serializers.ModelSerializer):
     class Meta:
         model = Run
         fields = (
-            *("id", "study", "version", "condition", "endpoint", "model", "simulated", "state", "reason"),
+            *(
+                "id",
+                "study",
+                "version",
+                "benchmark",
+                "prompt_form",
+                "worked_examples",
+                "condition",
+                "endpoint",
+                "model",
+                "simulated",
+                "state",
+                "reason",
+            ),
             *("temperature", "repeats", "users", "seed", "corpus", "personas", "history_size", "per_user"),
             *("batch", "usd", "budget_usd", "first_run", "created_by", "created_at", "began_at", "ended_at"),
         )
@@ -82,6 +96,11 @@ class StandingSerializer(serializers.Serializer):
 ORDER = inline_serializer(
     "NewRun",
     {
+        "benchmark": serializers.CharField(
+            required=False, help_text="Its name, to ask its items. Default: the study's prompts are asked."
+        ),
+        "prompt_form": serializers.ChoiceField(FORMS, required=False, help_text="How an item is put. Default: helm."),
+        "worked_examples": serializers.BooleanField(required=False, help_text="Five solved items before each."),
         "condition": serializers.ChoiceField(Run.askable()),
         "endpoint": serializers.CharField(help_text="Its name."),
         "repeats": serializers.IntegerField(min_value=1),

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from analysis.benchmark_prompts import FORMS, known_benchmarks
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
 from analysis.plans import Plan, find_run, plan_run
 from analysis.recipes import HISTORY_SIZE
@@ -20,6 +21,18 @@ TAKES = {
     Condition.SP_PROFILE: ("users", "personas"),
 }
 SPECIAL = ("users", "corpus", "history_size", "per_user", "personas")
+OF_BENCHMARKS = ("prompt_form", "worked_examples")
+# What a field is when nobody says anything.
+USUAL = {
+    "users": 1,
+    "temperature": 1.0,
+    "seed": 0,
+    "per_user": False,
+    "prompt_form": FORMS[0],
+    "worked_examples": False,
+}
+THE_PROMPTS = "The study's prompts"
+PUT_AS = {"helm": "As HELM puts it", "bare": "Question and choices only"}
 # Simulated users whose messages are measured for an estimate; the others are taken to be like them.
 MEASURED_USERS = 2
 TOKENS, DOLLARS = ("prompt_tokens", "completion_tokens"), ("usd", "usd_most")
@@ -38,6 +51,11 @@ class Named(forms.ModelChoiceField):
 class RunForm(forms.Form):
     """`strict` refuses what the condition does not take; the page's form hides and drops it."""
 
+    benchmark = forms.ChoiceField(label="Ask", required=False)
+    prompt_form = forms.ChoiceField(
+        label="How an item is put", choices=[(form, PUT_AS[form]) for form in FORMS], required=False
+    )
+    worked_examples = forms.BooleanField(label="Five worked examples in front", required=False)
     condition = forms.ChoiceField(choices=Run.askable())
     endpoint = Named(Endpoint, empty_label="Choose one", help_text="The model that is asked.")
     repeats = forms.IntegerField(
@@ -84,18 +102,23 @@ class RunForm(forms.Form):
     def __init__(self, *args: Any, version: StudyVersion, strict: bool = False, **more: Any) -> None:
         super().__init__(*args, **more)
         self.version, self.strict = version, strict
+        self.fields["benchmark"].choices = [("", THE_PROMPTS), *benchmark_choices()]
+        self.fields["benchmark"].error_messages["invalid_choice"] = "There is none of this name."
         for name in ("history_size", "budget"):
             self.fields[name].optional = True
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()
-        for name, usual in (("users", 1), ("temperature", 1.0), ("seed", 0)):
-            if given.get(name) is None and name not in self.errors:
+        for name, usual in USUAL.items():
+            if given.get(name) in (None, "") and name not in self.errors:
                 given[name] = usual
         taken = TAKES.get(given.get("condition"), SPECIAL)
         for name in SPECIAL:
             if name not in taken:
-                self.drop(name, given)
+                self.drop(name, given, f"{given['condition']} does not take this.")
+        for name in OF_BENCHMARKS:
+            if not given.get("benchmark"):
+                self.drop(name, given, "Only a benchmark's items take this.")
         for name, words in NEEDS.items():
             if name in taken and not given.get(name) and name not in self.errors:
                 self.add_error(name, words)
@@ -104,13 +127,13 @@ class RunForm(forms.Form):
             self.add_error("batch", f"{endpoint.name} has no batch API.")
         return given
 
-    def drop(self, name: str, given: dict[str, Any]) -> None:
-        """Take out what the condition has no use for; where a program asked for it, say so."""
-        usual = 1 if name == "users" else False if name == "per_user" else None
+    def drop(self, name: str, given: dict[str, Any], words: str) -> None:
+        """Take out what has no use; where a program asked for it, say so."""
+        usual = USUAL.get(name)
         if not self.strict:
             self.errors.pop(name, None)
         elif given.get(name) not in (None, usual):
-            self.add_error(name, f"{given['condition']} does not take this.")
+            self.add_error(name, words)
         given[name] = usual
 
     def plan(self) -> Plan:
@@ -121,6 +144,10 @@ class RunForm(forms.Form):
         """One sentence for a program."""
         field, errors = next(iter(self.errors.items()))
         return errors[0] if field == "__all__" else f"{field}: {errors[0]}"
+
+
+def benchmark_choices() -> list[tuple[str, str]]:
+    return [(name, f"Benchmark {name} ({number:,} items)") for name, number in known_benchmarks().items()]
 
 
 def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:

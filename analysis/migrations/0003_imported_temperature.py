@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('analysis', '0002_results'),
+        ("analysis", "0002_results"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='run',
-            name='temperature',
-            field=models.FloatField(default=1.0, help_text='Null: an imported file does not say.', null=True),
+            model_name="run",
+            name="temperature",
+            field=models.FloatField(default=1.0, help_text="Null: an imported file does not say.", null=True),
         ),
     ]

@@ -68,4 +68,9 @@ def clean_reason(text: str, key: str) -> str:
     if key:
         text = text.replace(key, "[key]")
     text = re.sub(r"(?i)(bearer\s+|\bsk-|\bAIza)[\w*.-]{6,}", r"\1[key]", text)
-    return " ".join(text.split()).replace("\0", "")[:LONGEST_REASON]
+    return " ".join(storable(text).split())[:LONGEST_REASON]
+
+
+def storable(text: str) -> str:
+    """As PostgreSQL can hold it: without NUL, and halves of characters, which JSON allows, as question marks."""
+    return text.replace("\0", "").encode(errors="replace").decode()

@@ -42,6 +42,7 @@ class Behaviour:
     models: list[str] = field(default_factory=lambda: ["fake-1"])
     reply: str = ""
     batch_seconds: float = 0.2
+    answered_before_cancel: int = 0
 
 
 @dataclass(frozen=True)
@@ -215,14 +216,16 @@ class Books:
             return reply_error(404, f"No such batch: {parts[2]}")
         batch = self.batches[parts[2]] if len(parts) > 2 else self.batches[name]
         if len(parts) > 3 and parts[3] == "cancel" and batch["status"] == "in_progress":
+            batch["due"] = math.inf
+            self.work_off(batch, self.behaviour.answered_before_cancel)
             batch["status"] = "cancelled"
         if batch["status"] == "in_progress" and time.monotonic() >= batch["due"]:
             self.work_off(batch)
         return reply_json(shown(batch))
 
-    def work_off(self, batch: dict[str, Any]) -> None:
+    def work_off(self, batch: dict[str, Any], most: int | None = None) -> None:
         done, failed = [], []
-        for line in self.files[batch["input_file_id"]].splitlines():
+        for line in self.files[batch["input_file_id"]].splitlines()[:most]:
             asked = json.loads(line)
             key = asked["custom_id"]
             self.attempts[key] += 1
@@ -362,6 +365,9 @@ def read_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--model", action="append", help="served by turns when given several times")
     parser.add_argument("--reply", default="", help="say this instead of a scripted answer")
     parser.add_argument("--batch-seconds", type=float, default=0.2)
+    parser.add_argument(
+        "--answered-before-cancel", type=int, default=0, metavar="N", help="of a batch, when it is cancelled"
+    )
     parser.add_argument("--log", type=Path, help="one JSON line for each request")
     return parser.parse_args(arguments)
 
@@ -377,6 +383,7 @@ async def serve(options: argparse.Namespace) -> None:
         options.model or ["fake-1"],
         options.reply,
         options.batch_seconds,
+        options.answered_before_cancel,
     )
     books = Books(behaviour, options.log.open("a") if options.log else None)
     loop = asyncio.get_running_loop()

@@ -10,10 +10,11 @@ from typing import Any
 import aiohttp
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
-from analysis.providers.calls import CallFailed, Messages, Reply, Settings, clean_reason
+from analysis.providers.calls import CallFailed, Messages, Reply, Settings, clean_reason, storable
 
 NO_KEY = "none"  # local servers ask for no key, the package insists on one
 RETRIED = (408, 409, 425)
+MOST_TOKENS = 2**31 - 1
 
 
 class OpenAIProvider:
@@ -157,18 +158,23 @@ def read_reply(document: Any, headers: Mapping[str, str]) -> Reply:
     try:
         message, usage = choices[0]["message"], document.get("usage") or {}
         return Reply(
-            text=(message.get("content") or message.get("refusal") or "").replace("\0", ""),
-            finish_reason=str(choices[0].get("finish_reason") or "")[:30],
-            model=str(document.get("model") or "")[:200],
-            fingerprint=str(document.get("system_fingerprint") or "")[:200],
-            request_id=str(headers.get("x-request-id") or document.get("id") or "")[:200],
-            prompt_tokens=usage.get("prompt_tokens"),
-            cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
-            completion_tokens=usage.get("completion_tokens"),
+            text=storable(message.get("content") or message.get("refusal") or ""),
+            finish_reason=storable(str(choices[0].get("finish_reason") or ""))[:30],
+            model=storable(str(document.get("model") or ""))[:200],
+            fingerprint=storable(str(document.get("system_fingerprint") or ""))[:200],
+            request_id=storable(str(headers.get("x-request-id") or document.get("id") or ""))[:200],
+            prompt_tokens=read_count(usage.get("prompt_tokens")),
+            cached_tokens=read_count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
+            completion_tokens=read_count(usage.get("completion_tokens")),
         )
     except (KeyError, TypeError, AttributeError) as error:
         reason = f"The answer has another form than a chat completion: {type(error).__name__} {error}"
         raise CallFailed("bad-reply", reason, maybe_paid=True) from None
+
+
+def read_count(given: Any) -> int | None:
+    """A number of tokens, None for anything else: a strange count must not cost the answer."""
+    return int(given) if isinstance(given, (int, float)) and 0 <= given <= MOST_TOKENS else None
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:

@@ -15,6 +15,7 @@ from analysis.run_tasks import CANNOT_BE_DONE, act
 from analysis.run_words import bar_of, dollars, say_runs, say_state
 from analysis.runs import RunError, failures, progress
 from surveys.access import Role
+from surveys.models import BenchmarkItem
 from surveys.views.console.pages import address_without_page, page_of, show, study_page
 
 State = Run.State
@@ -81,7 +82,7 @@ def find_run(request: HttpRequest, number: int) -> Run:
 @study_page()
 def run(request: HttpRequest, number: int) -> HttpResponse:
     shown = find_run(request, number)
-    wanted = {name: request.GET.get(name, "")[:60] for name in FILTERS}
+    wanted = {name: request.GET.get(name, "")[:200].replace("\0", "") for name in FILTERS}
     rows = page_of(request, find_completions(shown, wanted), CALLS_ON_PAGE)
     return show(
         request,
@@ -91,7 +92,8 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
         wanted=wanted,
         filtered=any(wanted.values()),
         query=address_without_page(request),
-        prompts=shown.version.prompts.order_by("position").only("slug", "title") if shown.version else (),
+        prompts=() if shown.benchmark else shown.version.prompts.order_by("position").only("slug", "title"),
+        items=BenchmarkItem.objects.filter(benchmark=shown.benchmark).count() if shown.benchmark else 0,
         statuses=Completion.Status.choices,
         repetitions=list(related_runs(shown)),
         schedule=schedule_of(shown),
@@ -142,7 +144,9 @@ def run_page(shown: Run) -> dict:
 
 def possible_actions(shown: Run, now: dict) -> set[str]:
     """Which buttons have a meaning in this state."""
-    able = set()
+    able: set[str] = set()
+    if shown.condition == Run.Condition.IMPORTED:
+        return able
     if shown.state in (State.PLANNED, State.RUNNING):
         able.add("pause")
     if shown.state in (State.PLANNED, State.PAUSED, State.STOPPED):

@@ -1,5 +1,13 @@
 """Everything a person does or is shown, as rows."""
 
+from surveys.models.annotation import (
+    Annotation,
+    AnnotationItem,
+    GateDecision,
+    GateVerdict,
+    History,
+    Slot,
+)
 from surveys.models.audit import AuditEvent
 from surveys.models.participants import (
     AnonymousExit,
@@ -13,12 +21,17 @@ from surveys.models.responses import Draft, Flag, Response
 from surveys.models.studies import BenchmarkItem, Membership, Prompt, Study, StudyVersion
 
 __all__ = [
+    "Annotation",
+    "AnnotationItem",
     "AnonymousExit",
     "AuditEvent",
     "BenchmarkItem",
     "ChatbotContext",
     "Draft",
     "Flag",
+    "GateDecision",
+    "GateVerdict",
+    "History",
     "Membership",
     "Participant",
     "Place",
@@ -26,6 +39,7 @@ __all__ = [
     "QuotaCell",
     "Response",
     "Session",
+    "Slot",
     "Study",
     "StudyVersion",
 ]

@@ -22,9 +22,15 @@ class Server:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def requests(self) -> list[dict[str, Any]]:
+    def log(self) -> dict[str, Any]:
         with urllib.request.urlopen(self.address.removesuffix("/v1") + "/log") as response:
-            return json.load(response)["requests"]
+            return json.load(response)
+
+    def requests(self) -> list[dict[str, Any]]:
+        return self.log()["requests"]
+
+    def most_in_flight(self) -> int:
+        return self.log()["most_in_flight"]
 
     def answers(self) -> Counter[str]:
         """How often each call was answered with a whole reply."""

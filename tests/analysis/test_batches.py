@@ -1,13 +1,16 @@
 """The batch API fills the same rows, each once, whatever order and whichever part comes back."""
 
+import json
 import time
 from decimal import Decimal
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from analysis import batches, runs
 from analysis.models import Run
+from analysis.tasks import work_batches
 from tests.analysis.servers import Server, make_fake, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
 
@@ -98,6 +101,56 @@ def test_cancelled_run_cancels_its_batch() -> None:
         runs.cancel(run)
         assert batches.cancel_batches(run.pk) == 1
         assert not server.requests()
+
+
+def test_answers_that_were_there_before_the_cancel_are_read_back_once_and_paid() -> None:
+    with serving("--batch-seconds", "60", "--answered-before-cancel", "3") as server:
+        run = make_batched(server, repeats=4, price_out=Decimal(1000))
+        batches.work(run.pk)
+        runs.cancel(run)
+        batches.cancel_batches(run.pk)
+        assert work_batches() == 3
+        assert work_batches() == 0 and set(server.answers().values()) == {1}
+    run.refresh_from_db()
+    answered = run.completions.filter(status="done")
+    assert (run.state, run.reserved, answered.count()) == ("cancelled", 0, 3)
+    assert all(call.reply for call in answered) and run.spent == sum(call.cost for call in answered) > 0
+    assert set(run.completions.exclude(status="done").values_list("status", "lane")) == {("pending", "")}
+
+
+def test_cancel_that_the_provider_did_not_hear_is_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving("--batch-seconds", "60", "--answered-before-cancel", "2") as server:
+        run = make_batched(server, repeats=4)
+        batches.work(run.pk)
+        runs.cancel(run)
+        call_command("run", str(run.pk), "cancel", "--json")
+        assert json.loads(capsys.readouterr().out)["done"] == 2
+    with pytest.raises(CommandError, match="is cancelled, so it can't be cancelled"):
+        call_command("run", str(run.pk), "cancel")
+
+
+def test_paused_run_keeps_what_its_batch_answers_and_submits_no_other() -> None:
+    with serving("--batch-seconds", "0.1") as server:
+        run = make_batched(server, repeats=4)
+        batches.work(run.pk)
+        more = make_planned(run.study, run.endpoint, 6, batch=True)
+        assert more == runs.pause(run)
+        time.sleep(0.2)
+        assert work_batches() == 8
+    assert sorted(run.completions.values_list("status", flat=True)) == ["done"] * 8 + ["pending"] * 4
+
+
+def test_batch_that_the_provider_has_forgotten_ends_with_its_cancelled_run() -> None:
+    with serving("--batch-seconds", "60") as server:
+        run = make_batched(server, repeats=2)
+        batches.work(run.pk)
+        run.refresh_from_db()
+        batches.note_batch(run.pk, run.batch_ids[0]["name"], {"batch": "batch_unknown"})
+        runs.cancel(run)
+        assert work_batches() == 0
+    run.refresh_from_db()
+    assert [entry["state"] for entry in run.batch_ids] == ["gone"]
+    assert set(run.completions.values_list("status", flat=True)) == {"pending"}
 
 
 def test_endpoint_without_a_batch_api_stops_the_run() -> None:

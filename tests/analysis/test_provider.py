@@ -140,3 +140,20 @@ def test_fake_provider_fails_as_its_script_says() -> None:
     provider = FakeProvider(Settings("", "m", extra={"faults": {"refused": 1}}))
     with pytest.raises(CallFailed, match="400"):
         asyncio.run(provider.complete(provider.encode(ASKED), "1"))
+
+
+def reply_with(content: str, **usage: object) -> Reply:
+    return read_reply({"choices": [{"message": {"content": content}}], "model": "m\ud800", "usage": usage}, {})
+
+
+def test_text_that_the_database_refuses_is_mended() -> None:
+    reply = reply_with("half \ud83d of a\0 smile \U0001f600")
+    assert (reply.text, reply.model) == ("half ? of a smile \U0001f600", "m?")
+    assert clean_reason("no \udc00 way", "") == "no ? way"
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [(7, 7), (7.0, 7), (None, None), ("7", None), (-1, None), (2**40, None), (float("nan"), None)]
+)
+def test_count_of_tokens_is_a_number_or_missing(given: object, read: int | None) -> None:
+    assert reply_with("yes", prompt_tokens=given).prompt_tokens == read

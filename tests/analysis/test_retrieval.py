@@ -9,13 +9,11 @@ from django.db import connection
 
 from analysis.models import Corpus
 from analysis.retrieval import (
-    Vectors,
     build_index,
-    load_vectors,
     measure_recall,
     nearest,
     nearest_to_many,
-    rank,
+    read_vectors,
 )
 from tests.analysis.baseline_factories import (
     add_vectors,
@@ -41,23 +39,22 @@ def make_embedded(number: int, name: str = "corpus") -> tuple[Corpus, np.ndarray
     return corpus, matrix, [row.sha256 for row in rows]
 
 
-def test_vectors_come_back_as_they_went_in() -> None:
-    corpus, matrix, _ = make_embedded(5)
+def read_all(corpus: Corpus, model: str = "made-up") -> dict[str, np.ndarray]:
+    pieces = list(read_vectors(corpus, model))
+    assert all(piece.matrix.dtype == np.float32 for piece in pieces)
+    return {key.decode(): row for piece in pieces for key, row in zip(piece.hashes, piece.matrix, strict=True)}
+
+
+@pytest.mark.parametrize("at_once", [2000, 5, 2])
+def test_vectors_come_back_as_they_went_in(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr("analysis.retrieval.ROWS_AT_ONCE", at_once)
+    corpus, matrix, hashes = make_embedded(5)
     make_embedded(3, "another")
-    loaded = load_vectors(corpus, "made-up")
+    loaded = read_all(corpus)
 
-    order = np.argsort(loaded.ids)
-    assert np.array_equal(loaded.matrix[order], matrix)
-    assert loaded.matrix.dtype == np.float32
-    assert not len(load_vectors(corpus, "another model").ids)
-
-
-def test_vectors_in_several_pieces_are_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus, matrix, _ = make_embedded(7)
-    monkeypatch.setattr("analysis.retrieval.ROWS_AT_ONCE", 2)
-    loaded = load_vectors(corpus, "made-up")
-
-    assert np.array_equal(loaded.matrix[np.argsort(loaded.ids)], matrix)
+    assert loaded.keys() == set(hashes)
+    assert all(np.array_equal(loaded[key], row) for key, row in zip(hashes, matrix, strict=True))
+    assert read_all(corpus, "another model") == {}
 
 
 def test_nearest_are_those_of_a_sorted_product() -> None:
@@ -71,15 +68,6 @@ def test_nearest_are_those_of_a_sorted_product() -> None:
     assert [[near.sha256 for near in row] for row in many] == expected
     assert [[near.sha256 for near in row] for row in single] == expected
     assert many[0][0].similarity == pytest.approx(float(np.max(matrix @ questions[0])), abs=1e-6)
-
-
-@pytest.mark.parametrize(("rows", "number"), [(700, 5), (700, 10), (640, 10), (100, 100), (65, 1)])
-def test_rank_takes_as_many_as_a_full_sort(rows: int, number: int) -> None:
-    matrix, questions = unit_vectors(rows), unit_vectors(4, seed=2)
-    ranked = rank(Vectors(np.arange(rows), matrix), questions, number)
-
-    for row, question in zip(ranked, questions, strict=True):
-        assert {key for key, _ in row} == set(np.argsort(-(matrix @ question))[:number].tolist())
 
 
 def test_equal_similarities_are_ordered_by_hash() -> None:
@@ -96,7 +84,7 @@ def test_more_than_there_are_gives_all() -> None:
 
     [found] = nearest_to_many(corpus, "made-up", unit_vectors(1, seed=2), 100)
     assert {near.sha256 for near in found} == set(hashes)
-    assert rank(load_vectors(make_corpus("empty"), "made-up"), unit_vectors(2), 5) == [[], []]
+    assert nearest_to_many(make_corpus("empty"), "made-up", unit_vectors(2), 5) == [[], []]
 
 
 def test_one_users_conversations_are_searched_alone() -> None:

@@ -38,7 +38,7 @@ def client(study: Study) -> Client:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The runs that were handed to workers."""
     runs: list[int] = []
-    monkeypatch.setattr(run_tasks, "enqueue_lane", runs.append)
+    monkeypatch.setattr(run_tasks, "enqueue_lanes", runs.append)
     return runs
 
 

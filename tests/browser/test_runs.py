@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def study(site: str, monkeypatch: pytest.MonkeyPatch) -> Study:
-    monkeypatch.setattr(run_tasks, "enqueue_lane", lambda run: True)  # no worker listens; tests run the lanes
+    monkeypatch.setattr(run_tasks, "enqueue_lanes", lambda run: True)  # no worker listens; tests run the lanes
     return make_study("draft")
 
 

@@ -1,19 +1,23 @@
 """The participant flow: every person in exactly one place, and a figure whose boxes add up."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from surveys import recruitment
 from surveys.flow import OUTCOMES, flow_counts
 from surveys.models import AnonymousExit, Participant, Place, Study
 from surveys.places import release_expired
 from surveys.studies import definition_of, load_definition
+from surveys.study_parts import Exclusion
 from surveys.views.console.flow import draw_flow, table_rows
-from tests.factories import make_participant, make_study
+from tests.factories import make_definition, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db
 State, Step = Participant.State, Participant.Step
@@ -124,7 +128,7 @@ def test_figure_says_the_same_numbers_as_the_table() -> None:
     counts = flow_counts(make_mixed_study())
     figure = draw_flow(counts)
     words = [text for box in figure.boxes for _, _, text, _ in box.rows]
-    assert [text for text in words if text.startswith("n = ")] == ["n = 11", "n = 10", "n = 7", "n = 1"]
+    assert [text for text in words if text.startswith("n = ")] == ["n = 11", "n = 10", "n = 7", "n = 1", "n = 1"]
     beside = [int(text.split(": ")[1]) for text in words if text.startswith("Not further")]
     assert beside == [1, 3, 6]
     assert sum(row["n"] for row in table_rows(counts)) == 11
@@ -147,3 +151,133 @@ def test_svg_is_well_formed_whatever_the_study_is_called() -> None:
     root = ElementTree.fromstring(drawn)
     assert root.find("{http://www.w3.org/2000/svg}title").text == f"Participant flow of {study.title}"
     assert not re.search(r"<script|\sstyle=|\son\w+=", drawn)
+
+
+# --- the analysis -------------------------------------------------------------
+
+INATTENTIVE = Exclusion("inattentive", "People who failed an attention check.", attention_fails=1)
+FAST = Exclusion("fast", "People who took less than five minutes.", minutes_under=5.0)
+REFUSALS = Exclusion("refusals", "Refusals that were kept.", flags=("refusal",))
+PROMISE = Exclusion("promise", "Responses that we cannot read.")
+
+
+def make_completed(study: Study, minutes: float = 9, attentive: bool = True, refusal: bool = False) -> Participant:
+    person = make_participant(study, Step.DEBRIEF)
+    if refusal:
+        make_response(person, "teas", "I'm sorry, but I can't help with that request.", keep=True)
+    person = recruitment.complete(person)
+    Participant.objects.filter(pk=person.pk).update(
+        consented_at=person.finished_at - timedelta(minutes=minutes),
+        checks={"attention": {"leaf": {"answer": "x", "passed": attentive}}},
+    )
+    return person
+
+
+def make_excluding_study(*later: Exclusion) -> Study:
+    """Five people who completed: two failed an attention check, two were fast, two kept a refusal."""
+    before = (INATTENTIVE, REFUSALS, PROMISE)
+    study = make_study(definition=make_definition(places=20, exclusions=before))
+    make_completed(study)
+    make_completed(study, refusal=True)
+    make_completed(study, attentive=False)
+    make_completed(study, minutes=2)
+    make_completed(study, minutes=2, attentive=False, refusal=True)
+    if later:
+        definition = make_definition(places=20, exclusions=(*before, *later))
+        study, _ = load_definition(definition, "tests", "some were too fast")
+    return study
+
+
+def test_flow_ends_with_those_who_are_analysed() -> None:
+    study = make_excluding_study()
+    fast = make_participant(study)  # still working, so neither completed nor left out
+    Participant.objects.filter(pk=fast.pk).update(checks={"attention": {"leaf": {"answer": "x", "passed": False}}})
+    counts = flow_counts(study)
+    assert (counts["completed"], counts["excluded"], counts["analysed"]) == (5, 2, 3)
+    # The refusal of somebody who is left out as a whole counts no second time.
+    assert (counts["excluded_responses"], counts["excluded_later"]) == (1, 0)
+    assert {rule["rule"]: rule["n"] for rule in counts["excluded_by"]} == {
+        "inattentive": 2,
+        "refusals": 1,
+        "promise": None,
+    }
+
+
+def test_rules_declared_later_are_counted_and_named_apart() -> None:
+    counts = flow_counts(make_excluding_study(FAST))
+    assert (counts["excluded"], counts["excluded_later"], counts["analysed"]) == (3, 1, 2)
+    *before, fast = counts["excluded_by"]
+    assert all(rule["declared"] == "before launch" and not rule["later"] for rule in before)
+    today = timezone.localdate()
+    assert fast == {
+        "rule": "fast",
+        "text": "People who took less than five minutes.",
+        "condition": "less than 5 minutes in all",
+        "declared": f"later: version 2, {today.day} {today:%B %Y}",
+        "later": True,
+        "leaves_out": "person",
+        "n": 2,
+    }
+
+
+def test_imported_people_and_pilots_are_no_part_of_those_left_out() -> None:
+    study = make_excluding_study()
+    imported, pilot = (make_completed(study, attentive=False) for _ in range(2))
+    Participant.objects.filter(pk=imported.pk).update(origin="imported")
+    Participant.objects.filter(pk=pilot.pk).update(pilot=True)
+    assert flow_counts(study)["excluded"] == 2
+    counts = flow_counts(study, "pilot")
+    assert (counts["completed"], counts["excluded"], counts["analysed"]) == (1, 1, 0)
+
+
+def test_everybody_is_analysed_where_there_is_no_rule() -> None:
+    study = make_study(definition=make_definition(places=9, exclusions=()))
+    make_completed(study, minutes=0, attentive=False)
+    counts = flow_counts(study)
+    assert (counts["excluded"], counts["analysed"], counts["excluded_by"]) == (0, 1, [])
+    words = [text for box in draw_flow(counts).boxes for _, _, text, _ in box.rows]
+    assert not any("Left out" in text for text in words)
+    assert words[-2:] == ["In the analysis", "n = 1"]
+
+
+def test_figure_says_what_each_rule_leaves_out_and_which_came_later() -> None:
+    figure = draw_flow(flow_counts(make_excluding_study(FAST)))
+    side = next(box for box in reversed(figure.boxes) if box.side)
+    today = timezone.localdate()
+    assert [text for _, _, text, _ in side.rows] == [
+        "Left out of the analysis: 3",
+        "1 of them only by rules declared later",
+        "1 or more attention checks failed: 2",
+        "Less than 5 minutes in all: 2",
+        f"declared later: version 2, {today.day} {today:%B %Y}",
+        "Single responses, flag kept (refusal): 1",
+    ]
+    assert [text for _, _, text, _ in figure.boxes[-1].rows] == [
+        "In the analysis",
+        "n = 2",
+        "without 1 of their responses",
+    ]
+
+
+def test_long_condition_stays_inside_its_box() -> None:
+    context = {
+        "plan": ("free", "paid", "work", "unknown"),
+        "chat": ("same", "temporary"),
+        "device": ("phone", "tablet"),
+    }
+    rule = Exclusion("settings", "Settings.", context=context)
+    study = make_study(definition=make_definition(places=9, exclusions=(rule,)))
+    make_completed(study)
+    side = next(box for box in reversed(draw_flow(flow_counts(study)).boxes) if box.side)
+    _, *lines = [text for _, _, text, _ in side.rows]
+    assert len(lines) > 1 and max(map(len, lines)) <= 48
+    assert " ".join(lines).endswith("device phone or tablet: 0")
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_flow_takes_as_many_statements_for_many(rows: int, django_assert_num_queries: Callable) -> None:
+    study = make_study(definition=make_definition(places=20, exclusions=(INATTENTIVE, REFUSALS, FAST)))
+    for _ in range(rows):
+        make_completed(study, refusal=True)
+    with django_assert_num_queries(7):  # people, exits, rules, completed, people with checks, flags, responses
+        assert flow_counts(study)["excluded_responses"] == rows

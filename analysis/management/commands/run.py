@@ -1,38 +1,52 @@
 """Look at a run, or pause, resume, cancel, retry or repeat it."""
 
 import json
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis import runs
-from analysis.batches import cancel_batches
+from analysis import batches, runs
 from analysis.models import Run
 from analysis.progress_bar import write_bar
-from analysis.run_commands import add_way_arguments, dollars, one_line_errors, send
+from analysis.run_commands import add_way_arguments, dollars, find_study, one_line_errors, send
+from analysis.run_lists import OWN, Standing, stand
 from analysis.schedules import end_schedule, make_schedule
+
+LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  ${usd:.4f}"
 
 
 class Command(BaseCommand):
     help = "Show a run, or change what becomes of it. Resume goes on with what is pending; retry with what failed."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("id", type=int)
+        parser.add_argument("id", help="the run's number; list shows all runs")
         parser.add_argument("action", nargs="?", default="show", choices=sorted(ACTIONS))
         parser.add_argument("--budget", type=dollars, metavar="USD", help="with resume: the new budget")
         parser.add_argument("--every", type=int, default=7, metavar="DAYS", help="with schedule")
+        parser.add_argument("--study", metavar="SLUG", help="with list: only this study's runs")
         add_way_arguments(parser)
 
     def handle(self, *args, **options) -> None:
-        run = Run.objects.select_related("endpoint").filter(pk=options["id"]).first()
+        if options["id"] == "list":
+            return self.show_all(options["study"], options["json"])
+        number = int(options["id"]) if options["id"].isdecimal() and len(options["id"]) < 19 else None
+        run = Run.objects.select_related("endpoint").filter(pk=number).first()
         if run is None:
-            raise CommandError(f"There is no run {options['id']}.")
+            raise CommandError(f"There is no run {options['id']}. `manage.py run list` shows all.")
         with one_line_errors():
             ACTIONS[options["action"]](self, run, options)
+
+    def show_all(self, slug: str | None, as_json: bool) -> None:
+        """The newest first, and those without a study too, which no page shows."""
+        found = Run.objects.filter(study=find_study(slug)) if slug else Run.objects.all()
+        rows = [describe(entry) for entry in stand(list(found.select_related("study", *OWN).order_by("-id")))]
+        lines = [LINE.format_map(row) for row in rows] or ["There are no runs yet: run_baseline or run_benchmark."]
+        self.stdout.write(json.dumps({"runs": rows}) if as_json else "\n".join(lines))
 
     def show(self, run: Run, options: dict) -> None:
         now = {**runs.progress(run), "failures": runs.failures(run), "estimate": run.estimate}
         lost = now["maybe_paid"]
-        lines = [f"Run {run.pk} {run.condition} {run.endpoint}", write_bar(now), now["reason"]]
+        lines = [f"Run {run.pk} {run.source} {run.endpoint or run.model}", write_bar(now), now["reason"]]
         lines += [f"{failure['count']:,} failed: {failure['reason']}" for failure in now["failures"]]
         if lost["attempts"]:
             lines.append(f"{lost['attempts']:,} attempts may have been paid without an answer (${lost['usd']:.4f})")
@@ -45,8 +59,11 @@ class Command(BaseCommand):
         send(runs.resume(run, options["budget"]), options, self.stdout)
 
     def cancel(self, run: Run, options: dict) -> None:
-        run = runs.cancel(run)
-        cancel_batches(run.pk)
+        """Said again, it asks once more for what the run's batches had answered before they were cancelled."""
+        if run.state != Run.State.CANCELLED or not batches.open_batches(run):
+            run = runs.cancel(run)
+        batches.cancel_batches(run.pk)
+        batches.work(run.pk)
         self.show(run, options)
 
     def retry(self, run: Run, options: dict) -> None:
@@ -62,6 +79,21 @@ class Command(BaseCommand):
         if not end_schedule(run):
             raise CommandError(f"Run {run.pk} is not repeated.")
         self.stdout.write(f"Run {run.pk} is not repeated any more.")
+
+
+def describe(entry: Standing) -> dict[str, Any]:
+    run, study = entry.run, entry.run.study
+    return {
+        "run": run.pk,
+        "study": study and study.slug,
+        "benchmark": run.benchmark,
+        "asked": " ".join(part for part in (study and study.slug, run.benchmark) if part),
+        "source": run.source,
+        "model": run.model,
+        "state": run.state,
+        "usd": float(run.spent),
+        **{name: getattr(entry, name) for name in ("calls", "done", "failed", "in_flight", "pending")},
+    }
 
 
 ACTIONS = {

@@ -1,9 +1,8 @@
 """Ask a study's prompts of a model, offline or with simulated users in front."""
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from analysis.run_commands import add_run_arguments, execute
-from surveys.models import Study
+from analysis.run_commands import add_run_arguments, execute, find_study
 
 
 class Command(BaseCommand):
@@ -14,10 +13,4 @@ class Command(BaseCommand):
         add_run_arguments(parser)
 
     def handle(self, *args, **options) -> None:
-        study = Study.objects.select_related("current").filter(slug=options["study"]).first()
-        if study is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no study {options['study']!r} ({known}). Load it with load_study.")
-        if study.current is None:
-            raise CommandError(f"{study.slug} has no prompts yet. Load its study file first.")
-        execute(options, self.stdout, version=study.current)
+        execute(options, self.stdout, version=find_study(options["study"]).current)

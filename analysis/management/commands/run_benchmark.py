@@ -2,9 +2,8 @@
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.benchmark_prompts import FORMS
-from analysis.run_commands import add_run_arguments, execute
-from surveys.models import BenchmarkItem
+from analysis.benchmark_prompts import FORMS, known_benchmarks
+from analysis.run_commands import add_run_arguments, execute, find_study
 
 
 class Command(BaseCommand):
@@ -14,13 +13,14 @@ class Command(BaseCommand):
         parser.add_argument("benchmark")
         parser.add_argument("--form", choices=FORMS, default=FORMS[0], help="how an item is put")
         parser.add_argument("--worked-examples", action="store_true", help="five solved items in front")
+        parser.add_argument("--study", metavar="SLUG", help="that it belongs to, and whose members see it")
         add_run_arguments(parser)
 
     def handle(self, *args, **options) -> None:
         name = options["benchmark"]
-        if not BenchmarkItem.objects.filter(benchmark=name).exists():
-            names = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark", flat=True).distinct()
-            known = ", ".join(names) or "none yet"
+        if name not in known_benchmarks():
+            known = ", ".join(known_benchmarks()) or "none yet"
             raise CommandError(f"There is no benchmark {name!r} ({known}). Import it with import_benchmark.")
+        version = find_study(options["study"]).current if options["study"] else None
         form = {"prompt_form": options["form"], "worked_examples": options["worked_examples"]}
-        execute(options, self.stdout, benchmark=name, **form)
+        execute(options, self.stdout, version, benchmark=name, **form)

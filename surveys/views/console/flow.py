@@ -1,5 +1,6 @@
 """The participant flow as a figure, a table and a file."""
 
+import textwrap
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -13,6 +14,7 @@ from surveys.views.console.words import OUTCOME_NAMES, reason_name
 
 WIDTH, MAIN, SIDE, SIDE_AT = 760, 270, 380, 360
 LINE, PADDING, GAP = 20, 14, 34
+LONGEST = 48  # characters that a line beside the arrow has room for
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def flow_file(request: HttpRequest, kind: str) -> HttpResponse:
 
 
 def draw_flow(counts: dict) -> Figure:
-    """Started → consented → given a place → completed, with those who left beside each arrow."""
+    """Started → consented → given a place → completed → analysed, with those who left beside each arrow."""
     mains = [
         ("Came to the first page", counts["started"], None),
         ("Agreed to take part", counts["consented"], side_lines({"no_consent": counts["no_consent"]}, {})),
@@ -115,6 +117,7 @@ def draw_flow(counts: dict) -> Figure:
             side_lines(counts["before_place"], counts["reasons"], "no_consent"),
         ),
         ("Completed", counts["completed"], side_lines(counts["after_place"], {}, "completed")),
+        ("In the analysis", counts["analysed"], left_out_lines(counts) if counts["excluded_by"] else None),
     ]
     boxes, y = [], 8
     for title, n, beside in mains:
@@ -125,6 +128,8 @@ def draw_flow(counts: dict) -> Figure:
         lines = [(0, title, False), (0, f"n = {n:,}", True)]
         if title == "Completed" and counts["overflow"]:
             lines.append((0, f"{counts['overflow']:,} of them after their place was given away", False))
+        if title == "In the analysis" and counts["excluded_responses"]:
+            lines.append((0, f"without {counts['excluded_responses']:,} of their responses", False))
         box = Box(8, y, MAIN, tuple(lines))
         boxes.append(box)
         y = box.y + box.height + GAP
@@ -139,6 +144,24 @@ def side_lines(counts: dict[str, int], reasons: dict, *without: str) -> list[tup
         if outcome == "screened_out":
             lines += [(16, f"{reason_name(reason)}: {k:,}", False) for reason, k in reasons.get(outcome, {}).items()]
     return lines
+
+
+def left_out_lines(counts: dict) -> list[tuple[int, str, bool]]:
+    """How many people each rule leaves out, then single responses; a rule in words only leaves out nothing here."""
+    lines = [(0, f"Left out of the analysis: {counts['excluded']:,}", True)]
+    if counts["excluded_later"]:
+        lines.append((0, f"{counts['excluded_later']:,} of them only by rules declared later", False))
+    for scope, begin in (("person", ""), ("response", "single responses, ")):
+        for rule in counts["excluded_by"]:
+            if rule["leaves_out"] == scope:
+                lines += rule_lines(f"{begin}{rule['condition']}: {rule['n']:,}", rule)
+    return lines
+
+
+def rule_lines(words: str, rule: dict) -> list[tuple[int, str, bool]]:
+    first, *more = textwrap.wrap(words[0].upper() + words[1:], LONGEST)
+    more += [f"declared {rule['declared']}"] if rule["later"] else []
+    return [(0, first, False), *((16, line, False) for line in more)]
 
 
 def table_rows(counts: dict) -> list[dict]:

@@ -1,0 +1,270 @@
+"""All answers of a study as arrays: one query for people's, one for models', spellings made one by the alias table."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from django.db import connection
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
+from numpy.typing import NDArray
+
+from analysis.aliases import alias_map
+from analysis.models import Completion, Run
+from analysis.stats.samples import UNKNOWN
+from surveys.definitions import Definition
+from surveys.exclusions import excluded_people, excluded_responses
+from surveys.models import Flag, Participant, Prompt, Response, Study
+from surveys.studies import definition_of
+
+LETTERS = "ABCDEFGH"
+PEOPLE = ("id", "chatbot", "cell", "version", "origin", "pilot", "state", "memory", "plan", "model_shown", "answers")
+ANSWER = ("prompt_id", "answer__letter", "answer__items", "answer__id")
+
+WRITTEN = """
+    SELECT prompt.slug, said.item, said.name, count(*)
+    FROM analysis_answer AS answer
+    LEFT JOIN surveys_response AS response ON response.id = answer.response_id
+    LEFT JOIN analysis_completion AS completion ON completion.id = answer.completion_id
+    JOIN surveys_prompt AS prompt ON prompt.id = coalesce(response.prompt_id, completion.prompt_id)
+    JOIN surveys_studyversion AS version ON version.id = prompt.version_id
+    CROSS JOIN LATERAL unnest(answer.items, answer.names) AS said(item, name)
+    WHERE version.study_id = %s AND said.name <> ''
+    GROUP BY 1, 2, 3
+"""
+
+Row = tuple[Any, ...]  # id, unit, user, repeat, and then what ANSWER names
+Spellings = Mapping[str, Mapping[str, str]]  # prompt or family → spelling → the item that it stands for
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Answers in a fixed order, and which of them mentions which item.
+
+    `table` has a row for each answer: id (of the response or completion), unit (participant or run), user (simulated),
+    repeat, prompt (slug) and option (of a choice; UNKNOWN where none was found). Mention k says that row `rows[k]`
+    names item `codes[k]` of its prompt; a row names an item at most once.
+    """
+
+    table: pd.DataFrame
+    rows: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """What a report is computed from; nothing is filtered but previews."""
+
+    prompts: dict[str, Prompt]  # the newest wording of each, in the order of the study
+    people: pd.DataFrame  # by participant
+    field: Frame
+    runs: dict[int, Run]
+    calls: Frame
+    families: dict[str, str]  # prompt → the prompt that it is a variant of, or itself
+    vocabularies: dict[str, list[str]]  # family → its items in order; an item's code is its place
+    names: dict[tuple[str, str], str]  # family and item → how it is written most often
+    unread: int  # answers that were not read yet
+    reworded: int  # answers to a choice whose options were others than today's: their letters mean something else
+
+    def vocabulary(self, prompt: str) -> list[str]:
+        return self.vocabularies.get(self.families.get(prompt, prompt), [])
+
+    def name_of(self, prompt: str, item: str) -> str:
+        """As it is written most often."""
+        return self.names.get((self.families.get(prompt, prompt), item), item)
+
+    @cached_property
+    def field_chatbots(self) -> NDArray[np.object_]:
+        """The chatbot of the person behind each row of `field`."""
+        return self.people["chatbot"].reindex(self.field.table["unit"]).to_numpy(object)
+
+    def calls_of(self, run: int) -> int:
+        """How many answers a run has."""
+        return int(self._calls_by_run.get(run, 0))
+
+    @cached_property
+    def _calls_by_run(self) -> dict[int, int]:
+        return self.calls.table["unit"].value_counts().to_dict()
+
+
+def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
+    """Everything, or the answers to `only` these prompts."""
+    families = families_of(definition_of(study.current_id))
+    prompts, slugs = load_prompts(study, only)
+    runs = {run.pk: run for run in runs_of(study).select_related("endpoint", "corpus", "personas").order_by("pk")}
+    there = list(response_rows(study, only)), list(completion_rows(runs, only))
+    read = [[row for row in rows if row[-1] is not None] for rows in there]
+    kept = [[row for row in rows if row[4] in slugs] for rows in read]
+    spellings = spellings_of(alias_map(study), families)
+    vocabularies, (field, calls) = encode(kept, slugs, families, spellings)
+    field.table["flagged"] = is_flagged(study, field.table)
+    field.table["excluded"] = is_excluded(study, field.table)
+    return Frames(
+        prompts=prompts,
+        people=load_people(study),
+        field=field,
+        runs=runs,
+        calls=calls,
+        families=families,
+        vocabularies=vocabularies,
+        names=load_names(study, families, spellings),
+        unread=sum(map(len, there)) - sum(map(len, read)),
+        reworded=sum(map(len, read)) - sum(map(len, kept)),
+    )
+
+
+def families_of(definition: Definition) -> dict[str, str]:
+    return {prompt.slug: prompt.variant_of or prompt.slug for prompt in definition.prompts}
+
+
+def spellings_of(aliases: Spellings, families: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The table of each family: that of the original, and what its variants say of other spellings."""
+    found: dict[str, dict[str, str]] = {}
+    for prompt in sorted(aliases, key=lambda slug: families.get(slug, slug) != slug):
+        table = found.setdefault(families.get(prompt, prompt), {})
+        found[families.get(prompt, prompt)] = {**aliases[prompt], **table}
+    return found
+
+
+def runs_of(study: Study) -> QuerySet[Run]:
+    """The study's runs, and the benchmark runs that belong to no study."""
+    return Run.objects.filter(Q(study=study) | Q(study__isnull=True))
+
+
+def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Prompt], dict[int, str]]:
+    """The newest wording of each prompt by slug, and the slug of every prompt that can be counted with it."""
+    asked = Prompt.objects.filter(named(only, "slug"), version__study=study)
+    rows = list(asked.order_by("-version__number", "position"))
+    newest: dict[str, Prompt] = {}
+    for row in rows:
+        newest.setdefault(row.slug, row)
+    same = {row.pk: row.slug for row in rows if asks_the_same(row, newest[row.slug])}
+    return newest, same
+
+
+def named(only: Collection[str], field: str) -> Q:
+    return Q(**{f"{field}__in": only}) if only else Q()
+
+
+def asks_the_same(one: Prompt, other: Prompt) -> bool:
+    return one.kind == other.kind and one.choices == other.choices
+
+
+def load_names(study: Study, families: Mapping[str, str], spellings: Spellings) -> dict[tuple[str, str], str]:
+    with connection.cursor() as cursor:
+        cursor.execute(WRITTEN, [study.pk])
+        rows = cursor.fetchall()
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for prompt, item, name, count in rows:
+        family = families.get(prompt, prompt)
+        counts.setdefault((family, spellings.get(family, {}).get(item, item)), Counter())[name] += count
+    return {key: max(sorted(written), key=written.__getitem__) for key, written in counts.items()}
+
+
+def load_people(study: Study) -> pd.DataFrame:
+    people = Participant.objects.filter(study=study).exclude(origin=Participant.Origin.PREVIEW).order_by("id")
+    rows = people.values_list(
+        *("id", Coalesce(F("cell__chatbot"), F("context__product")), "cell__slug", "version__number"),
+        *("origin", "pilot", "state", "context__memory", "context__plan", "context__model_shown", "answers"),
+    )
+    return pd.DataFrame(list(rows), columns=list(PEOPLE)).set_index("id")
+
+
+def response_rows(study: Study, only: Collection[str]) -> Iterable[Row]:
+    """The newest accepted revision of each person's answer to each prompt."""
+    people = Q(participant__study=study) & ~Q(participant__origin=Participant.Origin.PREVIEW)
+    newest = Response.objects.filter(people, named(only, "prompt__slug"), accepted=True).order_by(
+        "participant_id", "prompt_id", "-revision"
+    )
+    rows = newest.distinct("participant_id", "prompt_id")
+    return rows.values_list("id", "participant_id", Value(0), "revision", *ANSWER)
+
+
+def completion_rows(runs: Iterable[int], only: Collection[str]) -> Iterable[Row]:
+    calls = Completion.objects.filter(
+        named(only, "prompt__slug"), run__in=runs, status=Completion.Status.DONE, prompt__isnull=False
+    )
+    return calls.order_by("id").values_list("id", "run_id", "user_id", "repeat", *ANSWER)
+
+
+def is_flagged(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether a paste check asked about the answer and the person said that it is what they got."""
+    flags = Flag.objects.filter(participant__study=study, outcome=Flag.Outcome.KEPT)
+    kept = set(flags.values_list("participant_id", "prompt__slug"))
+    return np.fromiter((pair in kept for pair in zip(table["unit"], table["prompt"], strict=True)), bool, len(table))
+
+
+def is_excluded(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether a rule of the study leaves the answer or the person out; see surveys.exclusions."""
+    left_out = np.isin(table["unit"], list(excluded_people(study)))
+    return left_out | np.isin(table["id"], list(excluded_responses(study)))
+
+
+def encode(
+    sets: Sequence[Sequence[Row]], slugs: Mapping[int, str], families: Mapping[str, str], spellings: Spellings
+) -> tuple[dict[str, list[str]], list[Frame]]:
+    """Rows as frames over one vocabulary for each family of prompts."""
+    prompts = sorted(set(slugs.values()))
+    number = {key: prompts.index(slug) for key, slug in slugs.items()}
+    originals = [families.get(slug, slug) for slug in prompts]
+    asked = [np.fromiter((number[row[4]] for row in rows), np.int64, len(rows)) for rows in sets]
+    lengths = [np.fromiter((len(row[6]) for row in rows), np.int64, len(rows)) for rows in sets]
+    written = list(chain.from_iterable(row[6] for rows in sets for row in rows))
+    spelt, spelling = pd.factorize(np.array(written, dtype=object))
+    prompt_of = np.concatenate([np.repeat(*pair) for pair in zip(asked, lengths, strict=True)])
+    vocabularies, codes = name_items(originals, prompt_of, spelt, list(spelling), spellings)
+    frames, at = [], 0
+    for rows, asked_here, long in zip(sets, asked, lengths, strict=True):
+        end = at + int(long.sum())
+        mentions = np.repeat(np.arange(len(rows)), long)
+        frames.append(Frame(tabulate(rows, prompts, asked_here), *each_once(mentions, codes[at:end])))
+        at = end
+    return vocabularies, frames
+
+
+def name_items(
+    families: Sequence[str],
+    prompt_of: NDArray[np.int64],
+    spelt: NDArray[np.int64],
+    spelling: Sequence[str],
+    spellings: Spellings,
+) -> tuple[dict[str, list[str]], NDArray[np.int64]]:
+    """The vocabulary of each family, and the code of each mention in its prompt's; `families` is by prompt number."""
+    pairs, pair_of = np.unique(prompt_of * max(1, len(spelling)) + spelt, return_inverse=True)
+    named = []
+    for pair in pairs.tolist():
+        family, name = families[pair // len(spelling)], spelling[pair % len(spelling)]
+        named.append((family, spellings.get(family, {}).get(name, name)))
+    vocabularies: dict[str, list[str]] = {family: [] for family in families}
+    code: dict[tuple[str, str], int] = {}
+    for family, item in sorted(set(named)):
+        code[family, item] = len(vocabularies[family])
+        vocabularies[family].append(item)
+    return vocabularies, np.array([code[pair] for pair in named], dtype=np.int64)[pair_of]
+
+
+def each_once(rows: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The mentions without those that two spellings of one item have made double."""
+    width = int(codes.max(initial=0)) + 1
+    once = np.unique(rows * width + codes)
+    return once // width, once % width
+
+
+def tabulate(rows: Sequence[Row], prompts: Sequence[str], asked: NDArray[np.int64]) -> pd.DataFrame:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+    option = {"": UNKNOWN} | {letter: place for place, letter in enumerate(LETTERS)}
+    return pd.DataFrame(
+        {
+            "id": np.array(columns[0], dtype=np.int64),
+            "unit": np.array(columns[1], dtype=np.int64),
+            "user": np.array([user or 0 for user in columns[2]], dtype=np.int64),
+            "repeat": np.array(columns[3], dtype=np.int64),
+            "prompt": pd.Categorical.from_codes(asked, categories=list(prompts)),
+            "option": np.array([option.get(letter, UNKNOWN) for letter in columns[5]], dtype=np.int8),
+        }
+    )

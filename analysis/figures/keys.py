@@ -1,0 +1,76 @@
+"""A key above a figure, for what Vega's own legends cannot show: hatching, lines, bands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from analysis.figures.figure import Options, Row
+from analysis.figures.hatching import PIXELS, hatch_path
+from analysis.figures.layout import Spec, of_kind, panel, specs_of
+from analysis.figures.panels import text_width
+from analysis.figures.theme import LIGHT
+
+LINE, SWATCH, HIGH, SIZE = 22, 22, 12, 12  # px: line height, width and height of a swatch, size of the letters
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One sign and what it means. Without a colour it is the sign of a hatching over any colour."""
+
+    text: str
+    colour: str | None = None
+    is_hatched: bool = False
+    is_line: bool = False
+    is_dot: bool = False
+    is_dashed: bool = False
+
+
+def draw_key(entries: Sequence[Entry], options: Options) -> tuple[Spec, list[Row]]:
+    """A panel that draws the rows of kind `key-…`, and these rows."""
+    width = options.width - 20
+    rows: list[Row] = []
+    x, y = 0.0, 0
+    for entry in entries:
+        room = SWATCH + 8 + text_width(entry.text, SIZE) + 20
+        if x and x + room > width:
+            x, y = 0.0, y + LINE
+        rows += entry_rows(entry, x, y)
+        x += room
+    return panel(specs_of(layers(width, y + LINE)), width, y + LINE), rows
+
+
+def entry_rows(entry: Entry, x: float, y: float) -> list[Row]:
+    top, bottom, middle = y + (LINE - HIGH) / 2, y + (LINE + HIGH) / 2, y + LINE / 2
+    rows: list[Row] = [{"kind": "key-text", "x": x + SWATCH + 7, "y": middle, "text": entry.text}]
+    box = {"x": x, "x2": x + SWATCH, "y": top, "y2": bottom, "colour": entry.colour}
+    flat = {"x": x, "x2": x + SWATCH, "y": middle, "colour": entry.colour}
+    if entry.is_dot:
+        rows.append({"kind": "key-dot", "x": x + SWATCH / 2, "y": middle, "colour": entry.colour})
+    elif entry.is_line or entry.is_dashed:
+        rows.append(flat | {"kind": "key-dashed" if entry.is_dashed else "key-line"})
+    elif entry.is_hatched:
+        rows.append(box | {"kind": "key-box", "colour": LIGHT["unknown"]})
+        rows.append({"kind": "key-hatch", "x": x, "y": middle, "path": hatch_path(SWATCH, HIGH)})
+    else:
+        rows.append(box | {"kind": "key-box"})
+    return rows
+
+
+def layers(width: int, height: int) -> list[alt.Chart]:
+    x = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False), axis=None)
+    y = alt.Y("y:Q", scale=alt.Scale(domain=[0, height], nice=False, reverse=True), axis=None)
+    colour = alt.Color("colour:N", scale=None)
+
+    def placed(kind: str) -> alt.Chart:
+        return of_kind(f"key-{kind}").encode(x=x, y=y)
+
+    return [
+        placed("box").mark_rect().encode(x2="x2:Q", y2="y2:Q", color=colour),
+        placed("hatch").mark_point(stroke=LIGHT["on-option"], strokeWidth=1, opacity=0.6, size=PIXELS)
+        .encode(shape=alt.Shape("path:N", scale=None)),
+        placed("line").mark_rule(strokeWidth=2).encode(x2="x2:Q", color=colour),
+        placed("dashed").mark_rule(strokeWidth=1.4, strokeDash=[4, 3]).encode(x2="x2:Q", color=colour),
+        placed("dot").mark_point(filled=True, size=26, opacity=1).encode(color=colour),
+        placed("text").mark_text(align="left", fontSize=SIZE, fill=LIGHT["ink"]).encode(text="text:N"),
+    ]  # fmt: skip

@@ -1,0 +1,160 @@
+"""Small multiples of dots with intervals: one panel for each measure and model, prompts along x, sources dodged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from analysis.figures.figure import Options
+from analysis.figures.layout import Spec, below, beside, panel, specs_of, split, split_evenly
+from analysis.figures.theme import LIGHT, Series
+
+AXIS = 40  # px kept for the labels of a y axis
+GAP = 22  # px between columns
+FINEST = 5.4  # px that one dodged mark needs at least
+MOST_COLUMNS = 3
+LETTER = 0.56  # mean width of a letter in ems
+PERCENT = "format(100 * datum.value, '~r') + '\u202f%'"  # Vega's expression for the labels of an axis of shares
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a row of panels shows. `top` bounds the axis where the measure itself has a bound."""
+
+    name: str
+    title: str
+    top: float | None = None
+    format: str = "~s"
+    integers: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Which panels there are: columns of models, rows of measures, prompts along x."""
+
+    measures: tuple[Measure, ...]
+    models: tuple[str, ...]
+    prompts: tuple[str, ...]
+    series: Series
+    options: Options
+    with_chance: bool = False
+    height: int = 118
+
+    @property
+    def slots(self) -> float:
+        """Places along x: one for each mark, and one between prompts."""
+        return len(self.prompts) * (len(self.series.names) + 1)
+
+
+def draw_grid(grid: Grid) -> Spec:
+    """Rows drawn: panel (a measure's name), model, prompt, series, value, low, high, text; `chance` if there is one."""
+    across = count_columns(grid)
+    width = panel_width(across, grid.options)
+    per_row = max(1, int(width / (FINEST * (len(grid.series.names) + 1))))
+    blocks = [
+        block for prompts in split_evenly(grid.prompts, per_row) for block in draw_blocks(grid, across, prompts, width)
+    ]
+    return below(blocks, 18)
+
+
+def count_columns(grid: Grid) -> int:
+    """As many models side by side as leave each mark its room."""
+    most = 1 if grid.options.narrow else min(len(grid.models), MOST_COLUMNS)
+    fitting = [count for count in range(1, most + 1) if panel_width(count, grid.options) / grid.slots >= FINEST]
+    return max(fitting, default=1)
+
+
+def panel_width(across: int, options: Options) -> int:
+    return (options.width - 14 - across * AXIS - (across - 1) * GAP) // across
+
+
+def draw_blocks(grid: Grid, across: int, prompts: Sequence[str], width: int) -> list[Spec]:
+    """Columns of models for these prompts, a block for each `across` of them."""
+    drawn = {measure: specs_of(layers(grid, measure, prompts, width)) for measure in grid.measures}
+
+    def column(model: str) -> Spec:
+        where: Any = {"model": model, "prompt": prompts}
+        panels = [
+            panel(specs, width, grid.height, measure.title, panel=measure.name, **where)
+            for measure, specs in drawn.items()
+        ]
+        return below(panels, title=model)
+
+    return [beside([column(model) for model in models], GAP) for models in split(grid.models, across)]
+
+
+def layers(grid: Grid, measure: Measure, prompts: Sequence[str], width: int) -> list[alt.Chart]:
+    """Interval below, the tick of chance where there is one, and the mark on top."""
+    axis = prompt_axis(prompts, width, labelled=measure is grid.measures[-1])
+    base = alt.Chart().encode(
+        x=alt.X("prompt:N", axis=axis, scale=alt.Scale(domain=list(prompts), paddingInner=0.16, paddingOuter=0.08)),
+        xOffset=alt.XOffset("series:N", scale=alt.Scale(domain=list(grid.series.names), paddingOuter=0.5)),
+    )
+    pitch = 0.84 * width / max(len(prompts) * len(grid.series.names), 1)
+    y = y_channel(grid, measure)
+    colour = alt.Color("series:N", scale=colour_scale(grid.series), legend=legend(grid))
+    shape = alt.Shape("series:N", scale=shape_scale(grid.series), legend=legend(grid))
+    side = min(9.5, 0.92 * pitch)
+    drawn = [base.mark_rule(strokeWidth=1.6).encode(y=y("low"), y2="high:Q", color=colour)]
+    if grid.with_chance:
+        tick = base.mark_tick(color=LIGHT["soft"], thickness=1.4, size=max(4.0, pitch), orient="horizontal")
+        drawn.append(tick.encode(y=y("chance")))
+    marks = base.mark_point(filled=True, opacity=1, size=0.79 * side**2, aria=True)
+    drawn.append(marks.encode(y=y("value"), color=colour, shape=shape, description="text:N"))
+    return drawn
+
+
+def y_channel(grid: Grid, measure: Measure) -> Any:
+    """The same scale for every column of a measure."""
+    axis = alt.Axis(
+        title=None,
+        tickCount=4,
+        minExtent=AXIS - 8,
+        maxExtent=AXIS - 8,
+        format=measure.format,
+        domain=False,
+        ticks=False,
+    )
+    if measure.integers:
+        axis.tickMinStep = 1
+    scale = alt.Scale(domain=[0, measure.top], nice=measure.top != 1, zero=True)
+    return lambda field: alt.Y(f"{field}:Q", axis=axis, scale=scale)
+
+
+def colour_scale(series: Series) -> alt.Scale:
+    return alt.Scale(domain=list(series.names), range=list(series.colours))
+
+
+def shape_scale(series: Series) -> alt.Scale:
+    return alt.Scale(domain=list(series.names), range=list(series.shapes))
+
+
+def legend(grid: Grid) -> alt.Legend:
+    """On top, in as many columns as the longest name leaves room for."""
+    return make_legend(grid.series, grid.options)
+
+
+def make_legend(series: Series, options: Options) -> alt.Legend:
+    size = 12 if options.narrow else 13
+    longest = max((text_width(name, size) for name in series.names), default=0) + 34
+    columns = max(1, min(len(series.names), int(options.width / longest)))
+    return alt.Legend(
+        orient="top", direction="horizontal", title=None, columns=columns, labelFontSize=size, symbolSize=80,
+        labelLimit=options.width - 40, offset=10, columnPadding=18,
+    )  # fmt: skip
+
+
+def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:
+    """Names of prompts, turned where they would meet."""
+    room = width / max(len(prompts), 1)
+    turned = any(text_width(name, 12) > room - 6 for name in prompts)
+    return alt.Axis(
+        title=None, labels=labelled, ticks=False, grid=True, tickBand="extent", labelPadding=6, labelLimit=118,
+        labelAngle=-40 if turned else 0, labelAlign="right" if turned else "center",
+        labelBaseline="middle" if turned else "top", labelOverlap=False,
+    )  # fmt: skip
+
+
+def text_width(text: str, size: float) -> float:
+    return LETTER * size * len(text)

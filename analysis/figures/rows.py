@@ -1,0 +1,138 @@
+"""Reading the rows of a report: numbers that are numbers, intervals, names, and the order things are shown in."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
+from typing import Any
+
+from analysis.figures.figure import Options, Report, Row
+from analysis.figures.theme import SOURCES, name_of_source, printable
+
+Span = tuple[float, float]
+SETTINGS = ("temperature", "history_size", "per_user", "corpus", "personas")
+THIN = "\u202f"  # narrow no-break space, between a number and its unit
+
+
+def rows_of(report: Report, part: str) -> list[Row]:
+    return list(report.get(part) or [])
+
+
+def number(value: Any) -> float | None:
+    """The value as a float, None for what is undefined."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if isfinite(value) else None
+
+
+def span(value: Any) -> Span | None:
+    """Lower and upper bound of [low, high] or {"low": …, "high": …}."""
+    pair = [value.get("low"), value.get("high")] if isinstance(value, dict) else list(value or [])
+    bounds = [number(bound) for bound in pair]
+    return (bounds[0], bounds[1]) if len(bounds) == 2 and bounds[0] is not None and bounds[1] is not None else None
+
+
+def interval_of(row: Row, measure: str) -> Span | None:
+    """The interval of one measure; `around`, which lies around the value, goes before the plain one."""
+    for key in ("around", "ci"):
+        found = row.get(key)
+        if isinstance(found, dict):
+            found = found.get(measure)
+        if bounds := span(found):
+            return bounds
+    return None
+
+
+def in_order(values: Iterable[Any]) -> list[str]:
+    """Each value once, as it first comes."""
+    return list(dict.fromkeys(str(value) for value in values))
+
+
+def sources_in_order(names: Iterable[str]) -> list[str]:
+    found = set(names)
+    return [name for name in SOURCES if name in found] + sorted(found - set(SOURCES))
+
+
+def all_sources(report: Report) -> list[str]:
+    """Every source that any part names, so that a source looks the same in all figures of a report."""
+    parts = [part for part in report.values() if isinstance(part, list)]
+    return sources_in_order(
+        str(row["source"]) for part in parts for row in part if isinstance(row, dict) and row.get("source")
+    )
+
+
+def line_up(report: Report, rows: list[Row]) -> list[Row]:
+    """Each field row once under every model that its chatbot is compared with; where there is none, it stays.
+
+    The report names the chatbot as the field's model, `all` where a model belongs to none.
+    """
+    models = {group["chatbot"] or "all": group["models"] for group in report.get("groups") or []}
+    return [
+        row | {"model": model}
+        for row in rows
+        for model in (row["source"] == "field" and models.get(row["model"])) or [row["model"]]
+    ]
+
+
+def prompts_in_order(report: Report, rows: Iterable[Row]) -> list[str]:
+    """In the order of the study file, those it does not know at the end."""
+    found = in_order(row["prompt"] for row in rows)
+    listed = [str(prompt["slug"]) for prompt in report.get("prompts") or []]
+    return sorted(found, key=lambda prompt: listed.index(prompt) if prompt in listed else len(listed))
+
+
+def sorted_by_prompt(report: Report, rows: Sequence[Row]) -> list[Row]:
+    order = prompts_in_order(report, rows)
+    return sorted(rows, key=lambda row: order.index(row["prompt"]))
+
+
+def setting_words(row: Row, names: Sequence[str] = SETTINGS) -> list[str]:
+    """What sets a source apart from others of its name, in a few words each."""
+    words: dict[str, Callable[[Any], str]] = {
+        "temperature": lambda value: f"T{THIN}{value:g}",
+        "history_size": lambda value: f"K{THIN}{value}",
+        "per_user": lambda value: "one user's" if value else "all users'",
+    }
+    given = [(name, row.get(name)) for name in names]
+    return [words.get(name, printable)(value) for name, value in given if value is not None and value != ""]
+
+
+def label_variants(rows: Sequence[Row]) -> list[str]:
+    """A name for each row's source, with those settings in which rows of the same source and model differ."""
+    kinds: dict[tuple[Any, Any], list[Row]] = {}
+    for row in rows:
+        kinds.setdefault((row["source"], row["model"]), []).append(row)
+    labels = []
+    for row in rows:
+        same = kinds[row["source"], row["model"]]
+        differing = [name for name in SETTINGS if len({repr(other.get(name)) for other in same}) > 1]
+        labels.append(", ".join([shown_source(row["source"]), *setting_words(row, differing)]))
+    return labels
+
+
+def shown_source(source: object) -> str:
+    return name_of_source(printable(source))
+
+
+def shown_model(model: object, options: Options) -> str:
+    return options.names.get(str(model), printable(model))
+
+
+def n_words(rows: Iterable[Row], key: str = "n") -> str:
+    """`n = 400`, or `n = 352–400` where it differs."""
+    counts = sorted({int(count) for row in rows if (count := number(row.get(key))) is not None})
+    if not counts:
+        return "n unknown"
+    low, high = f"{counts[0]:,}", f"{counts[-1]:,}"
+    return f"n = {low}" if low == high else f"n = {low}–{high}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}{THIN}%"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count:,} {word if count == 1 else word + 's'}"

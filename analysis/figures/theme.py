@@ -1,0 +1,205 @@
+"""How figures look: one palette for each scheme, a colour and a shape for each source, and the type they are set in."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Liberation Sans comes with the renderer; Arial and Helvetica have its widths, so that labels fit in any browser.
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+WIDE, NARROW = 940, 340  # px: a page's column at 1280, and a phone's
+
+# Specs are written in the light colours; each stands for one token, by which other schemes and style sheets find it.
+PALETTES: dict[str, dict[str, str]] = {
+    "light": {
+        "paper": "#ffffff",
+        "ink": "#1c2126",
+        "soft": "#59626b",
+        "line": "#e2ded6",
+        "strong-line": "#8f897d",
+        "band": "#ece8df",
+        "on-option": "#1b1f24",
+        "field": "#d55e00",
+        "offline": "#008f68",
+        "sp-history": "#1f8fd1",
+        "sp-rag": "#b9578e",
+        "sp-profile": "#0055a4",
+        "other-1": "#32373c",
+        "other-2": "#a87400",
+        "other-3": "#6f4ba3",
+        "other-4": "#7a7f85",
+        "other-5": "#8a4b2a",
+        "option-1": "#77aadd",
+        "option-2": "#ee9a77",
+        "option-3": "#eedd88",
+        "option-4": "#66c4a6",
+        "option-5": "#f2a9bb",
+        "option-6": "#9fd8f2",
+        "option-7": "#bccb48",
+        "option-8": "#c7b3e5",
+        "unknown": "#d9d9d9",
+    },
+    "dark": {
+        "paper": "#1c2024",
+        "ink": "#e8e6e1",
+        "soft": "#a3abb2",
+        "line": "#30363c",
+        "strong-line": "#69727b",
+        "band": "#2b3137",
+        "on-option": "#14171a",
+        "field": "#f07f2e",
+        "offline": "#1fb58c",
+        "sp-history": "#56b4e9",
+        "sp-rag": "#d98bb8",
+        "sp-profile": "#6fa3e8",
+        "other-1": "#e3e1dc",
+        "other-2": "#d9a520",
+        "other-3": "#ab8fdc",
+        "other-4": "#999fa6",
+        "other-5": "#cf8b66",
+        "option-1": "#6f9fd0",
+        "option-2": "#dc8a68",
+        "option-3": "#dccb78",
+        "option-4": "#5bb397",
+        "option-5": "#dd97aa",
+        "option-6": "#8cc6e0",
+        "option-7": "#a9b83d",
+        "option-8": "#b5a0d4",
+        "unknown": "#8b939b",
+    },
+    "print": {
+        "paper": "#ffffff",
+        "ink": "#000000",
+        "soft": "#333333",
+        "line": "#cccccc",
+        "strong-line": "#777777",
+        "band": "#e6e6e6",
+        "on-option": "#000000",
+        "field": "#c25400",
+        "offline": "#00795a",
+        "sp-history": "#1779b5",
+        "sp-rag": "#a1407a",
+        "sp-profile": "#003f7d",
+        "other-1": "#111111",
+        "other-2": "#8c6100",
+        "other-3": "#5a378c",
+        "other-4": "#66696d",
+        "other-5": "#733c1f",
+        "option-1": "#77aadd",
+        "option-2": "#ee9a77",
+        "option-3": "#f5ebb5",
+        "option-4": "#66c4a6",
+        "option-5": "#f2a9bb",
+        "option-6": "#c4e9f8",
+        "option-7": "#bccb48",
+        "option-8": "#c7b3e5",
+        "unknown": "#d9d9d9",
+    },
+}
+LIGHT = PALETTES["light"]
+TOKENS = {colour: token for token, colour in LIGHT.items()}
+
+X_SHAPE = "M-1,-0.62L-0.62,-1L0,-0.38L0.62,-1L1,-0.62L0.38,0L1,0.62L0.62,1L0,0.38L-0.62,1L-1,0.62L-0.38,0Z"
+STAR = "M0,-1.15L0.34,-0.38L1.1,-0.36L0.5,0.15L0.7,0.95L0,0.5L-0.7,0.95L-0.5,0.15L-1.1,-0.36L-0.34,-0.38Z"
+HEXAGON = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
+BAR = "M-1,-0.42L1,-0.42L1,0.42L-1,0.42Z"
+OTHER_SHAPES = ("triangle-down", "cross", STAR, HEXAGON, BAR, "triangle-left", "triangle-right")
+OTHER_COLOURS = ("other-1", "other-2", "other-3", "other-4", "other-5")
+
+# Token, shape and name of the sources that every study has; the order is that of legends and tables.
+SOURCES: dict[str, tuple[str, str, str]] = {
+    "field": ("field", "square", "Field"),
+    "offline": ("offline", "circle", "Offline"),
+    "sp-history": ("sp-history", X_SHAPE, "SP-History"),
+    "sp-rag": ("sp-rag", "triangle-up", "SP-RAG"),
+    "sp-profile": ("sp-profile", "diamond", "SP-Profile"),
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """What is told apart by colour and shape: the names of the legend, in its order."""
+
+    names: tuple[str, ...]
+    colours: tuple[str, ...]
+    shapes: tuple[str, ...]
+
+    def only(self, shown: Iterable[str]) -> "Series":
+        """The same without those that have nothing to show; the others keep their looks."""
+        wanted = set(shown)
+        kept = [look for look in zip(self.names, self.colours, self.shapes, strict=True) if look[0] in wanted]
+        return Series(*(tuple(look[place] for look in kept) for place in range(3)))
+
+
+def series_of_sources(sources: Iterable[str]) -> Series:
+    """Fixed looks for the known sources; imported ones take theirs in alphabetical order."""
+    found = set(sources)
+    known = [SOURCES[name] for name in SOURCES if name in found]
+    others = [(*look_of(place), name) for place, name in enumerate(sorted(found - set(SOURCES)))]
+    looks = [*known, *others]
+    return Series(
+        tuple(name for _, _, name in looks),
+        tuple(LIGHT[token] for token, _, _ in looks),
+        tuple(shape for _, shape, _ in looks),
+    )
+
+
+def series_of_groups(names: Iterable[str]) -> Series:
+    """Looks for what is no source (groups of people, models), in the order given."""
+    listed = tuple(dict.fromkeys(names))
+    looks = [look_of(place) for place in range(len(listed))]
+    return Series(listed, tuple(LIGHT[token] for token, _ in looks), tuple(shape for _, shape in looks))
+
+
+def look_of(place: int) -> tuple[str, str]:
+    """Five colours and seven shapes: thirty-five pairs before one comes again."""
+    return OTHER_COLOURS[place % len(OTHER_COLOURS)], OTHER_SHAPES[place % len(OTHER_SHAPES)]
+
+
+def name_of_source(source: str) -> str:
+    return SOURCES[source][2] if source in SOURCES else source
+
+
+def recolour(spec: Any, scheme: str) -> Any:
+    """The spec in the colours of another scheme."""
+    swap = {colour: PALETTES[scheme][token] for colour, token in TOKENS.items()}
+    return spec if scheme == "light" else _swapped(spec, swap)
+
+
+def _swapped(part: Any, swap: Mapping[str, str]) -> Any:
+    if isinstance(part, dict):
+        return {key: _swapped(value, swap) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_swapped(value, swap) for value in part]
+    return swap.get(part, part) if isinstance(part, str) else part
+
+
+# What XML has no place for; a pasted answer may hold it all the same.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def printable(text: object) -> str:
+    """One line that any file of a figure can hold."""
+    return " ".join(UNPRINTABLE.sub("", str(text)).split())
+
+
+# Vega-Lite's config: thin lines, no frames, labels in the soft colour.
+CONFIG: dict[str, Any] = {
+    "font": FONT,
+    "background": LIGHT["paper"],
+    "padding": 6,
+    "mark": {"aria": False},
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": LIGHT["soft"],
+        "labelFontSize": 12,
+        "domainColor": LIGHT["strong-line"],
+        "gridColor": LIGHT["line"],
+        "tickColor": LIGHT["strong-line"],
+        "titleColor": LIGHT["soft"],
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    },
+    "legend": {"labelColor": LIGHT["ink"], "symbolOpacity": 1, "symbolStrokeWidth": 0, "title": None},
+    "title": {"color": LIGHT["ink"], "fontSize": 13, "fontWeight": "bold", "anchor": "start"},
+}

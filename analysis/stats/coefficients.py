@@ -1,0 +1,156 @@
+"""Agreement of any number of raters: Krippendorff's alpha, Fleiss' kappa, Gwet's AC1, raw agreement, prevalence."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from analysis.stats.estimates import Estimate, Floats, Spread, Statistic
+from analysis.stats.kappa import NO_ORDER, ONE_LABEL_IN_USE, gwet_ac1
+from analysis.stats.labels import Scale
+
+ALONE = "no item has two labels"
+NO_NUMBERS = "the labels are not numbers"
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Of one group of raters; n is the number of items with two labels or more, for prevalence that of labels."""
+
+    alpha_nominal: Estimate
+    alpha_ordinal: Estimate
+    alpha_interval: Estimate
+    fleiss: Estimate
+    ac1: Estimate
+    raw: Estimate
+    prevalence: tuple[Estimate, ...]
+
+
+class Sums(NamedTuple):
+    """Weighted sums over items, draws last. An item is pairable when it has m ≥ 2 labels, rated when it has any.
+
+    `coincidences` (k, k, draws): ordered pairs of labels within an item, each counted 1 / (m - 1). `agreeing` (draws,):
+    share of its pairs that are equal, over `pairable` (draws,) items. `shares` (k, draws): share of its labels, over
+    `rated` (draws,) items. `votes` (k, draws): labels.
+    """
+
+    coincidences: Floats
+    agreeing: Floats
+    pairable: Floats
+    shares: Floats
+    rated: Floats
+    votes: Floats
+
+
+def summarise_votes(votes: Floats) -> Floats:
+    """(items, k² + 2 + k + 1 + k) what each item adds to Sums, from its votes (items, k)."""
+    labels = votes.sum(axis=1, keepdims=True)
+    equal = (votes * (votes - 1)).sum(axis=1, keepdims=True)
+    coincidences = count_coincidences(votes).reshape(len(votes), votes.shape[1] ** 2)
+    return np.hstack(
+        [
+            coincidences,
+            equal / np.maximum(labels * (labels - 1), 1),
+            labels > 1,
+            votes / np.maximum(labels, 1),
+            labels > 0,
+            votes,
+        ]
+    )
+
+
+def count_coincidences(votes: Floats) -> Floats:
+    """(items, k, k) ordered pairs of labels within an item over m - 1; all 0 for an item with one label."""
+    k = votes.shape[1]
+    pairs = votes[:, :, None] * votes[:, None, :] - votes[:, :, None] * np.eye(k)
+    return pairs / np.maximum(votes.sum(axis=1) - 1, 1)[:, None, None]
+
+
+def read_sums(sums: Floats, k: int) -> Sums:
+    parts = np.split(sums, np.cumsum([k * k, 1, 1, k, 1]))
+    return Sums(parts[0].reshape(k, k, sums.shape[1]), parts[1][0], parts[2][0], parts[3], parts[4][0], parts[5])
+
+
+def nominal_distances(margins: Floats) -> Floats:
+    return np.broadcast_to(1.0 - np.eye(margins.shape[-2])[..., None], (*margins.shape[-2:-1] * 2, 1))
+
+
+def ordinal_distances(margins: Floats) -> Floats:
+    """(Σ from g = c to k of n_g, less (n_c + n_k) / 2)², which is the difference of the two labels' midranks."""
+    return square_distances(np.cumsum(margins, axis=-2) - margins / 2)
+
+
+def square_distances(places: Floats) -> Floats:
+    """(…, k, k, draws) squared differences of (…, k, draws) places."""
+    return (places[..., :, None, :] - places[..., None, :, :]) ** 2
+
+
+def krippendorff_alpha(coincidences: Floats, distances: Callable[[Floats], Floats]) -> Floats:
+    """1 - D_o / D_e = 1 - (n - 1) Σ o_ck δ_ck / Σ n_c n_k δ_ck (Krippendorff 2011, Computing Alpha-Reliability).
+
+    `coincidences` o: (…, k, k, draws); margins n_c: (…, k, draws); `distances`: margins -> δ (…, k, k, draws).
+    """
+    margins = coincidences.sum(axis=-2)
+    apart = distances(margins)
+    expected = (margins[..., :, None, :] * margins[..., None, :, :] * apart).sum(axis=(-3, -2))
+    observed = (coincidences * apart).sum(axis=(-3, -2))
+    return 1 - (margins.sum(axis=-2) - 1) * observed / expected
+
+
+def fleiss_kappa(sums: Sums) -> Floats:
+    """(P - P_e) / (1 - P_e), P mean agreement of an item, P_e = Σ p_j² (Fleiss 1971, Psychol. Bull. 76:378-382)."""
+    chance = ((sums.votes / sums.votes.sum(axis=0)) ** 2).sum(axis=0)
+    return (sums.agreeing / sums.pairable - chance) / (1 - chance)
+
+
+def fit_metrics(scale: Scale) -> dict[str, Callable[[Floats], Floats]]:
+    """The distances between labels that the scale has a meaning for."""
+    metrics: dict[str, Callable[[Floats], Floats]] = {"alpha_nominal": nominal_distances}
+    if scale.ordered:
+        metrics["alpha_ordinal"] = ordinal_distances
+    if scale.numbers is not None:
+        apart = square_distances(np.array(scale.numbers)[:, None])
+        metrics["alpha_interval"] = lambda margins: apart
+    return metrics
+
+
+def coefficient_statistic(votes: Floats, scale: Scale, labels_in_use: int) -> Statistic:
+    """All coefficients of votes (items, k) under their names, (1, draws) each and `prevalence` (k, draws)."""
+    measure = partial(_measure_sums, k=votes.shape[1], metrics=fit_metrics(scale), labels_in_use=labels_in_use)
+    return Statistic(csr_array(summarise_votes(votes)), measure)
+
+
+def _measure_sums(
+    columns: Floats, k: int, metrics: dict[str, Callable[[Floats], Floats]], labels_in_use: int
+) -> dict[str, Floats]:
+    sums = read_sums(columns, k)
+    raw = sums.agreeing / sums.pairable
+    found = {name: krippendorff_alpha(sums.coincidences, metric) for name, metric in metrics.items()}
+    found |= {"fleiss": fleiss_kappa(sums), "raw": raw, "ac1": gwet_ac1(raw, sums.shares / sums.rated, labels_in_use)}
+    return {name: each[None] for name, each in found.items()} | {"prevalence": sums.votes / sums.votes.sum(axis=0)}
+
+
+def make_coefficients(spreads: dict[str, Spread], votes: Floats) -> Coefficients:
+    """As estimates; what the scale or the data leave undefined is None with the reason."""
+    sizes = votes.sum(axis=1)
+    pairable = int((sizes > 1).sum())
+    why = ONE_LABEL_IN_USE if pairable else ALONE
+    found = {name: each.estimates([pairable], why)[0] for name, each in spreads.items() if name != "prevalence"}
+    if problem := find_uneven(sizes[sizes > 0]):
+        found["fleiss"] = Estimate(None, pairable, None, problem)
+    found.setdefault("alpha_ordinal", Estimate(None, pairable, None, NO_ORDER))
+    found.setdefault("alpha_interval", Estimate(None, pairable, None, NO_NUMBERS))
+    prevalence = spreads["prevalence"].estimates([int(sizes.sum())] * votes.shape[1], "there are no labels")
+    return Coefficients(**found, prevalence=tuple(prevalence))
+
+
+def find_uneven(sizes: Floats) -> str:
+    """Why Fleiss' kappa is not defined for items with so many labels, or nothing."""
+    if not sizes.size or sizes.max() < 2:
+        return ALONE
+    if sizes.min() < sizes.max():
+        return f"items have {sizes.min():.0f} to {sizes.max():.0f} labels; Fleiss' kappa needs as many on each"
+    return ""

@@ -1,0 +1,122 @@
+"""How far the items of one source are from those of another: Jensen-Shannon divergence and total variation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.stats.item_measures import entropy_bits
+from analysis.stats.resampling import DRAWS, Interval, Redrawn, Splits, centred, interval, p_value, redraw, split
+from analysis.stats.samples import ItemSample, pool
+
+NO_ITEMS = "One of the two sources names no item."
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Distance of two item distributions: divergence in bits and total variation, both 0 … 1; None where undefined.
+
+    `ci_*` are percentile bootstrap intervals over responses of both. Sampling alone makes distributions differ, so that
+    redrawn distances are larger than the observed one; `around_*` are the intervals moved by this bias to lie around
+    the value. `chance_*` is the mean distance when the responses of both are split at random into two such samples: a
+    distance that is not above it is none. `drawn_jsd` are the bootstrap draws, for `average`.
+    """
+
+    jsd_bits: float | None
+    tv: float | None
+    ci_jsd: Interval | None
+    ci_tv: Interval | None
+    around_jsd: Interval | None
+    around_tv: Interval | None
+    chance_jsd: float | None
+    chance_tv: float | None
+    p: float | None
+    why: str | None
+    drawn_jsd: NDArray[np.float64] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class MeanDistance:
+    """The mean divergence over `prompts` prompts, with the percentile interval and the one around the value."""
+
+    jsd_bits: float | None
+    ci: Interval | None
+    around: Interval | None
+    prompts: int
+
+
+def measure(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Divergence (bits) and total variation of item counts of shape (..., size), as arrays (...); NaN where C is 0.
+
+    With p = a/Σa, q = b/Σb, m = (p + q)/2: jsd = H(m) - (H(p) + H(q))/2 = Σ (p log2(p/m) + q log2(q/m))/2
+    (Lin 1991, IEEE Trans. Inf. Theory 37:145-151), tv = Σ |p - q|/2. Counts in single precision, as draws are, are
+    computed in it: several times as fast, and good to about a millionth of a bit.
+    """
+    p, q = _shares(a), _shares(b)
+    middle = (p + q) / 2
+    logs = np.log(np.where(middle > 0, middle, 1))
+    mixed = -(middle * logs).sum(axis=-1, dtype=np.float64) / log(2)
+    divergence = np.clip(mixed - (entropy_bits(a) + entropy_bits(b)) / 2, 0.0, 1.0)
+    return divergence, np.abs(p - q).sum(axis=-1, dtype=np.float64) / 2
+
+
+def compare(a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -> Distance:
+    """The distance between the items of `a` and of `b`.
+
+    p: responses are permuted between the two; the statistic is the divergence, which a difference can only enlarge, so
+    the test is one-sided by nature. p = (1 + hits) / (1 + draws). ValueError when the vocabularies differ in size.
+    """
+    first, second = pool(a, b).compacted().parts(a.n)
+    if not (len(first.codes) and len(second.codes)):
+        return _undefined(draws)
+    return compare_redrawn(redraw(first, draws, rng), redraw(second, draws, rng), split(first, second, draws, rng))
+
+
+def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
+    """As `compare`, from draws of the two that are there already."""
+    if not (len(a.sample.codes) and len(b.sample.codes)):
+        return _undefined(len(a.counts))
+    jsd, tv = (float(value) for value in measure(a.sample.counts(), b.sample.counts()))
+    drawn_jsd, drawn_tv = measure(a.counts, b.counts)
+    chance_jsd, chance_tv = measure(splits.first, splits.total - splits.first)
+    return Distance(
+        jsd_bits=jsd,
+        tv=tv,
+        ci_jsd=interval(drawn_jsd),
+        ci_tv=interval(drawn_tv),
+        around_jsd=centred(drawn_jsd, jsd, 0.0, 1.0),
+        around_tv=centred(drawn_tv, tv, 0.0, 1.0),
+        chance_jsd=float(np.nanmean(chance_jsd)),
+        chance_tv=float(np.nanmean(chance_tv)),
+        p=p_value(jsd, chance_jsd),
+        why=None,
+        drawn_jsd=drawn_jsd,
+    )
+
+
+def average(distances: Sequence[Distance]) -> MeanDistance:
+    """The mean divergence over the prompts for which it is defined, with intervals from their bootstrap draws.
+
+    Prompts were redrawn independently: that one person's answers to several prompts belong together is not in it.
+    ValueError when the distances have different numbers of draws.
+    """
+    known = [(distance.jsd_bits, distance.drawn_jsd) for distance in distances if distance.jsd_bits is not None]
+    if not known:
+        return MeanDistance(None, None, None, 0)
+    value = float(np.mean([jsd for jsd, _ in known]))
+    drawn = np.mean(np.stack([draws for _, draws in known]), axis=0)
+    return MeanDistance(value, interval(drawn), centred(drawn, value, 0.0, 1.0), len(known))
+
+
+def _undefined(draws: int) -> Distance:
+    undrawn = np.full(draws, np.nan)
+    return Distance(None, None, None, None, None, None, None, None, None, NO_ITEMS, undrawn)
+
+
+def _shares(counts: NDArray[Any]) -> NDArray[Any]:
+    numbers = counts if counts.dtype == np.float32 else counts.astype(np.float64)
+    total = numbers.sum(axis=-1, keepdims=True)
+    return numbers / np.where(total > 0, total, np.nan).astype(numbers.dtype)

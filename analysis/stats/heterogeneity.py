@@ -1,0 +1,178 @@
+"""How varied recommendations are: distinct items, share of the top five, entropy; raw, rarefied, and compared."""
+
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.stats.item_measures import MEASURES, Measured, measure, rarefied_measures
+from analysis.stats.resampling import (
+    DRAWS,
+    Interval,
+    Redrawn,
+    Splits,
+    centred,
+    interval,
+    p_value,
+    redraw,
+    split,
+    subset_counts,
+)
+from analysis.stats.samples import ItemSample
+
+__all__ = ["MEASURES", "measure"]  # of item_measures
+
+NO_RESPONSES = "There are no responses."
+NO_ITEMS = "No response names an item."
+
+
+@dataclass(frozen=True)
+class Heterogeneity:
+    """The three measures over `n` responses of one prompt, source and model; None where undefined, and `why` says so.
+
+    `unknown` of the sample's responses name nothing. `ci` is the percentile bootstrap interval. Draws with replacement
+    repeat responses and so see fewer items than there are: it may lie wholly below the value. `around` is that interval
+    moved by the draws' bias, so that it lies around the value. How often they hold what samples of n have on average,
+    simulated with 100 to 400 responses of long-tailed items: `around` 0.88 to 0.97 (`unique` 0.72 to 0.96), `ci` 0.12
+    to 0.97 (`unique` 0 to 0.72). Either is None where more than one draw in twenty is undefined. `drawn` are the draws,
+    shape (draws,) each.
+    """
+
+    n: int
+    unknown: int
+    values: dict[str, float | None]
+    ci: dict[str, Interval | None]
+    around: dict[str, Interval | None]
+    why: str | None
+    drawn: Measured = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A measure of one source minus that of another, both rarefied to `n` responses; None where undefined."""
+
+    n: int
+    effect: float | None
+    ci: Interval | None
+    p: float | None
+
+
+def describe(sample: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -> Heterogeneity:
+    """The measures over all responses, with bootstrap intervals over responses."""
+    return describe_redrawn(redraw(sample.compacted(), draws, rng)) if sample.n else _nothing(sample)
+
+
+def describe_redrawn(redrawn: Redrawn) -> Heterogeneity:
+    """As `describe`, from draws that are there already."""
+    values = _values(redrawn.sample)
+    drawn = measure(redrawn.counts)
+    ci = {name: None if values[name] is None else interval(drawn[name]) for name in MEASURES}
+    return _heterogeneity(redrawn.sample, redrawn.sample.n, values, ci, drawn)
+
+
+def rarefy(sample: ItemSample, n: int, rng: np.random.Generator, draws: int = DRAWS) -> Heterogeneity:
+    """The measures that `n` of these responses have on average: the mean over draws without replacement.
+
+    `unique` agrees with its closed form, which
+    `rarefied_measures` gives. Intervals: each bootstrap draw of all
+    responses is rarefied too (`rarefied_measures`), and the interval lies around the value; `ci` is the same as
+    `around`. ValueError when n is not in 1 … sample.n.
+    """
+    _check_size(sample, n)
+    return rarefy_redrawn(redraw(sample.compacted(), draws, rng), n, rng)
+
+
+def rarefy_redrawn(redrawn: Redrawn, n: int, rng: np.random.Generator) -> Heterogeneity:
+    """As `rarefy`, from bootstrap draws that are there already; the same number of subsets is drawn."""
+    sample = redrawn.sample
+    drawn = rarefied_measures(redrawn.counts, sample.n, n)
+    values = _values(sample)
+    if n < sample.n:
+        subsets = measure(subset_counts(sample, n, len(redrawn.counts), rng))
+        values = {name: _known(float(subsets[name].mean())) for name in MEASURES}
+    return _heterogeneity(sample, n, values, None, drawn)
+
+
+def compare(
+    a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int = DRAWS, n: int | None = None
+) -> dict[str, Difference]:
+    """For each measure `a` minus `b`, both rarefied to `n` responses (default: the smaller sample's number).
+
+    Interval by bootstrap of both; p by `permutation_test`. ValueError when n is not in 1 … the smaller sample's number.
+    """
+    if not (a.n and b.n):
+        return {name: Difference(0, None, None, None) for name in MEASURES}
+    size = min(a.n, b.n) if n is None else n
+    rarefied = [rarefy(sample, size, rng, draws) for sample in (a, b)]
+    return differences(rarefied[0], rarefied[1], permutation_test(split(a, b, draws, rng), size))
+
+
+def differences(a: Heterogeneity, b: Heterogeneity, chances: dict[str, float | None]) -> dict[str, Difference]:
+    """For each measure `a` minus `b`, which are rarefied to one n and were drawn equally often, with the p given."""
+    return {name: _difference(a, b, name, chances[name]) for name in MEASURES}
+
+
+def permutation_test(splits: Splits, n: int) -> dict[str, float | None]:
+    """For each measure the p of a two-sided permutation test: does it differ after rarefaction to `n` responses?
+
+    Were all responses of one source, every split of the pool into parts of the two sizes would be as likely as the
+    observed one; this makes the test valid for any statistic of a split. The statistic is the difference between the
+    rarefied measures of the two parts, which follow from their counts without further draws (`rarefied_measures`).
+    Parts of different sizes: the statistic is taken from its mean over all splits, since rarefying the larger part does
+    not wholly take away the influence of size on the top five. p = (1 + hits) / (1 + draws).
+    """
+    observed = _split_difference(splits, splits.observed, n)
+    drawn = _split_difference(splits, splits.first, n)
+    equal = splits.n_first == splits.n_second
+    return {name: _two_sided_p(float(observed[name]), drawn[name], equal) for name in MEASURES}
+
+
+def _split_difference(splits: Splits, first: NDArray[np.float32], n: int) -> Measured:
+    a = rarefied_measures(first, splits.n_first, n)
+    b = rarefied_measures(splits.total - first, splits.n_second, n)
+    return {name: a[name] - b[name] for name in MEASURES}
+
+
+def _two_sided_p(observed: float, drawn: NDArray[np.float64], equal: bool) -> float | None:
+    if isnan(observed):
+        return None
+    centre = 0.0 if equal else float(np.nanmean([*drawn, observed]))
+    return p_value(abs(observed - centre), np.abs(drawn - centre))
+
+
+def _difference(a: Heterogeneity, b: Heterogeneity, name: str, p: float | None) -> Difference:
+    values = a.values[name], b.values[name]
+    if values[0] is None or values[1] is None:
+        return Difference(a.n, None, None, None)
+    effect = values[0] - values[1]
+    return Difference(a.n, effect, centred(a.drawn[name] - b.drawn[name], effect), p)
+
+
+def _heterogeneity(
+    sample: ItemSample, n: int, values: dict[str, float | None], ci: dict[str, Interval | None] | None, drawn: Measured
+) -> Heterogeneity:
+    most = {"unique": np.inf, "top5_coverage": 1.0, "entropy_bits": np.inf}
+    around = {name: centred(drawn[name], values[name], 0.0, most[name]) for name in MEASURES}
+    why = None if len(sample.codes) else NO_ITEMS
+    return Heterogeneity(n, sample.unknown, values, around if ci is None else ci, around, why, drawn)
+
+
+def _nothing(sample: ItemSample) -> Heterogeneity:
+    unknown: dict[str, Any] = dict.fromkeys(MEASURES)
+    drawn = {name: np.zeros(0) for name in MEASURES}
+    return Heterogeneity(sample.n, sample.unknown, unknown, unknown, unknown, NO_RESPONSES, drawn)
+
+
+def _values(sample: ItemSample) -> dict[str, float | None]:
+    return {name: _known(float(value)) for name, value in measure(sample.counts()).items()}
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+def _check_size(sample: ItemSample, n: int) -> None:
+    if not 1 <= n <= sample.n:
+        raise ValueError(f"{sample.n} responses can't be rarefied to {n}; give a number from 1 to {sample.n}.")

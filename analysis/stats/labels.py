@@ -1,0 +1,134 @@
+"""Labels that raters gave to items, and other readings of the same labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What codes 0 … k-1 mean beyond being different: whether they have an order, and the `numbers` they stand for."""
+
+    ordered: bool = False
+    numbers: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.numbers is not None and not (self.ordered and list(self.numbers) == sorted(set(self.numbers))):
+            raise ValueError("The numbers of a scale rise from label to label, and such labels are ordered.")
+
+
+NOMINAL = Scale()
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels in long form: one row a label, at most one per item and rater, anything may be missing.
+
+    `items`, `raters`, `values`: (labels,), codes from 0; a value is the place of its label on the scale.
+    `clusters`: (n_items,), what each item belongs to (a user's profile), or None. `is_model`: (n_raters,).
+    Raises ValueError with one line when a row is outside these bounds or stands there twice.
+    """
+
+    items: NDArray[np.int32]
+    raters: NDArray[np.int32]
+    values: NDArray[np.int16]
+    n_items: int
+    n_raters: int
+    n_labels: int
+    clusters: NDArray[np.int32] | None
+    is_model: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        if problem := find_misfit(self) or find_stranger(self) or find_repetition(self):
+            raise ValueError(problem)
+
+    @property
+    def rated_items(self) -> NDArray[np.int32]:
+        """The items that have a label, in order."""
+        return np.unique(self.items)
+
+    @property
+    def per_rater(self) -> NDArray[np.int64]:
+        """(n_raters,) labels that each rater gave."""
+        return np.bincount(self.raters, minlength=self.n_raters)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """(n_labels,) whether anybody gave this label."""
+        return np.bincount(self.values, minlength=self.n_labels) > 0
+
+
+def find_misfit(labels: Labels) -> str:
+    sizes = [len(labels.items), len(labels.raters), len(labels.values)]
+    if len(set(sizes)) > 1:
+        return f"Items, raters and values differ in length: {sizes[0]}, {sizes[1]} and {sizes[2]}."
+    if labels.clusters is not None and len(labels.clusters) != labels.n_items:
+        return f"There are {labels.n_items} items and {len(labels.clusters)} clusters; each item belongs to one."
+    if len(labels.is_model) != labels.n_raters:
+        return f"There are {labels.n_raters} raters and {len(labels.is_model)} entries that say which are models."
+    return ""
+
+
+def find_stranger(labels: Labels) -> str:
+    columns = (
+        ("item", labels.items, labels.n_items),
+        ("rater", labels.raters, labels.n_raters),
+        ("label", labels.values, labels.n_labels),
+    )
+    for name, codes, size in columns:
+        wrong = np.flatnonzero((codes < 0) | (codes >= size))
+        if wrong.size:
+            return f"Row {wrong[0]} has {name} {codes[wrong[0]]}; there are {size}, counted from 0."
+    return ""
+
+
+def find_repetition(labels: Labels) -> str:
+    keys = labels.items.astype(np.int64) * labels.n_raters + labels.raters
+    found, times = np.unique(keys, return_counts=True)
+    if not (times > 1).any():
+        return ""
+    item, rater = divmod(int(found[times > 1][0]), labels.n_raters)
+    return f"Rater {rater} labelled item {item} {times.max()} times; one label per item and rater is allowed."
+
+
+def keep_raters(labels: Labels, kept: NDArray[np.bool_]) -> Labels:
+    """The labels of some raters; all codes stay what they are."""
+    rows = kept[labels.raters]
+    return replace(labels, items=labels.items[rows], raters=labels.raters[rows], values=labels.values[rows])
+
+
+def recode(labels: Labels, codes: Sequence[int]) -> Labels:
+    """Each label under its new code; -1 leaves its labels out, as if they had not been given."""
+    values = np.asarray(codes, dtype=np.int16)[labels.values]
+    rows = values >= 0
+    return replace(
+        labels,
+        items=labels.items[rows],
+        raters=labels.raters[rows],
+        values=values[rows],
+        n_labels=max(codes) + 1,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One way to read labels no < maybe < yes. In the two-label views code 1 is yes."""
+
+    labels: Labels
+    scale: Scale
+
+
+# New codes of no, maybe and yes, and whether they have an order.
+MAYBE_VIEWS: dict[str, tuple[tuple[int, int, int], Scale]] = {
+    "nominal": ((0, 1, 2), NOMINAL),
+    "ordinal": ((0, 1, 2), Scale(ordered=True)),
+    "maybe_is_no": ((0, 0, 1), NOMINAL),
+    "maybe_is_yes": ((0, 1, 1), NOMINAL),
+}
+
+
+def read_maybe(labels: Labels) -> dict[str, View]:
+    """The four views of labels 0 = no, 1 = maybe, 2 = yes, so that what depends on Maybe can be seen."""
+    return {name: View(recode(labels, codes), scale) for name, (codes, scale) in MAYBE_VIEWS.items()}

@@ -1,0 +1,160 @@
+"""Every two raters: what they share, how they agree, and the means over groups of pairs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from analysis.stats.estimates import Estimate, Floats, Spread, Statistic
+from analysis.stats.kappa import Tables, choose_measures
+from analysis.stats.labels import Labels
+
+# Of pairs, and in words who is in them.
+GROUPS = {"all": "two raters", "humans": "two people", "models": "two models", "across": "person and model"}
+MOST_PAIRS = 1000  # a hundred raters make 4,950 pairs of a few items each, which would take minutes and say nothing
+NOT_AMONG_MOST = f"no interval: made only for the {MOST_PAIRS:,} pairs that share most items"
+NOTHING_SHARED = Estimate(None, 0, None, "no shared items")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Raters `a` < `b` over the `n` items that both labelled; `measures` by their names in kappa.MEASURES."""
+
+    a: int
+    b: int
+    n: int
+    measures: dict[str, Estimate]
+
+
+class SharedLabels(NamedTuple):
+    """Each time two raters labelled one item: (shared,) the item, the pair, its first rater's label, its second's.
+
+    `first` < `second`: (pairs,) the raters of the pairs that share any item.
+    """
+
+    item: NDArray[np.intp]
+    pair: NDArray[np.intp]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """(pairs,) items that a pair shares."""
+        return np.bincount(self.pair, minlength=len(self.first))
+
+
+def find_shared(labels: Labels) -> SharedLabels:
+    order = np.lexsort((labels.raters, labels.items))
+    items, raters, values = (column[order].astype(np.intp) for column in (labels.items, labels.raters, labels.values))
+    one, other = np.concatenate([np.empty((0, 2), dtype=np.intp), *_find_neighbours(items)]).T
+    keys, pair = np.unique(raters[one] * labels.n_raters + raters[other], return_inverse=True)
+    return SharedLabels(items[one], pair, values[one], values[other], keys // labels.n_raters, keys % labels.n_raters)
+
+
+def _find_neighbours(items: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """(found, 2) rows of the same item that stand 1, 2, 3 … apart in a list sorted by item."""
+    for apart in range(1, len(items)):
+        rows = np.flatnonzero(items[:-apart] == items[apart:])
+        if not rows.size:
+            return
+        yield np.column_stack([rows, rows + apart])
+
+
+def split_pairs(shared: SharedLabels, threshold: int) -> tuple[SharedLabels, SharedLabels]:
+    """The pairs that get intervals, and the others: those with `threshold` shared items, and the MOST_PAIRS largest."""
+    sizes = shared.sizes
+    chosen = sizes >= threshold
+    chosen[np.argsort(-sizes, kind="stable")[:MOST_PAIRS]] = True
+    return keep_pairs(shared, chosen), keep_pairs(shared, ~chosen)
+
+
+def keep_pairs(shared: SharedLabels, kept: NDArray[np.bool_]) -> SharedLabels:
+    rows, number = kept[shared.pair], np.cumsum(kept) - 1
+    item, pair, left, right = (column[rows] for column in shared[:4])
+    return SharedLabels(item, number[pair], left, right, shared.first[kept], shared.second[kept])
+
+
+def group_pairs(labels: Labels, shared: SharedLabels, threshold: int) -> NDArray[np.bool_]:
+    """(4, pairs) which pairs with at least `threshold` shared items belong to each of GROUPS."""
+    models = labels.is_model[shared.first].astype(int) + labels.is_model[shared.second]
+    return np.stack([models >= 0, models == 0, models == 2, models == 1]) & (shared.sizes >= threshold)
+
+
+def pair_statistic(labels: Labels, shared: SharedLabels, groups: NDArray[np.bool_], ordered: bool) -> Statistic:
+    """Each measure of the pairs (pairs,) under its name, and under `mean_…` its means over groups (groups, pairs)."""
+    k, pairs = labels.n_labels, len(shared.first)
+    cells = (shared.pair * k + shared.left) * k + shared.right
+    summary = csr_array((np.ones(len(cells)), (shared.item, cells)), shape=(labels.n_items, pairs * k * k))
+    places = np.cumsum(labels.seen) - 1  # among the labels that anybody gave
+
+    def measure(sums: Floats) -> dict[str, Floats]:
+        tables = Tables(sums.reshape(pairs, k, k, sums.shape[1]), places)
+        found = {name: formula(tables) for name, (formula, *_) in choose_measures(ordered).items()}
+        return found | {f"mean_{name}": average(values, groups) for name, values in found.items()}
+
+    return Statistic(summary, measure)
+
+
+def average(values: Floats, groups: NDArray[np.bool_]) -> Floats:
+    """(groups, draws) mean over the pairs of a group for which the measure is defined; NaN when there is none."""
+    defined = ~np.isnan(values)
+    return (groups @ np.where(defined, values, 0.0)) / (groups @ defined.astype(np.float64))
+
+
+def make_pairs(
+    labels: Labels, shared: SharedLabels, rest: SharedLabels, spreads: dict[str, Spread], ordered: bool
+) -> list[Pair]:
+    """Every two raters who gave labels, those without a shared item too; `spreads` are those of `shared`."""
+    known = list_pairs(shared, estimate_measures(shared, spreads, ordered))
+    known |= list_pairs(rest, measure_once(labels, rest, ordered))
+    nothing = dict.fromkeys(choose_measures(ordered), NOTHING_SHARED)
+    raters = np.flatnonzero(labels.per_rater).tolist()
+    return [known.get(pair) or Pair(*pair, 0, nothing) for pair in combinations(raters, 2)]
+
+
+def list_pairs(shared: SharedLabels, estimates: dict[str, list[Estimate]]) -> dict[tuple[int, int], Pair]:
+    rows = zip(shared.first.tolist(), shared.second.tolist(), shared.sizes.tolist(), strict=True)
+    return {
+        (a, b): Pair(a, b, n, {name: each[i] for name, each in estimates.items()}) for i, (a, b, n) in enumerate(rows)
+    }
+
+
+def estimate_measures(shared: SharedLabels, spreads: dict[str, Spread], ordered: bool) -> dict[str, list[Estimate]]:
+    sizes, measures = shared.sizes.tolist(), choose_measures(ordered)
+    return {name: spreads[name].estimates(sizes, measure.undefined) for name, measure in measures.items()}
+
+
+def measure_once(labels: Labels, shared: SharedLabels, ordered: bool) -> dict[str, list[Estimate]]:
+    """The measures of pairs for which no interval is made."""
+    nobody = np.zeros((len(GROUPS), len(shared.first)), dtype=np.bool_)
+    statistic = pair_statistic(labels, shared, nobody, ordered)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = statistic.measure(statistic.summary.sum(axis=0)[:, None])
+    return {
+        name: [
+            Estimate(None, n, None, measure.undefined) if value != value else Estimate(value, n, None, NOT_AMONG_MOST)
+            for value, n in zip(values[name][:, 0].tolist(), shared.sizes.tolist(), strict=True)
+        ]
+        for name, measure in choose_measures(ordered).items()
+    }
+
+
+def make_means(
+    spreads: dict[str, Spread], groups: NDArray[np.bool_], threshold: int, ordered: bool
+) -> dict[str, dict[str, Estimate]]:
+    """By group, then measure: the mean over its pairs; n is the number of pairs it is over."""
+    means: dict[str, dict[str, Estimate]] = {group: {} for group in GROUPS}
+    for name, measure in choose_measures(ordered).items():
+        sizes = (groups & ~np.isnan(spreads[name].value)).sum(axis=1).tolist()
+        found = spreads[f"mean_{name}"].estimates(sizes, f"in every pair {measure.undefined}")
+        for group, pairs, mean in zip(GROUPS, groups.sum(axis=1).tolist(), found, strict=True):
+            means[group][name] = (
+                mean if pairs else Estimate(None, 0, None, f"no {GROUPS[group]} share {threshold} items")
+            )
+    return means

@@ -1,0 +1,104 @@
+"""How wide intervals will be with a planned number of responses, judged from pilot data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.stats.item_measures import entropy_bits
+from analysis.stats.resampling import Interval, bootstrap_counts, bootstrap_weights, interval
+from analysis.stats.samples import ChoiceSample, ItemSample
+from analysis.stats.shares import share_interval
+
+SAMPLES = 40  # future samples imagined
+DRAWS = 400  # bootstrap draws in each of them
+MOST = 20_000  # responses that anybody would plan
+FINE = 1.02  # a number of responses is found to within two per cent
+NO_PILOT = "The pilot has no answer to judge from."
+
+
+@dataclass(frozen=True)
+class ExpectedWidth:
+    """The mean width of the 95 % interval of samples of `n`, from `pilot` responses; 95 in 100 widths lie in `ci`."""
+
+    n: int
+    pilot: int
+    width: float | None
+    ci: Interval | None
+    why: str | None
+
+
+def entropy_width(
+    pilot: ItemSample, n: int, rng: np.random.Generator, samples: int = SAMPLES, draws: int = DRAWS
+) -> ExpectedWidth:
+    """For `entropy_bits`: future samples are drawn from the pilot with replacement, and each is bootstrapped."""
+    if not len(pilot.codes):
+        return ExpectedWidth(n, pilot.n, None, None, NO_PILOT)
+    used = pilot.compacted()
+    widths = [_entropy_width(_drawn_sample(used, n, rng), draws, rng) for _ in range(samples)]
+    return _expected(n, pilot.n, np.array(widths))
+
+
+def item_share_width(pilot: ItemSample, item: int, n: int, rng: np.random.Generator) -> ExpectedWidth:
+    """For the share of responses that name the item with this code."""
+    return _share_width(int(pilot.counts()[item]), pilot.n, n, rng)
+
+
+def correct_share_width(pilot: ChoiceSample, n: int, rng: np.random.Generator) -> ExpectedWidth:
+    """For the share of correct answers, unknown ones being wrong. ValueError when the pilot has no key."""
+    if pilot.correct is None:
+        raise ValueError("The pilot's prompt has no correct option.")
+    return _share_width(int(pilot.counts()[pilot.correct]), pilot.n, n, rng)
+
+
+def n_for_width(expect: Callable[[int], ExpectedWidth], width: float, most: int = MOST) -> int | None:
+    """About the fewest responses whose expected width is at most `width`; None when `most` are too few.
+
+    `expect` gives the expected width of a number of responses; with a generator of the same seed each time it is
+    smoother. The number is doubled until it is enough, then halved in between to two per cent.
+    """
+    if width <= 0:
+        raise ValueError("An interval's width is more than 0.")
+    enough = 10
+    while not _is_enough(expect, enough, width):
+        if enough == most:
+            return None
+        enough = min(most, enough * 2)
+    few = enough // 2
+    while enough > max(few * FINE, few + 1):
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if _is_enough(expect, middle, width) else (middle, enough)
+    return enough
+
+
+def _is_enough(expect: Callable[[int], ExpectedWidth], n: int, width: float) -> bool:
+    expected = expect(n).width
+    return expected is not None and expected <= width
+
+
+def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> ExpectedWidth:
+    """Counts of future samples are binomial, and so are those of their bootstrap draws."""
+    if not pilot:
+        return ExpectedWidth(n, pilot, None, None, NO_PILOT)
+    low, high = share_interval(rng.binomial(n, count / pilot, DRAWS), n)
+    return _expected(n, pilot, high - low)
+
+
+def _drawn_sample(pilot: ItemSample, n: int, rng: np.random.Generator) -> ItemSample:
+    """`n` responses drawn from the pilot with replacement."""
+    times = bootstrap_weights(pilot.n, 1, rng, n)[:, 0].astype(np.int64)
+    chosen = pilot.incidence()[np.repeat(np.arange(pilot.n), times)].tocoo()
+    return ItemSample(n, chosen.row.astype(np.int32), chosen.col.astype(np.int32), pilot.size)
+
+
+def _entropy_width(sample: ItemSample, draws: int, rng: np.random.Generator) -> float:
+    found = interval(entropy_bits(bootstrap_counts(sample, draws, rng)))
+    return float("nan") if found is None else found[1] - found[0]
+
+
+def _expected(n: int, pilot: int, widths: NDArray[np.float64]) -> ExpectedWidth:
+    found = interval(widths)
+    if found is None:
+        return ExpectedWidth(n, pilot, None, None, NO_PILOT)
+    return ExpectedWidth(n, pilot, float(np.nanmean(widths)), found, None)

@@ -1,0 +1,204 @@
+"""Scores over units: rank correlation, accuracy within a step, paired differences, percentiles of waiting times."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from analysis.stats.resampling import DRAWS, LEVEL, Interval, batches, bootstrap_weights, interval, p_value
+
+FEW = "A rank correlation needs at least three pairs."
+CONSTANT = "All values of one side are the same."
+NOTHING = "There is nothing to count."
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """Spearman's rho and Kendall's tau-b over `n` pairs, with percentile bootstrap intervals over pairs."""
+
+    n: int
+    spearman: float | None
+    kendall: float | None
+    ci_spearman: Interval | None
+    ci_kendall: Interval | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Share of `n` labels that are right, and that are at most `within` steps off; unknown ones count as wrong."""
+
+    n: int
+    unknown: int
+    within: int
+    exact: float | None
+    ci_exact: Interval | None
+    near: float | None
+    ci_near: Interval | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Mean of variant minus original over `n` units that have both; `changed` is the share of units that differ."""
+
+    n: int
+    original: float | None
+    variant: float | None
+    effect: float | None
+    ci: Interval | None
+    p: float | None
+    changed: float | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """The value below which `share` of `n` values lie."""
+
+    n: int
+    share: float
+    value: float | None
+    ci: Interval | None
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike, rng: np.random.Generator, draws: int = DRAWS) -> RankCorrelation:
+    """Correlation of the ranks of x and y, shape (n,); pairs in which one is NaN are left out.
+
+    Spearman: Pearson's correlation of mid-ranks. Kendall's tau-b: (concordant - discordant) / sqrt(pairs not tied in x
+    times pairs not tied in y). Draws in which one side is constant are undefined; when they are more than one in
+    twenty, as with very few pairs, there is no interval. All n² pairs are held: for some thousand units at most.
+    """
+    left, right = _complete(x, y)
+    n = len(left)
+    if n < 3 or np.ptp(left) == 0 or np.ptp(right) == 0:
+        return RankCorrelation(n, None, None, None, None, FEW if n < 3 else CONSTANT)
+    rho, tau = correlations_of_draws(left, right, np.ones((n, 1)))
+    parts = [correlations_of_draws(left, right, bootstrap_weights(n, batch, rng)) for batch in batches(draws, n)]
+    drawn_rho, drawn_tau = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return RankCorrelation(n, float(rho[0]), float(tau[0]), interval(drawn_rho), interval(drawn_tau), None)
+
+
+def accuracy_within(
+    labels: ArrayLike, key: ArrayLike, rng: np.random.Generator, within: int = 1, draws: int = DRAWS
+) -> Accuracy:
+    """Accuracy of ordinal labels (n,) against the key (n,), both steps of a scale; a label that is NaN is unknown."""
+    steps = np.abs(np.asarray(labels, dtype=float) - np.asarray(key, dtype=float))
+    n, unknown = len(steps), int(np.count_nonzero(np.isnan(steps)))
+    if not n:
+        return Accuracy(0, 0, within, None, None, None, None, NOTHING)
+    exact, near = float(np.mean(steps == 0)), float(np.mean(steps <= within))
+    return Accuracy(
+        n, unknown, within, exact, _of_share(exact, n, rng, draws), near, _of_share(near, n, rng, draws), None
+    )
+
+
+def paired_difference(
+    original: ArrayLike, variant: ArrayLike, rng: np.random.Generator, draws: int = DRAWS
+) -> PairedDifference:
+    """Score of a variant minus that of the original, by unit (n,), such as a prompt and its wording with typos.
+
+    Units in which one is NaN are left out. Interval: percentile bootstrap over units. p: two-sided; were the two alike,
+    each difference would be as likely with the other sign, so signs are drawn at random. p = (1 + hits) / (1 + draws).
+    """
+    before, after = _complete(original, variant)
+    n = len(before)
+    if not n:
+        return PairedDifference(0, None, None, None, None, None, None, NOTHING)
+    change = after - before
+    redrawn, flipped = _means_of_draws(change, rng, draws)
+    return PairedDifference(
+        n=n,
+        original=float(before.mean()),
+        variant=float(after.mean()),
+        effect=float(change.mean()),
+        ci=interval(redrawn),
+        p=p_value(abs(float(change.mean())), np.abs(flipped)),
+        changed=float(np.mean(change != 0)),
+        why=None,
+    )
+
+
+def percentiles(values: ArrayLike, shares: Sequence[float] = (0.5, 0.95)) -> list[Percentile]:
+    """Percentiles of values such as seconds of waiting, shape (n,), NaN left out, by linear interpolation.
+
+    The bootstrap distribution of the k-th smallest of n values is known: the rank drawn is at most j with the
+    probability that a Beta(k, n - k + 1) variable is at most j/n. The interval is its percentiles, k = ceil(share n).
+    """
+    numbers = np.sort(np.asarray(values, dtype=float))
+    known = numbers[~np.isnan(numbers)]
+    return [_percentile(known, share) for share in shares]
+
+
+def _percentile(ordered: NDArray[np.float64], share: float) -> Percentile:
+    n = len(ordered)
+    if not n:
+        return Percentile(0, share, None, None)
+    rank = min(n, max(1, ceil(share * n)))
+    ends = stats.beta.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2], rank, n - rank + 1)
+    low, high = (float(ordered[min(n, ceil(n * end)) - 1]) for end in ends)
+    return Percentile(n, share, float(np.quantile(ordered, share)), (low, high))
+
+
+def _complete(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if left.shape != right.shape or left.ndim != 1:
+        raise ValueError(f"Values of shapes {left.shape} and {right.shape} are no pairs.")
+    known = ~(np.isnan(left) | np.isnan(right))
+    return left[known], right[known]
+
+
+def correlations_of_draws(
+    x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.floating]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Spearman and Kendall for each column of weights (n, draws), in which unit i counts weights[i] times."""
+    signs_x, signs_y = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
+    return _spearman(signs_x, signs_y, weights), _kendall(signs_x, signs_y, weights)
+
+
+def _spearman(
+    signs_x: NDArray[np.float64], signs_y: NDArray[np.float64], weights: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """A unit's rank, but for a constant and a factor, is the number of units below it minus that of units above it.
+
+    The mean of these over all units is 0.
+    """
+    rank_x, rank_y = signs_x @ weights, signs_y @ weights
+    return _ratio(
+        (weights * rank_x * rank_y).sum(axis=0), (weights * rank_x**2).sum(axis=0), (weights * rank_y**2).sum(axis=0)
+    )
+
+
+def _kendall(
+    signs_x: NDArray[np.float64], signs_y: NDArray[np.float64], weights: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    agreeing, untied_x, untied_y = (
+        (weights * (signs @ weights)).sum(axis=0) for signs in (signs_x * signs_y, signs_x**2, signs_y**2)
+    )
+    return _ratio(agreeing, untied_x, untied_y)
+
+
+def _ratio(joint: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """joint / sqrt(x y), NaN where one side does not vary."""
+    scale = np.sqrt(x * y)
+    return np.divide(joint, scale, out=np.full_like(joint, np.nan), where=scale > 0)
+
+
+def _of_share(share: float, n: int, rng: np.random.Generator, draws: int) -> Interval | None:
+    """Percentile bootstrap interval of a share of n: the number drawn again is binomial."""
+    return interval(rng.binomial(n, share, draws) / n)
+
+
+def _means_of_draws(
+    change: NDArray[np.float64], rng: np.random.Generator, draws: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means of bootstrap draws of the differences, and of differences with random signs; shape (draws,) each."""
+    n = len(change)
+    redrawn, flipped = [], []
+    for batch in batches(draws, n):
+        redrawn.append(change @ bootstrap_weights(n, batch, rng) / n)
+        flipped.append(change @ rng.choice(np.array([-1.0, 1.0]), (n, batch)) / n)
+    return np.concatenate(redrawn), np.concatenate(flipped)

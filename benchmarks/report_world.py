@@ -1,0 +1,169 @@
+"""A made-up study of full size, written in bulk: people's answers and the runs that stand beside them."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from django.db import connection
+from django.utils import timezone
+
+from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
+from surveys import studies
+from surveys.access import make_pseudonym
+from surveys.answers import RULES_VERSION
+from surveys.definitions import read_study
+from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
+
+ITEMS = 150
+MODELS = ("gpt-4o-mini", "gemini-2.0-flash")
+# How steeply popularity falls from item to item: the steeper, the less heterogeneous.
+SLOPES = {"field": 0.9, "offline": 1.8, "sp-history": 1.5, "sp-rag": 1.4, "sp-profile": 0.8}
+RIGHT = {"field": 0.6, "offline": 0.9, "sp-history": 0.85, "sp-rag": 0.8, "sp-profile": 0.75}
+SILENT = 0.02  # share of answers in which nothing is found
+BATCH = 2_000
+
+
+def make_world(people: int = 800, repeats: int = 400, seed: int = 1) -> Study:
+    """field-13 with so many people and 4 conditions x 2 models with as many completions for each prompt."""
+    definition = read_study(studies.__file__.replace("studies.py", "studies/field-13.toml"))
+    cells = tuple(replace(cell, places=0) for cell in definition.cells)
+    study, _ = studies.load_definition(replace(definition, cells=cells), "benchmark")
+    studies.launch(study, "benchmark")
+    study = Study.objects.select_related("current").get(pk=study.pk)
+    rng = np.random.default_rng(seed)
+    prompts = list(study.current.prompts.all())
+    make_people(study, prompts, people, rng)
+    for model in MODELS:
+        for condition in ("offline", "sp-history", "sp-rag", "sp-profile"):
+            make_run(study, prompts, model, condition, repeats, rng)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return study
+
+
+def make_people(study: Study, prompts: list[Prompt], count: int, rng: np.random.Generator) -> None:
+    cells = list(QuotaCell.objects.filter(study=study))
+    now = timezone.now()
+    people = Participant.objects.bulk_create(
+        Participant(
+            study=study,
+            version_id=study.current_id,
+            pid=f"{number:024x}",
+            pseudonym=make_pseudonym(),
+            origin=Participant.Origin.SIMULATED,
+            state=Participant.State.COMPLETED,
+            step=Participant.Step.END,
+            code="CODE",
+            cell=cells[number % len(cells)],
+            finished_at=now,
+            consent_version="1",
+            consent_sha256="",
+        )
+        for number in range(count)
+    )
+    ChatbotContext.objects.bulk_create(
+        ChatbotContext(
+            participant=person,
+            product=person.cell.chatbot,
+            model_shown="",
+            plan=("free", "paid")[number % 5 == 0],
+            memory=("on", "off")[number % 3 == 0],
+            personalisation="off",
+            chat="new",
+            device="computer",
+        )
+        for number, person in enumerate(people)
+    )
+    responses = Response.objects.bulk_create(
+        (
+            Response(
+                participant=person,
+                prompt=prompt,
+                version_id=study.current_id,
+                pilot=False,
+                revision=1,
+                accepted=True,
+                key=uuid.uuid4(),
+                text="made up",
+                text_sha256="",
+            )
+            for person in people
+            for prompt in prompts
+        ),
+        batch_size=BATCH,
+    )
+    said = [answers_to(prompt, "field", count, rng) for prompt in prompts]
+    rows = (said[place][number] for number in range(count) for place in range(len(prompts)))
+    write_answers("response_id", [response.pk for response in responses], rows)
+
+
+def make_run(
+    study: Study, prompts: list[Prompt], model: str, condition: str, repeats: int, rng: np.random.Generator
+) -> None:
+    endpoint, _ = Endpoint.objects.get_or_create(name=model.replace(".", "-"), model=model, provider="fake")
+    run = Run.objects.create(
+        study=study,
+        version_id=study.current_id,
+        endpoint=endpoint,
+        condition=condition,
+        history_size=100 if condition in ("sp-history", "sp-rag") else None,
+        created_by="benchmark",
+        state="done",
+    )
+    indexes = range(repeats) if condition != "offline" else ()
+    users = SimulatedUser.objects.bulk_create(SimulatedUser(run=run, index=index) for index in indexes)
+    now = timezone.now()
+    calls = Completion.objects.bulk_create(
+        (
+            Completion(
+                run=run,
+                prompt=prompt,
+                user=users[number] if users else None,
+                repeat=0 if users else number,
+                position=number,
+                status="done",
+                done_at=now,
+                prompt_tokens=200,
+                completion_tokens=50,
+                latency_ms=int(rng.gamma(4, 200)),
+                cost="0.0001",
+            )
+            for prompt in prompts
+            for number in range(repeats)
+        ),
+        batch_size=BATCH,
+    )
+    rows = (row for prompt in prompts for row in answers_to(prompt, condition, repeats, rng))
+    write_answers("completion_id", [call.pk for call in calls], rows)
+
+
+def answers_to(prompt: Prompt, source: str, count: int, rng: np.random.Generator) -> list[tuple[list[str], str]]:
+    """Items and letter of so many answers."""
+    silent = rng.random(count) < SILENT
+    if prompt.kind == Prompt.Kind.CHOICE:
+        others = [letter for letter in "ABCD"[: len(prompt.choices)] if letter != prompt.answer]
+        right = rng.random(count) < RIGHT[source]
+        letters = np.where(right, prompt.answer, rng.choice(others, count))
+        return [([], "" if quiet else str(letter)) for letter, quiet in zip(letters, silent, strict=True)]
+    popularity = -SLOPES[source] * np.log(np.arange(1, ITEMS + 1))
+    # The five largest of popularity plus Gumbel noise are five draws without replacement.
+    chosen = np.argsort(-(popularity + rng.gumbel(size=(count, ITEMS))), axis=1)[:, :5]
+    names = [f"{prompt.slug} {item:03d}" for item in range(ITEMS)]
+    return [([] if quiet else [names[item] for item in row], "") for row, quiet in zip(chosen, silent, strict=True)]
+
+
+def write_answers(key: str, keys: list[int], said: Iterator[tuple[list[str], str]]) -> None:
+    Answer.objects.bulk_create(
+        (
+            Answer(
+                **{key: pk},
+                items=items,
+                names=[item.title() for item in items],
+                letter=letter,
+                rules_version=RULES_VERSION,
+            )
+            for pk, (items, letter) in zip(keys, said, strict=True)
+        ),
+        batch_size=BATCH,
+    )

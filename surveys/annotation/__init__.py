@@ -1,0 +1,1 @@
+"""Annotation: which items there are, who is given which, what was said, and whose labels count."""

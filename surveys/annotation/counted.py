@@ -1,0 +1,119 @@
+"""The labels that count, as rows for agreement and export: turned back, each with its item and its rater."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from surveys.annotation_kinds import PART, Question, questions_for, turn_back
+from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
+from surveys.prolific import PROLIFIC_ID
+from surveys.studies import definition_of
+
+Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
+CHUNK = 2_000
+
+
+class Label(NamedTuple):
+    """One answer of one rater about one thing. `unit` is the item, or one part of it, that raters agree on or not.
+
+    `value` counts 1 = generic … 5 = personalised where sides were balanced; `shown_value` is as it was on the page.
+    """
+
+    item: str
+    unit: str
+    part: str
+    source: str
+    cluster: str
+    corpus: str
+    tags: dict[str, Any]
+    question: str
+    value: str
+    shown_value: str
+    left: str
+    rater: str
+    is_model: bool
+    origin: str
+    active_ms: int | None
+    annotation: int
+
+
+def newest(rows: QuerySet[Annotation]) -> QuerySet[Annotation]:
+    """The newest revision of each rater and item; of a model one for each order that it was shown."""
+    later = Annotation.objects.filter(
+        item=OuterRef("item"), judge=OuterRef("judge"), revision__gt=OuterRef("revision")
+    ).filter(Q(participant=OuterRef("participant")) | Q(participant=None, left=OuterRef("left")))
+    return rows.filter(~Exists(later))
+
+
+def counted(study: Study, *, pilot: bool = False) -> QuerySet[Annotation]:
+    """Annotations that count: the newest, given, of the work; people's by their done slots, models' and imported ones.
+
+    Surplus labels, those of excluded people and those of previews have no done slot.
+    """
+    done = Slot.objects.filter(item=OuterRef("item"), participant=OuterRef("participant"), done_at__isnull=False)
+    imported = Q(participant__origin=Origin.IMPORTED) & ~Exists(exclusions())
+    rows = Annotation.objects.filter(
+        item__study=study, item__pilot=pilot, item__purpose=Purpose.WORK, state=State.GIVEN
+    )
+    return newest(rows).filter(Q(participant=None) | imported | Exists(done))
+
+
+def exclusions() -> QuerySet[GateVerdict]:
+    later = GateVerdict.objects.filter(
+        participant=OuterRef("participant"), decision__number__gt=OuterRef("decision__number")
+    )
+    return GateVerdict.objects.filter(~Exists(later), participant=OuterRef("participant"), kept=False)
+
+
+def questions_of(study: Study) -> tuple[Question, ...]:
+    """What annotators of the study are asked; nothing in a study where people paste answers."""
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    return questions_for(work) if work else ()
+
+
+def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) -> Iterator[Label]:
+    """Every label that counts, ordered by item; texts such as a reason are no labels."""
+    questions = {question.name: question for question in questions_of(study) if question.is_label}
+    rows = counted(study, pilot=pilot)
+    if not simulated:
+        rows = rows.exclude(participant__origin=Origin.SIMULATED)
+    fields = rows.order_by("item__position", "id").values(*FIELDS)
+    for row in fields.iterator(chunk_size=CHUNK):
+        for name, value in row["labels"].items():
+            base, _, part = name.partition(PART)
+            if base in questions:
+                yield label_of(row, questions[base], part, value)
+
+
+# What a label needs; a row made whole would bring the texts of its item with it.
+ITEM = ("item__key", "item__source", "item__cluster", "item__corpus", "item__tags")
+PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
+FIELDS = ("id", "labels", "left", "judge", "active_ms", *ITEM, *PERSON)
+
+
+def label_of(row: Mapping[str, Any], question: Question, part: str, value: str) -> Label:
+    key = row["item__key"]
+    return Label(
+        item=key,
+        unit=f"{key}{PART}{part}" if part else key,
+        part=part,
+        source=row["item__source"],
+        cluster=row["item__cluster"],
+        corpus=row["item__corpus"],
+        tags=row["item__tags"],
+        question=question.name,
+        value=turn_back(question, value, row["left"]),
+        shown_value=value,
+        left=row["left"],
+        rater=row["judge"] or rater_name(*(row[name] for name in PERSON)),
+        is_model=bool(row["judge"]),
+        origin="model" if row["judge"] else row["participant__origin"],
+        active_ms=row["active_ms"],
+        annotation=row["id"],
+    )
+
+
+def rater_name(origin: str, pid: str, pseudonym: str) -> str:
+    """The pseudonym; of imported people the name in their file, unless it is a Prolific id."""
+    return pid if origin == Origin.IMPORTED and not PROLIFIC_ID.fullmatch(pid) else pseudonym

@@ -1,0 +1,185 @@
+"""Items come in: checked as a whole, stored once and for good, each with the slots that it wants filled."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Max
+
+from surveys import audit
+from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, hash_json, read_item
+from surveys.annotation_kinds import KINDS, SIDES, Kind
+from surveys.annotation_payloads import count_characters
+from surveys.import_files import Fault, Faults, ImportFault
+from surveys.models import AnnotationItem, History, Slot, Study
+from surveys.studies import definition_of
+from surveys.study_parts import AnnotationWork
+
+BATCH = 200
+
+Numbered = Iterable[tuple[int, Mapping[str, Any]]]
+
+
+@dataclass
+class Pushed:
+    """What became of items: new ones, those already there, and quotes that their history does not hold."""
+
+    items: int = 0
+    skipped: int = 0
+    slots: int = 0
+    histories: int = 0
+    unlocated: int = 0
+
+
+def work_of(study: Study) -> tuple[AnnotationWork, Kind]:
+    """What annotators of this study do, and its kind. Raises ImportFault where people paste answers instead."""
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    if work is None or work.kind not in KINDS:
+        words = f"{study.slug} has no items to annotate: its study file has no [annotation] table with a kind"
+        raise ImportFault([Fault(0, words)], 1)
+    return work, KINDS[work.kind]
+
+
+def push_items(
+    study: Study, items: Iterable[Mapping[str, Any]], actor: str, *, pilot: bool = False, subject: str = "analysis"
+) -> Pushed:
+    """Store items, all or none, each with its slots. What is there already with the same content is left alone.
+
+    Each is a mapping: `key`, the kind's own keys, and optionally source, cluster, corpus, tags, purpose, gold and
+    explanation. Raises ImportFault with every fault by the item's number, from 1.
+    """
+    return push_numbered(study, enumerate(items, 1), actor, Faults(), pilot=pilot, subject=subject)
+
+
+def push_numbered(
+    study: Study, items: Numbered, actor: str, faults: Faults, *, pilot: bool = False, subject: str = ""
+) -> Pushed:
+    """`push_items` of a file's rows: `faults` may have some of the file's own when the last row was read."""
+    work, kind = work_of(study)
+    with transaction.atomic():
+        # Not the lock that a foreign key to the study waits for: people go on annotating meanwhile.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        pushing = Pushing(study, work, kind, pilot, faults)
+        for batch in batches(items):
+            pushing.take(batch)
+        faults.raise_any()
+        audit.record(study, actor, "items added", subject, pilot=pilot, **vars(pushing.done))
+        # PostgreSQL plans by what it knew of the tables before they grew.
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE surveys_annotationitem, surveys_slot")
+    return pushing.done
+
+
+def batches(items: Numbered) -> Iterator[list[tuple[int, Mapping[str, Any]]]]:
+    batch: list[tuple[int, Mapping[str, Any]]] = []
+    for pair in items:
+        batch.append(pair)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    yield batch
+
+
+class Pushing:
+    """One import under way: what it has seen, and what it has done."""
+
+    def __init__(self, study: Study, work: AnnotationWork, kind: Kind, pilot: bool, faults: Faults) -> None:
+        self.study, self.work, self.kind, self.pilot, self.faults = study, work, kind, pilot, faults
+        last = AnnotationItem.objects.filter(study=study).aggregate(last=Max("position"))["last"]
+        self.position = 0 if last is None else last + 1
+        self.seen: dict[str, int] = {}
+        self.histories: dict[str, int] = {}
+        self.before: tuple[str, Conversations] | None = None
+        self.done = Pushed()
+
+    def take(self, batch: list[tuple[int, Mapping[str, Any]]]) -> None:
+        read = [(line, item) for line, raw in batch if (item := self.read(line, raw))]
+        keys = [item.key for _, item in read]
+        there = {
+            row.key: row for row in AnnotationItem.objects.filter(study=self.study, pilot=self.pilot, key__in=keys)
+        }
+        new = [item for line, item in read if self.is_new(line, item, there)]
+        if not self.faults.count:  # after a fault nothing is kept, so the rest is only checked
+            self.store(new)
+            self.fill_slots([there[item.key] for _, item in read if item.key in there])
+
+    def read(self, line: int, raw: Mapping[str, Any]) -> NewItem | None:
+        cluster = str(raw.get("cluster") or "")
+        before = self.before[1] if self.before and cluster and self.before[0] == cluster else None
+        try:
+            item = read_item(raw, self.kind, before)
+        except ItemFaults as found:
+            for fault in found.faults:
+                self.faults.add(line, fault)
+            return None
+        self.before = (item.cluster, item.history) if item.history else None
+        first = self.seen.setdefault(item.key, line)
+        if first != line:
+            self.faults.add(line, f"the key {item.key!r} is on line {first} already")
+            return None
+        return item
+
+    def is_new(self, line: int, item: NewItem, there: Mapping[str, AnnotationItem]) -> bool:
+        known = there.get(item.key)
+        if known is None:
+            return True
+        if known.sha256 == item.sha256:
+            self.done.skipped += 1
+        else:
+            words = f"{item.key!r} is in the study with other content; items never change, so give it another key"
+            self.faults.add(line, words)
+        return False
+
+    def store(self, new: list[NewItem]) -> None:
+        rows = [self.row(item) for item in new]
+        AnnotationItem.objects.bulk_create(rows)
+        self.done.items += len(rows)
+        self.done.unlocated += sum(item.unlocated for item in new)
+        self.fill_slots(rows)
+
+    def row(self, item: NewItem) -> AnnotationItem:
+        self.position += 1
+        given = {name: value for name, value in vars(item).items() if name != "history"}
+        return AnnotationItem(
+            study=self.study,
+            pilot=self.pilot,
+            position=self.position - 1,
+            history_id=self.keep_history(item.history) if item.history else None,
+            sha256=item.sha256,
+            **given,
+        )
+
+    def keep_history(self, conversations: Conversations) -> int:
+        """The stored history's id: one row for all items that are about the same conversations."""
+        sha256 = hash_json(conversations)
+        if sha256 not in self.histories:
+            given = {"conversations": conversations, "characters": count_characters(conversations)}
+            history, created = History.objects.only("pk").get_or_create(study=self.study, sha256=sha256, defaults=given)
+            self.histories[sha256] = history.pk
+            self.done.histories += created
+        return self.histories[sha256]
+
+    def fill_slots(self, rows: list[AnnotationItem]) -> None:
+        """Make the slots that are missing, all of a new item's, or those that a raised overlap adds."""
+        wanted = self.work.overlap
+        rows = [row for row in rows if row.purpose == AnnotationItem.Purpose.WORK]
+        existing = Slot.objects.filter(item__in=rows)
+        there = set(existing.values_list("item", "number"))
+        existing.filter(wanted__lt=wanted).update(wanted=wanted)
+        new = [
+            Slot(item=row, number=number, wanted=wanted, left=self.left_of(row, number))
+            for row in rows
+            for number in range(wanted)
+            if (row.pk, number) not in there
+        ]
+        Slot.objects.bulk_create(new)
+        self.done.slots += len(new)
+
+    def left_of(self, row: AnnotationItem, number: int) -> str:
+        """Which response stands on the left: by turns within an item, so that of three slots two have one order."""
+        if not self.kind.sided:
+            return ""
+        first = hashlib.sha256(f"{self.study.slug}\n{row.key}".encode()).digest()[0]
+        return SIDES[(first + number) % 2]

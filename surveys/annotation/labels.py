@@ -1,0 +1,206 @@
+"""What annotators and models say: submitted, changed, skipped and taken back, each a revision of its own."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from surveys import recruitment
+from surveys.annotation.slots import FREE, claim_slot, renew_holds, work_for
+from surveys.annotation.training import Feedback, feedback_on, training_of
+from surveys.annotation.work import Shown, newest_of
+from surveys.annotation_kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
+from surveys.capture import show_life
+from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
+from surveys.studies import definition_of
+
+Purpose, State = AnnotationItem.Purpose, Annotation.State
+MOST_REVISIONS = 200
+SKIP_REASONS = {
+    "uncomfortable": "It is upsetting or too private",
+    "unclear": "I cannot tell what is meant",
+    "language": "It is in a language that I do not read",
+    "broken": "Something is missing or not shown",
+    "other": "Another reason",
+}
+
+
+class TooManyRevisions(Exception):
+    """Somebody, or something, changed one label too often."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """An annotation page's form as the server reads it; `labels` by field, such as `quality` or `preference/a1`."""
+
+    labels: Mapping[str, str]
+    key: uuid.UUID = field(default_factory=uuid.uuid4)
+    opened: tuple[int, ...] = ()
+    active_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a submission, which is committed. `surplus`: it is kept and paid, but the item had enough."""
+
+    annotation: Annotation
+    surplus: bool = False
+    older_page: bool = False
+    feedback: tuple[Feedback, ...] = ()
+    failed_training: bool = False
+
+
+def submit(participant: Participant, shown: Shown, submission: Submission) -> Outcome:
+    """Keep one revision of one item's labels. The same key again is the same revision.
+
+    Raises LabelFault when an answer is missing or unknown, TooManyRevisions, and Participant.DoesNotExist when the
+    part has ended.
+    """
+    item = shown.item
+    with transaction.atomic():
+        show_life(participant)
+        if known := find_by_key(participant, submission.key):
+            return outcome_of(participant, known)
+        said = find_newest(participant, item) if item.purpose == Purpose.TRAINING else None
+        if said and training_of(participant).due != item:
+            return outcome_of(participant, said)  # sent again after its feedback
+        labels = read_labels(KINDS[item.kind].questions, item.payload, submission.labels)
+        slot = claim_slot(participant, item, shown.left)
+        if slot:
+            slot.done_at = slot.done_at or timezone.now()
+            slot.save(update_fields=["done_at"])
+        about = {"labels": labels, "opened": list(submission.opened), "active_ms": submission.active_ms}
+        annotation = write(participant, shown, State.GIVEN, submission.key, **about)
+        renew_holds(participant)
+        return outcome_of(participant, annotation, older_page=shown.revision < annotation.revision - 1)
+
+
+def outcome_of(participant: Participant, annotation: Annotation, older_page: bool = False) -> Outcome:
+    item = annotation.item
+    if item.purpose == Purpose.WORK:
+        surplus = not Slot.objects.filter(item=item, participant=participant, done_at__isnull=False).exists()
+        return Outcome(annotation, surplus, older_page)
+    if item.purpose == Purpose.GOLD:
+        return Outcome(annotation)
+    failed = training_of(participant).failed
+    if failed:
+        recruitment.stop(participant, Participant.State.MISUNDERSTOOD, "training-failed-twice")
+    return Outcome(annotation, feedback=feedback_on(item, annotation), failed_training=failed)
+
+
+def skip(
+    participant: Participant, shown: Shown, reason: str, words: str = "", key: uuid.UUID | None = None
+) -> Annotation:
+    """Leave an item to others; it is not given to this person again. `reason` is one of SKIP_REASONS.
+
+    Raises LabelFault, and as `submit` does.
+    """
+    if shown.item.purpose == Purpose.TRAINING:
+        raise LabelFault({"reason": "is not asked for: training items can't be skipped"})
+    if reason not in SKIP_REASONS:
+        raise LabelFault({"reason": f"must be one of {', '.join(SKIP_REASONS)}"})
+    key = key or uuid.uuid4()
+    why = f"{reason}: {words.strip()}" if words.strip() else reason
+    with transaction.atomic():
+        show_life(participant)
+        if known := find_by_key(participant, key):
+            return known
+        Slot.objects.filter(item=shown.item, participant=participant).update(**FREE)
+        annotation = write(participant, shown, State.SKIPPED, key, reason=why.replace("\x00", "")[:LONGEST_REASON])
+        renew_holds(participant)
+        return annotation
+
+
+def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotation | None:
+    """Undo this person's last submit or skip; returns what was taken back, None when there is nothing.
+
+    The item is theirs again, unless they had skipped it and others have taken all its slots since.
+    """
+    key = key or uuid.uuid4()
+    with transaction.atomic():
+        show_life(participant)
+        if known := find_by_key(participant, key):
+            return known
+        last = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)
+        undone = last.select_related("item").order_by("-id").first()
+        if undone is None:
+            return None
+        if slot := claim_slot(participant, undone.item, undone.left):
+            slot.done_at = None
+            slot.save(update_fields=["done_at"])
+        shown = Shown(undone.item, undone.left, undone.revision, None)
+        annotation = write(participant, shown, State.WITHDRAWN, key, labels=undone.labels, reason=undone.reason)
+        renew_holds(participant)
+        return annotation
+
+
+def find_by_key(participant: Participant, key: uuid.UUID) -> Annotation | None:
+    return Annotation.objects.select_related("item").filter(participant=participant, key=key).first()
+
+
+def find_newest(participant: Participant, item: AnnotationItem) -> Annotation | None:
+    said = Annotation.objects.select_related("item").filter(participant=participant, item=item)
+    return said.order_by("-revision").first()
+
+
+def write(participant: Participant, shown: Shown, state: str, key: uuid.UUID, **values: Any) -> Annotation:
+    newest = find_newest(participant, shown.item)
+    revision = newest.revision + 1 if newest else 1
+    if revision > MOST_REVISIONS:
+        raise TooManyRevisions(f"This label was already changed {MOST_REVISIONS} times.")
+    return Annotation.objects.create(
+        item=shown.item,
+        participant=participant,
+        version_id=participant.version_id,
+        revision=revision,
+        state=state,
+        key=key,
+        left=shown.left,
+        shown_at=shown.at,
+        guidelines_version=work_for(participant).guidelines_version,
+        **values,
+    )
+
+
+# --- models as raters -------------------------------------------------------
+
+
+def record_judgement(
+    item: AnnotationItem,
+    judge: str,
+    labels: Mapping[str, str],
+    *,
+    left: str = "",
+    version: StudyVersion | None = None,
+    active_ms: int | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> Annotation:
+    """What a model said about an item in one order of the responses; said again otherwise, it is a new revision.
+
+    `judge` names endpoint and prompt version; `detail` keeps temperature, completion and the like. Raises LabelFault.
+    """
+    work = definition_of(item.study.current_id).annotation
+    if work is None:
+        raise LabelFault({item.key: "is no item of a study that annotators work on"})
+    kept = read_labels(questions_for(work), item.payload, labels)
+    with transaction.atomic():
+        # One writer an item: two revisions can't follow the same one.
+        AnnotationItem.objects.select_for_update(no_key=True).get(pk=item.pk)
+        said = Annotation.objects.filter(item=item, judge=judge, left=left).order_by("-revision").first()
+        if said and said.labels == kept:
+            return said
+        return Annotation.objects.create(
+            item=item,
+            judge=judge,
+            version=version or item.study.current,
+            revision=said.revision + 1 if said else 1,
+            key=uuid.uuid4(),
+            labels=kept,
+            left=left,
+            active_ms=active_ms,
+            guidelines_version=work.guidelines_version,
+            detail=dict(detail or {}),
+        )

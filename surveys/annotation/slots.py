@@ -1,0 +1,251 @@
+"""Slots: taken by one annotator at a time, renewed by signs of life, and given back by everybody who does not finish.
+
+An item has exactly as many slots as it wants labels, and a label counts only with a done slot, so no item can have a
+label too many, and none by the same person twice. Locks are taken in the order person, then slot; nobody who holds a
+slot's lock waits for a person.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from django.db import connection, transaction
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from surveys.annotation_kinds import GENERIC, PERSONALISED
+from surveys.capture import show_life
+from surveys.models import AnnotationItem, GateVerdict, Participant, Slot
+from surveys.studies import definition_of
+from surveys.study_parts import AnnotationWork
+
+# One slot for one person: of those that are free or whose hold ran out, on items that the person has no slot of and
+# said nothing about yet. Blocks that were begun come first, so that items are finished one after the other and the
+# same people share many of them; among equals each person has an order of their own.
+OPEN = """
+WITH pool AS (
+    SELECT id, position,
+           CASE WHEN %(by_user)s AND cluster <> '' THEN 'user ' || cluster ELSE 'item ' || key END AS block
+    FROM surveys_annotationitem
+    WHERE study_id = %(study)s AND pilot = %(pilot)s AND purpose = 'work'
+), begun AS (
+    SELECT pool.block, count(slot.participant_id)::float / count(*) AS share
+    FROM pool JOIN surveys_slot slot ON slot.item_id = pool.id GROUP BY pool.block
+), best AS (
+    SELECT slot.id, pool.block, slot.left = %(left)s AS suits, begun.share,
+           hashtextextended(pool.block, %(seed)s) AS lot, pool.position, slot.held_until, slot.number
+    FROM surveys_slot slot JOIN pool ON pool.id = slot.item_id JOIN begun USING (block)
+    WHERE slot.done_at IS NULL AND (slot.participant_id IS NULL OR slot.held_until < %(now)s)
+      AND (%(block)s = '' OR pool.block = %(block)s) AND (%(item)s = 0 OR slot.item_id = %(item)s)
+      AND (%(slot)s = 0 OR slot.id = %(slot)s)
+      AND slot.item_id NOT IN (SELECT item_id FROM surveys_slot WHERE participant_id = %(person)s)
+      AND (%(again)s
+           OR slot.item_id NOT IN (SELECT item_id FROM surveys_annotation WHERE participant_id = %(person)s))
+    ORDER BY suits DESC, share DESC, lot, position, held_until NULLS FIRST, number
+    LIMIT 200  -- more than are ever locked at one moment
+)
+SELECT slot.id, best.block FROM best JOIN surveys_slot slot USING (id)
+WHERE slot.done_at IS NULL AND (slot.participant_id IS NULL OR slot.held_until < %(now)s)
+ORDER BY suits DESC, share DESC, lot, position, best.held_until NULLS FIRST, best.number
+LIMIT 1
+"""
+# Whoever can, takes another slot than the one that a neighbour is taking at this moment.
+TAKE = OPEN + "FOR UPDATE OF slot SKIP LOCKED"
+# The last ones may be given back after all, so one of them is waited for.
+WAIT = OPEN + "FOR UPDATE OF slot"
+
+
+def work_for(participant: Participant) -> AnnotationWork:
+    """What the study's file says about annotating, in the version that this person began with."""
+    work = definition_of(participant.version_id).annotation
+    if work is None:
+        raise ValueError(f"{participant.study_id} is no study of annotators.")
+    return work
+
+
+# --- taking -----------------------------------------------------------------
+
+
+def hold_slots(participant: Participant, count: int = 1) -> list[Slot]:
+    """The slots that this person is to work on now, taking what is missing up to `count`; a whole user's in blocks.
+
+    Inside a transaction. Fewer than `count`, or none, when the quota is reached or no item is left for this person.
+    """
+    show_life(participant)
+    renew_holds(participant)
+    work = work_for(participant)
+    room = work.quota - slots_of(participant).count()
+    held = list(held_slots(participant))
+    if work.block == "user" and held:
+        return held
+    while len(held) < count and room > 0:
+        # Whoever has locked slots of their own must not wait for one that somebody else is giving back.
+        taken = take_block(participant, work, room, wait=not held)
+        if not taken:
+            break
+        held += taken
+        room -= len(taken)
+    return held
+
+
+def take_block(participant: Participant, work: AnnotationWork, room: int, wait: bool) -> list[Slot]:
+    """One slot, and in a study by users one of each other item about the same user, as far as the quota goes."""
+    first = take_slot(participant, work, wait=wait)
+    if first is None:
+        return []
+    taken, block = [first[0]], first[1]
+    while work.block == "user" and len(taken) < room:
+        more = take_slot(participant, work, block=block, wait=False)
+        if more is None:
+            break
+        taken.append(more[0])
+    return sorted(taken, key=lambda slot: slot.item.position)
+
+
+def take_slot(
+    participant: Participant, work: AnnotationWork, *, wait: bool, block: str = "", item: int = 0, left: str = ""
+) -> tuple[Slot, str] | None:
+    """Take one free slot, of this block or this item when one is named, and say of which block; None without one.
+
+    With `wait` a slot that somebody is taking or giving back at this moment is waited for when there is no other.
+    """
+    values = {
+        "study": participant.study_id,
+        "pilot": participant.pilot,
+        "person": participant.pk,
+        "by_user": work.block == "user",
+        "block": block,
+        "item": item,
+        "slot": 0,
+        "again": bool(item),  # an item that is named was worked on by this person before
+        "left": left or wanted_left(participant),
+        "seed": int(hashlib.sha256(participant.pseudonym.encode()).hexdigest()[:15], 16),
+        "now": timezone.now(),
+    }
+    found = lock_one(TAKE, values)
+    # Slots are left that neighbours are taking or giving back. Each turn waits for one of them, so this ends.
+    while found is None and wait and (beside := run_one(OPEN, values)):
+        found = lock_one(WAIT, values | {"slot": beside[0]})
+    if found is None:
+        return None
+    slot = Slot.objects.select_related("item").get(pk=found[0])
+    grant(slot, participant, work)
+    return slot, found[1]
+
+
+def lock_one(statement: str, values: dict[str, object]) -> tuple[int, str] | None:
+    """The row that the statement locks. Without one, what it locked in vain is let go again.
+
+    PostgreSQL keeps the lock of a row that it waited for and that was taken meanwhile; two people who went on to
+    wait with such locks could wait for each other.
+    """
+    with transaction.atomic():
+        found = run_one(statement, values)
+        transaction.set_rollback(found is None)
+    return found
+
+
+def run_one(statement: str, values: dict[str, object]) -> tuple[int, str] | None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchone()
+
+
+def grant(slot: Slot, participant: Participant, work: AnnotationWork) -> None:
+    now = timezone.now()
+    slot.participant, slot.taken_at = participant, now
+    slot.held_until = now + timedelta(minutes=work.hold_minutes)
+    slot.save(update_fields=["participant", "taken_at", "held_until"])
+
+
+def wanted_left(participant: Participant) -> str:
+    """The response that this person has seen on the left less often; when equal, one by their pseudonym."""
+    lefts = list(slots_of(participant).values_list("left", flat=True))
+    generic, personalised = lefts.count(GENERIC), lefts.count(PERSONALISED)
+    if generic == personalised:
+        return by_lot(participant, str(len(lefts)))
+    return GENERIC if generic < personalised else PERSONALISED
+
+
+def by_lot(participant: Participant, seed: str) -> str:
+    digest = hashlib.sha256(f"{participant.pseudonym}\n{seed}".encode()).digest()
+    return (GENERIC, PERSONALISED)[digest[0] % 2]
+
+
+def claim_slot(participant: Participant, item: AnnotationItem, left: str = "") -> Slot | None:
+    """This person's own slot of the item, or one that is still free, if possible with the same response on the left.
+
+    For somebody who was away so long that the hold ran out and the slot was given to another. Inside a transaction,
+    with the person's row locked and no slot's. None when all slots have gone, or for items and people without slots.
+    """
+    own = Slot.objects.select_related("item").filter(item=item, participant=participant).first()
+    if own or not takes_slots(participant) or item.purpose != AnnotationItem.Purpose.WORK:
+        return own
+    taken = take_slot(participant, work_for(participant), wait=True, item=item.pk, left=left)
+    return taken[0] if taken else None
+
+
+# --- holding and giving back ------------------------------------------------
+
+
+def takes_slots(participant: Participant) -> bool:
+    """Researchers who preview a study work on its items without filling them; excluded people do so no longer."""
+    return participant.origin != Participant.Origin.PREVIEW and not is_excluded(participant)
+
+
+def is_excluded(participant: Participant) -> bool:
+    """Whether the newest gate decision about this person was to go on without them."""
+    newest = GateVerdict.objects.filter(participant=participant).order_by("-decision__number").first()
+    return newest is not None and not newest.kept
+
+
+def slots_of(participant: Participant) -> QuerySet[Slot]:
+    return Slot.objects.filter(participant=participant)
+
+
+def held_slots(participant: Participant) -> QuerySet[Slot]:
+    """Slots that this person is working on, in the order of the items."""
+    return slots_of(participant).filter(done_at=None).select_related("item").order_by("item__position")
+
+
+def renew_holds(participant: Participant) -> int:
+    """A sign of life: push the end of every hold away. Returns how many slots this person still holds."""
+    until = timezone.now() + timedelta(minutes=work_for(participant).hold_minutes)
+    return slots_of(participant).filter(done_at=None).update(held_until=until)
+
+
+FREE = {"participant": None, "taken_at": None, "held_until": None, "done_at": None}
+
+
+def release_holds(participant: Participant) -> int:
+    """Give back what is not done; labels that were given stay and count."""
+    return slots_of(participant).filter(done_at=None).update(**FREE)
+
+
+def release_slots(people: Iterable[Participant]) -> int:
+    """Give back all slots, done ones too, so that their items ask others: the labels of these people stop counting."""
+    ids = [person.pk for person in people]
+    return Slot.objects.filter(participant__in=ids).update(**FREE)
+
+
+# --- how far it is ----------------------------------------------------------
+
+
+def items_left(participant: Participant) -> int:
+    """How many items this person could still be given now, beside those that they hold; the quota aside."""
+    items = AnnotationItem.objects.filter(
+        study=participant.study_id, pilot=participant.pilot, purpose=AnnotationItem.Purpose.WORK
+    ).exclude(annotations__participant=participant)
+    if not takes_slots(participant):
+        return items.count()
+    free = Q(participant=None) | Q(done_at=None, held_until__lt=timezone.now())
+    mine = slots_of(participant).values("item")
+    open_items = Slot.objects.filter(free, item__in=items).exclude(item__in=mine)
+    return open_items.aggregate(n=Count("item", distinct=True))["n"]
+
+
+def overlap_counts(study_id: int, pilot: bool = False) -> Iterator[tuple[int, int, int]]:
+    """(labels that items want, labels they have, how many such items), for items of the study's work."""
+    items = AnnotationItem.objects.filter(study=study_id, pilot=pilot, purpose=AnnotationItem.Purpose.WORK)
+    counted = items.annotate(wanted=Count("slots"), done=Count("slots", filter=Q(slots__done_at__isnull=False)))
+    yield from counted.order_by().values("wanted", "done").annotate(n=Count("pk")).values_list("wanted", "done", "n")

@@ -1,0 +1,234 @@
+"""What an annotator does next, how far they are, and the seal by which a page proves what it showed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.core.signing import BadSignature, TimestampSigner, b62_decode
+from django.db import transaction
+from django.db.models import QuerySet
+
+from surveys import recruitment
+from surveys.annotation.gate import is_invited
+from surveys.annotation.slots import (
+    by_lot,
+    held_slots,
+    hold_slots,
+    is_excluded,
+    items_left,
+    slots_of,
+    takes_slots,
+    work_for,
+)
+from surveys.annotation.training import gold_left, training_of
+from surveys.annotation_kinds import KINDS
+from surveys.capture import show_life
+from surveys.models import Annotation, AnnotationItem, Participant, Slot
+
+Purpose, State = AnnotationItem.Purpose, Annotation.State
+
+
+@dataclass(frozen=True)
+class Task:
+    """One item for one annotator: which response is on the left ("" without sides), and what they said about it."""
+
+    item: AnnotationItem
+    left: str
+    newest: Annotation | None = None
+    slot: Slot | None = None
+
+    @property
+    def is_training(self) -> bool:
+        return self.item.purpose == Purpose.TRAINING
+
+    @property
+    def revision(self) -> int:
+        return self.newest.revision if self.newest else 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Items done and items in all, of those that this person is sure of or can still be given now."""
+
+    done: int
+    total: int
+
+
+class NotShown(ValueError):
+    """A seal that is not ours, or of another person's page."""
+
+
+# --- beginning --------------------------------------------------------------
+
+
+def admit(participant: Participant) -> Participant:
+    """Turn away at once who was not invited, or whom nothing is left for; with a code. After the first questions."""
+    if participant.has_ended:
+        return participant
+    if not is_invited(participant):
+        return recruitment.stop(participant, Participant.State.SCREENED_OUT, "not-invited")
+    if not has_work(participant):
+        return recruitment.stop(participant, Participant.State.OVER_QUOTA, "no-work-left")
+    return participant
+
+
+def has_work(participant: Participant) -> bool:
+    """Whether there is anything to do: an item begun, or one to be had within the quota. Takes nothing."""
+    if is_excluded(participant) or training_of(participant).failed:
+        return False
+    if held_slots(participant).exists():
+        return True
+    return worked_on(participant) < work_for(participant).quota and items_left(participant) > 0
+
+
+def worked_on(participant: Participant) -> int:
+    """Items of the work that this person has done or holds."""
+    if takes_slots(participant):
+        return slots_of(participant).count()
+    return newest_of(participant).filter(item__purpose=Purpose.WORK).exclude(state=State.SKIPPED).count()
+
+
+def may_stop_paid(participant: Participant) -> bool:
+    """Whether somebody who stops now is paid in full: `least` items are done, or no more are to be had."""
+    return done_work(participant) >= work_for(participant).least or not has_work(participant)
+
+
+# --- what next --------------------------------------------------------------
+
+
+def next_tasks(participant: Participant, count: int = 1) -> list[Task]:
+    """The next tasks, at most `count`: training first, then work with gold items among it. Holds their slots.
+
+    Empty when the work is over (complete the part and pay) or the training failed. Raises Participant.DoesNotExist
+    when another window ended the part.
+    """
+    with transaction.atomic():
+        show_life(participant)
+        training = training_of(participant)
+        if training.due:
+            return [task_of(participant, training.due)]
+        if training.failed or is_excluded(participant):
+            return []
+        return list(mix(participant, count))
+
+
+def mix(participant: Participant, count: int) -> Iterator[Task]:
+    """Work with a gold item after every `gold_every` items; in a study by users only between two users."""
+    work = work_for(participant)
+    gold, met = gold_left(participant)
+    done, begun = done_work(participant), work.block == "user" and held_slots(participant).exists()
+    queue: list[Task] | None = None
+    for _ in range(count):
+        if gold and not begun and done // work.gold_every > met:
+            yield task_of(participant, gold.pop(0))
+            met += 1
+            continue
+        queue = work_tasks(participant, count) if queue is None else queue
+        if not queue:
+            return
+        yield queue.pop(0)
+        done += 1
+        begun = work.block == "user" and bool(queue)
+
+
+def work_tasks(participant: Participant, count: int) -> list[Task]:
+    if takes_slots(participant):
+        return [task_of(participant, slot.item, slot) for slot in hold_slots(participant, count)]
+    room = max(0, min(count, work_for(participant).quota - worked_on(participant)))
+    items = AnnotationItem.objects.filter(
+        study=participant.study_id, pilot=participant.pilot, purpose=Purpose.WORK
+    ).exclude(annotations__participant=participant)
+    return [task_of(participant, item) for item in items.order_by("position")[:room]]
+
+
+def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = None) -> Task:
+    newest = Annotation.objects.filter(participant=participant, item=item).order_by("-revision").first()
+    if not KINDS[item.kind].sided:
+        left = ""
+    elif slot:
+        left = slot.left
+    else:
+        left = newest.left if newest else by_lot(participant, item.key)
+    return Task(item, left, newest, slot)
+
+
+def find_task(participant: Participant, item_id: int) -> Task | None:
+    """The task of an item that this person holds or has said something about; None for all others."""
+    item = AnnotationItem.objects.filter(study=participant.study_id, pilot=participant.pilot, pk=item_id).first()
+    if item is None:
+        return None
+    task = task_of(participant, item, Slot.objects.filter(item=item, participant=participant).first())
+    return task if task.slot or task.newest else None
+
+
+def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Task]:
+    """All items about the same user that this person holds or has done, in their order: the page's list beside it."""
+    if not item.cluster:
+        return [task for task in [find_task(participant, item.pk)] if task]
+    mine = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
+    return [task_of(participant, slot.item, slot) for slot in mine.order_by("item__position")]
+
+
+def done_tasks(participant: Participant) -> list[Task]:
+    """What this person has labelled and may change, the newest first; training is not among it."""
+    newest = newest_of(participant).filter(state=State.GIVEN).exclude(item__purpose=Purpose.TRAINING)
+    slots = {slot.item_id: slot for slot in slots_of(participant)}
+    rows = newest.select_related("item").order_by("-id")
+    return [Task(row.item, row.left, row, slots.get(row.item_id)) for row in rows]
+
+
+# --- how far ----------------------------------------------------------------
+
+
+def newest_of(participant: Participant) -> QuerySet[Annotation]:
+    """The newest revision of each item that this person said something about."""
+    rows = Annotation.objects.filter(participant=participant).order_by("item_id", "-revision").distinct("item_id")
+    return Annotation.objects.filter(pk__in=rows.values("pk"))
+
+
+def done_work(participant: Participant) -> int:
+    """Items of the work, without training and gold, that this person has labelled."""
+    return newest_of(participant).filter(item__purpose=Purpose.WORK, state=State.GIVEN).count()
+
+
+def progress_of(participant: Participant) -> Progress:
+    """Done and total of work and gold items. The total falls when others take the last items, and then says so."""
+    work = work_for(participant)
+    done, held = done_work(participant), held_slots(participant).count()
+    more = max(0, min(work.quota - worked_on(participant), items_left(participant)))
+    total = done + held + more
+    gold, met = gold_left(participant)
+    expected = max(met, min(met + len(gold), max(0, total - 1) // work.gold_every))
+    return Progress(done + met, total + expected)
+
+
+# --- seals ------------------------------------------------------------------
+
+PAGE = TimestampSigner(salt="annotation-page", sep="~")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page showed: the item, the response on the left, the newest revision, and when it was sent."""
+
+    item: AnnotationItem
+    left: str
+    revision: int
+    at: datetime | None
+
+
+def seal_task(participant: Participant, task: Task) -> str:
+    """For the page's form: proves later, however late, that this task was shown to this person."""
+    return PAGE.sign(f"{participant.pk}.{task.item.pk}.{task.left}.{task.revision}")
+
+
+def open_task(participant: Participant, sealed: str) -> Shown:
+    """Raises NotShown."""
+    try:
+        person, item, left, revision = PAGE.unsign(sealed).split(".")
+    except (BadSignature, ValueError):
+        raise NotShown("This page was not sent by us.") from None
+    if int(person) != participant.pk:
+        raise NotShown("This page was sent to somebody else.")
+    at = datetime.fromtimestamp(b62_decode(sealed.rsplit(PAGE.sep, 2)[1]), tz=UTC)
+    return Shown(AnnotationItem.objects.get(pk=int(item)), left, int(revision), at)

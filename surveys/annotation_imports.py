@@ -1,0 +1,320 @@
+"""Annotations collected elsewhere: checked as a whole, then stored beside our own, or in a study made for them."""
+
+import re
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+
+from django.db import connection, transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from surveys import audit
+from surveys.access import make_pseudonym
+from surveys.annotation.shapes import hash_json
+from surveys.annotation_kinds import GENERIC, IMPORTED, KINDS, fields_of, questions_for
+from surveys.annotation_tables import NEEDED, AnnotationRow, RowReader, in_one_spelling
+from surveys.definitions import Definition
+from surveys.import_files import Fault, Faults, ImportFault
+from surveys.item_files import read_rows
+from surveys.models import Annotation, AnnotationItem, Participant, Study
+from surveys.studies import definition_of, load_definition
+from surveys.study_parts import AnnotationWork, ChatbotQuestion, Consent, Pay, Scale
+
+BATCH = 1_000
+# The same labels get the same key in every import.
+KEYS = uuid.UUID("0c8b7a52-5e0b-5b8e-9a0e-3e0f8c7a1d62")
+
+
+@dataclass
+class Imported:
+    """What became of a file's labels; `ignored` are columns that no label needs."""
+
+    labels: int = 0
+    skipped: int = 0
+    items: int = 0
+    annotators: int = 0
+    models: int = 0
+    ignored: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Said:
+    """All that one rater says about one item in the file."""
+
+    line: int
+    labels: dict[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+def import_annotations(
+    slug: str, path: Path, actor: str, labels: tuple[str, ...] = (), ordered: bool | None = None
+) -> tuple[Study, Imported]:
+    """Store a file's labels, all or none; without a study of this name one is made, closed from the start.
+
+    `labels` is the scale of new questions; left out, it is what the file has, with numbers in their order. `ordered`
+    says whether there is an order. Raises ImportFault, OSError.
+    """
+    study = Study.objects.filter(slug=slug).first()
+    if study is None and not re.fullmatch(r"[a-z0-9-]{2,50}", slug):
+        words = f"{slug[:60]!r} is no name for a study: use 2 to 50 small letters, digits and hyphens"
+        raise ImportFault([Fault(0, words)], 1)
+    faults = Faults()
+    reader = RowReader(faults)
+    rows = [row for line, raw in read_rows(path, faults, NEEDED) if (row := reader.read(line, raw))]
+    work = definition_of(study.current_id).annotation if study and study.current_id else None
+    if study and work is None:
+        raise ImportFault([Fault(0, f"{slug} is no study of annotators; give the annotations a study of their own")], 1)
+    if work and work.kind in KINDS:
+        if labels or ordered is not None:
+            raise ImportFault([Fault(0, f"{slug} is of the kind {work.kind}, which has its own labels")], 1)
+        rows = fit_native(study, work, rows, faults)
+        scales: tuple[Scale, ...] = ()
+    else:
+        scales = reader.find_scales(rows, work.scales if work else (), labels, ordered)
+        rows = in_one_spelling(rows)
+    raise_sorted(faults)
+    if not rows:
+        raise ImportFault([Fault(0, "the file has no annotations")], 1)
+    with transaction.atomic():
+        study = keep_study(study, slug, scales, actor, path.name)
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        storing = Storing(study, faults, native=work is not None and work.kind in KINDS)
+        storing.store(rows)
+        raise_sorted(faults)
+        done = replace(storing.done, ignored=sorted(reader.ignored))
+        audit.record(study, actor, "annotations imported", path.name, **vars(done))
+        # PostgreSQL plans by what it knew of the tables before they grew.
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation")
+    return study, done
+
+
+def raise_sorted(faults: Faults) -> None:
+    faults.first.sort(key=lambda fault: fault.line)
+    faults.raise_any()
+
+
+# --- a study of our own kinds -----------------------------------------------
+
+
+def fit_native(study: Study, work: AnnotationWork, rows: list[AnnotationRow], faults: Faults) -> list[AnnotationRow]:
+    """Rows whose item, field and label the study knows; a row without a question answers the kind's first one."""
+    items = AnnotationItem.objects.filter(study=study, pilot=False).defer("history")
+    payloads = {item.key: item.payload for item in items}
+    main, questions = KINDS[work.kind].main.name, questions_for(work)
+    fitting = []
+    for row in rows:
+        row = row if row.question else replace(row, question=main)
+        fields = fields_of(questions, payloads[row.item]) if row.item in payloads else {}
+        question = fields.get(row.question)
+        if not fields:
+            faults.add(row.line, f"the study has no item {row.item[:60]!r}")
+        elif question is None or not question.is_label:
+            faults.add(row.line, f"{row.item[:60]} is not asked {row.question!r}; it is asked {', '.join(fields)}")
+        elif row.label not in question.values:
+            known = ", ".join(question.values)
+            faults.add(row.line, f"the label {row.label[:40]!r} is not on the scale of {row.question}: {known}")
+        else:
+            fitting.append(row)
+    return fitting
+
+
+# --- a study that is made for a file ----------------------------------------
+
+
+def keep_study(study: Study | None, slug: str, scales: tuple[Scale, ...], actor: str, file: str) -> Study:
+    """The study, made or with the file's questions added; a study of our own kinds stays as it is."""
+    if study is not None and not scales:
+        return study
+    definition = imported_definition(slug, scales)
+    if study is not None:
+        known = definition_of(study.current_id)
+        if known.annotation == definition.annotation:
+            return study
+        return load_definition(replace(known, annotation=definition.annotation), actor, f"Questions of {file}.")[0]
+    study, _ = load_definition(definition, actor)
+    study.state, study.launched_at = Study.State.CLOSED, timezone.now()
+    study.closed_at = study.launched_at
+    study.save(update_fields=["state", "launched_at", "closed_at"])
+    return study
+
+
+def imported_definition(slug: str, scales: tuple[Scale, ...]) -> Definition:
+    """A study that nobody can take part in: it only holds what was collected elsewhere."""
+    work = AnnotationWork(
+        kind=IMPORTED,
+        overlap=1,
+        quota=1,
+        least=1,
+        block="shuffled",
+        hold_minutes=10,
+        pass_mark=0,
+        gold_every=1,
+        invited_from="",
+        guidelines_version="",
+        guidelines="",
+        scales=scales,
+    )
+    return Definition(
+        slug=slug,
+        title=slug.replace("-", " ").capitalize(),
+        language="en",
+        minutes=1,
+        contact="Collected elsewhere.",
+        prolific_study_ids=(),
+        pay=Pay("USD", Decimal("0.00")),
+        consent=Consent("elsewhere", "Collected elsewhere."),
+        lease_minutes=45,
+        chatbot_question=ChatbotQuestion("", "", ""),
+        codes={},
+        order_scheme="fixed",
+        paste_checks=(),
+        debrief="Collected elsewhere.",
+        chatbots=(),
+        questions=(),
+        cells=(),
+        comprehension=(),
+        attention=(),
+        prompts=(),
+        exclusions=(),
+        annotation=work,
+    )
+
+
+# --- storing ----------------------------------------------------------------
+
+
+class Storing:
+    """One import under way: the items, raters and labels that are there, and what was added."""
+
+    def __init__(self, study: Study, faults: Faults, native: bool) -> None:
+        self.study, self.faults, self.native = study, faults, native
+        self.left = GENERIC if native and KINDS[definition_of(study.current_id).annotation.kind].sided else ""
+        self.done = Imported()
+
+    def store(self, rows: list[AnnotationRow]) -> None:
+        items = self.keep_items(rows)
+        people = self.keep_people(rows)
+        models = {row.annotator for row in rows if row.is_model}
+        there = self.read_there(items, models)
+        new = []
+        for (item, rater), said in gather(rows).items():
+            before = there.get((items[item], rater))
+            if fresh := self.fresh_labels(item, rater, said, before.labels if before else {}):
+                self.done.labels += len(fresh)
+                new.append(self.row(items[item], rater, people.get(rater), said, fresh, before))
+        self.done.models = len(models - {rater for _, rater in there})
+        Annotation.objects.bulk_create(new, batch_size=BATCH)
+
+    def keep_items(self, rows: list[AnnotationRow]) -> dict[str, int]:
+        """Ids by key; of a study made for the file, items are made too."""
+        known = AnnotationItem.objects.filter(study=self.study, pilot=False)
+        there = {key: (pk, cluster, corpus) for key, pk, cluster, corpus in known.values_list(*ITEM)}
+        about = {row.item: row for row in reversed(rows)}
+        for key, row in about.items():
+            if key in there and not fits(row, *there[key][1:]):
+                self.faults.add(row.line, f"{key[:60]} is in the study with another cluster or corpus")
+        last = AnnotationItem.objects.filter(study=self.study).aggregate(last=Max("position"))["last"]
+        position = 0 if last is None else last + 1
+        missing = [row for key, row in reversed(about.items()) if key not in there]
+        new = [self.item(row, number) for number, row in enumerate(missing, position)]
+        AnnotationItem.objects.bulk_create(new, batch_size=BATCH)
+        self.done.items = len(new)
+        return {key: pk for key, (pk, _, _) in there.items()} | {item.key: item.pk for item in new}
+
+    def item(self, row: AnnotationRow, position: int) -> AnnotationItem:
+        about = {"key": row.item, "cluster": row.cluster, "corpus": row.corpus}
+        return AnnotationItem(
+            study=self.study, kind=IMPORTED, payload={}, position=position, sha256=hash_json(about), **about
+        )
+
+    def keep_people(self, rows: list[AnnotationRow]) -> dict[str, Participant]:
+        names = {row.annotator: row.line for row in reversed(rows) if not row.is_model}
+        there = {person.pid: person for person in Participant.objects.filter(study=self.study, pid__in=names)}
+        for name, person in there.items():
+            if person.origin != Participant.Origin.IMPORTED:
+                words = f"{name} took part in the study here; imported people need other names"
+                self.faults.add(names[name], words)
+        new = [self.person(name) for name in reversed(names) if name not in there]
+        Participant.objects.bulk_create(new, batch_size=BATCH)
+        self.done.annotators = len(new)
+        return there | {person.pid: person for person in new}
+
+    def person(self, name: str) -> Participant:
+        now = timezone.now()
+        return Participant(
+            study=self.study,
+            version_id=self.study.current_id,
+            pid=name,
+            pseudonym=make_pseudonym(),
+            origin=Participant.Origin.IMPORTED,
+            state=Participant.State.COMPLETED,
+            step=Participant.Step.END,
+            consented_at=now,
+            last_seen_at=now,
+            finished_at=now,
+        )
+
+    def read_there(self, items: dict[str, int], models: Iterable[str]) -> dict[tuple[int, str], Annotation]:
+        """The newest revision of each imported rater's labels, by item id and rater."""
+        rows = Annotation.objects.filter(item__study=self.study, item__pilot=False).order_by("revision")
+        people = rows.filter(participant__origin=Participant.Origin.IMPORTED).select_related("participant")
+        found = {(row.item_id, row.participant.pid): row for row in people}
+        return found | {(row.item_id, row.judge): row for row in rows.filter(judge__in=models, left=self.left)}
+
+    def fresh_labels(self, item: str, rater: str, said: Said, there: dict[str, str]) -> dict[str, str]:
+        fresh = {}
+        for name, label in said.labels.items():
+            if name not in there:
+                fresh[name] = label
+            elif there[name] == label:
+                self.done.skipped += 1
+            else:
+                words = f"{rater} has another label of {item[:60]} in the study already ({there[name]}, not {label})"
+                self.faults.add(said.line, words)
+        return fresh
+
+    def row(
+        self,
+        item: int,
+        rater: str,
+        person: Participant | None,
+        said: Said,
+        fresh: dict[str, str],
+        before: Annotation | None,
+    ) -> Annotation:
+        labels = (before.labels if before else {}) | fresh
+        return Annotation(
+            item_id=item,
+            participant=person,
+            judge="" if person else rater,
+            version_id=self.study.current_id,
+            revision=before.revision + 1 if before else 1,
+            key=uuid.uuid5(KEYS, f"{item}\0{rater}\0{hash_json(labels)}"),
+            labels=labels,
+            left=self.left,
+            active_ms=None if said.seconds is None else round(said.seconds * 1000),
+        )
+
+
+ITEM = ("key", "pk", "cluster", "corpus")
+
+
+def fits(row: AnnotationRow, cluster: str, corpus: str) -> bool:
+    """Whether the row says nothing else about its item than what is known."""
+    return row.cluster in ("", cluster) and row.corpus in ("", corpus)
+
+
+def gather(rows: Iterable[AnnotationRow]) -> dict[tuple[str, str], Said]:
+    found: defaultdict[tuple[str, str], Said] = defaultdict(lambda: Said(0))
+    for row in rows:
+        said = found[row.item, row.annotator]
+        said.line = said.line or row.line
+        said.labels[row.question] = row.label
+        if row.seconds is not None:
+            said.seconds = (said.seconds or 0) + row.seconds
+    return found

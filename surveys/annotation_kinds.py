@@ -1,0 +1,264 @@
+"""The kinds of annotation: what each shows, what it asks, and with which keys it is answered."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from surveys.annotation_payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
+from surveys.study_parts import AnnotationWork
+
+# Keys that every annotation page has for itself: next evidence, guidelines, skip, undo, help.
+PAGE_KEYS = {"e": "next evidence", "g": "guidelines", "s": "skip", "u": "undo", "?": "help"}
+SCALES = ("nominal", "ordinal", "text")
+LONGEST_REASON = 2_000
+# Between a question's name and the part of the item that it is asked about: `preference/a1`.
+PART = "/"
+GENERIC, PERSONALISED = "generic", "personalised"
+SIDES = (GENERIC, PERSONALISED)
+# The kind of studies made by an import, whose questions stand in their scales.
+IMPORTED = "imported"
+
+
+class KindError(ValueError):
+    """A kind that could not be worked with: its keys collide, or its questions can't be told apart."""
+
+
+class LabelFault(ValueError):
+    """What is wrong with labels that were given, by field."""
+
+    def __init__(self, faults: dict[str, str]) -> None:
+        super().__init__("; ".join(f"{name}: {fault}" for name, fault in faults.items()))
+        self.faults = faults
+
+
+@dataclass(frozen=True)
+class Choice:
+    value: str
+    label: str
+    key: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing that is asked. With `per` it is asked of each entry of that key of the payload.
+
+    `choices` stand in scale order, and are shown in the order of their keys. A question of the scale `text` has
+    none; a `toggle` is a switch that is always at hand and off unless somebody turns it on (its last choice).
+    `positive` is the label that F1 and rates are about.
+    """
+
+    name: str
+    text: str
+    choices: tuple[Choice, ...] = ()
+    scale: str = "nominal"
+    per: str = ""
+    required: bool = True
+    toggle: bool = False
+    positive: str = ""
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return tuple(choice.value for choice in self.choices)
+
+    @property
+    def shown(self) -> tuple[Choice, ...]:
+        return tuple(sorted(self.choices, key=lambda choice: choice.key))
+
+    @property
+    def is_label(self) -> bool:
+        return self.scale != "text"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of annotation: what its items must and may show, what is asked, and the template that shows it.
+
+    `sided`: two responses side by side in an order that is balanced; the labels of its ordinal question name the
+    left one first, and are turned back for analysis. Raises KindError when keys collide.
+    """
+
+    name: str
+    title: str
+    questions: tuple[Question, ...]
+    needs: Mapping[str, Reader]
+    template: str
+    may: Mapping[str, Reader] = field(default_factory=dict)
+    sided: bool = False
+
+    def __post_init__(self) -> None:
+        if faults := list(find_collisions(self.questions)):
+            raise KindError(f"{self.name}: {'; '.join(faults)}")
+
+    @property
+    def main(self) -> Question:
+        """The question that decides when nothing else is named."""
+        return self.questions[0]
+
+
+def find_collisions(questions: Iterable[Question]) -> Iterator[str]:
+    """Keys that would mean two things at one moment, and questions or labels of one name.
+
+    Of the questions with choices one is active at a time, so two of them may share keys; a toggle is always at hand.
+    """
+    questions = list(questions)
+    names = [question.name for question in questions]
+    yield from (f"two questions are called {name!r}" for name in sorted({n for n in names if names.count(n) > 1}))
+    toggles = {choice.key: q.name for q in questions if q.toggle for choice in q.choices if choice.key}
+    for question in questions:
+        yield from question_faults(question, {} if question.toggle else toggles)
+
+
+def question_faults(question: Question, toggles: Mapping[str, str]) -> Iterator[str]:
+    if PART in question.name or question.scale not in SCALES:
+        yield f"{question.name!r} is no name, or {question.scale!r} no scale, for a question"
+    if bool(question.choices) is not question.is_label:
+        yield f"{question.name} must have choices, or the scale `text`"
+    if question.positive and question.positive not in question.values:
+        yield f"{question.name} has no label {question.positive!r}"
+    for value in sorted({value for value in question.values if question.values.count(value) > 1}):
+        yield f"{question.name} has the label {value!r} more than once"
+    keys = [choice.key for choice in question.choices if choice.key]
+    for key in dict.fromkeys(keys):
+        if taken := key_taken(key, keys, toggles):
+            yield f"the key {key!r} of {question.name} {taken}"
+
+
+def key_taken(key: str, keys: list[str], toggles: Mapping[str, str]) -> str:
+    if len(key) != 1 or key != key.lower():
+        return "must be one small letter, digit or sign"
+    if key in PAGE_KEYS:
+        return f"is the page's own ({PAGE_KEYS[key]})"
+    if keys.count(key) > 1:
+        return "stands for two of its choices"
+    return f"is that of {toggles[key]} too" if key in toggles else ""
+
+
+# The kinds -------------------------------------------------------------------------------------------------
+
+QUALITY = Question(
+    "quality",
+    "Is this a fair thing to remember about this person?",
+    (
+        Choice("no", "Doesn't make sense", "3", "Wrong, unsupported, or only about this one task."),
+        Choice("maybe", "Maybe", "2", "It could be so, but the evidence is thin."),
+        Choice("yes", "Makes sense", "1", "The conversation supports it as a lasting fact."),
+    ),
+    scale="ordinal",
+    positive="yes",
+)
+UNCOMFORTABLE = Question(
+    "uncomfortable",
+    "Remembering this would feel uncomfortable",
+    (Choice("no", "No"), Choice("yes", "Yes", "x")),
+    required=False,
+    toggle=True,
+    positive="yes",
+)
+UNCOMFORTABLE_WHY = Question("uncomfortable-why", "Why, if you would like to say", scale="text", required=False)
+RELEVANCE = Question(
+    "relevance",
+    "Would the response to this prompt change if the chatbot knew this?",
+    (Choice("no", "No", "2"), Choice("yes", "Yes", "1")),
+    positive="yes",
+)
+PREFERENCE = Question(
+    "preference",
+    "Thinking of this, which answer do you prefer?",
+    (
+        Choice("1", "A, strongly", "1"),
+        Choice("2", "A, a little", "2"),
+        Choice("3", "No difference", "3"),
+        Choice("4", "B, a little", "4"),
+        Choice("5", "B, strongly", "5"),
+    ),
+    scale="ordinal",
+    per="attributes",
+)
+
+KINDS: dict[str, Kind] = {
+    "attribute": Kind(
+        "attribute",
+        "Does this make sense?",
+        (QUALITY, UNCOMFORTABLE, UNCOMFORTABLE_WHY),
+        needs={"history": read_history, "attribute": read_text, "evidence": read_evidence},
+        template="annotation/attribute.html",
+    ),
+    "relevance": Kind(
+        "relevance",
+        "Would it change the response?",
+        (RELEVANCE,),
+        needs={"attribute": read_text, "prompt": read_text},
+        template="annotation/relevance.html",
+    ),
+    "preference": Kind(
+        "preference",
+        "Which answer would you rather get?",
+        (PREFERENCE,),
+        needs={"prompt": read_text, "attributes": read_parts, GENERIC: read_text, PERSONALISED: read_text},
+        may={"profile": read_texts},
+        template="annotation/preference.html",
+        sided=True,
+    ),
+}
+
+
+def questions_for(work: AnnotationWork) -> tuple[Question, ...]:
+    """What annotators are asked: the kind's questions, or those that an imported file brought."""
+    if work.kind != IMPORTED:
+        return KINDS[work.kind].questions
+    return tuple(
+        Question(
+            scale.question,
+            scale.question,
+            tuple(Choice(label, label) for label in scale.labels),
+            scale="ordinal" if scale.ordered else "nominal",
+            required=False,
+        )
+        for scale in work.scales
+    )
+
+
+# Labels ----------------------------------------------------------------------------------------------------
+
+
+def fields_of(questions: Iterable[Question], payload: Mapping[str, Any]) -> dict[str, Question]:
+    """Every field that an item's form has, such as `quality` or `preference/a1`, with its question."""
+    return {name: question for question in questions for name in names_of(question, payload)}
+
+
+def names_of(question: Question, payload: Mapping[str, Any]) -> list[str]:
+    if not question.per:
+        return [question.name]
+    return [f"{question.name}{PART}{part['id']}" for part in payload.get(question.per, ())]
+
+
+def read_labels(questions: Iterable[Question], payload: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+    """The labels in what was sent, by field; a toggle that was not sent is off. Raises LabelFault."""
+    labels, faults = {}, {}
+    for name, question in fields_of(questions, payload).items():
+        value = given.get(name, "").replace("\x00", "").strip()
+        if question.toggle and not value:
+            value = question.values[0]
+        if fault := label_fault(question, value):
+            faults[name] = fault
+        elif value:
+            labels[name] = value
+    if faults:
+        raise LabelFault(faults)
+    return labels
+
+
+def label_fault(question: Question, value: str) -> str:
+    if not value:
+        return "has no answer yet" if question.required else ""
+    if not question.is_label:
+        return f"is longer than {LONGEST_REASON:,} characters" if len(value) > LONGEST_REASON else ""
+    return "" if value in question.values else f"cannot be {value[:40]!r}; it is one of {', '.join(question.values)}"
+
+
+def turn_back(question: Question, value: str, left: str) -> str:
+    """A label of a sided kind as 1 = generic … 5 = personalised, whichever of the two was shown on the left."""
+    if left != PERSONALISED or value not in question.values or question.scale != "ordinal":
+        return value
+    return question.values[::-1][question.values.index(value)]

@@ -1,0 +1,195 @@
+"""Rows of annotations from elsewhere: what each may hold, what they must agree on, and the scale of their labels."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from surveys.annotation_kinds import KINDS, PART
+from surveys.import_files import Faults
+from surveys.study_parts import Scale
+from surveys.study_values import nearest
+
+NEEDED = ("item", "annotator", "label")
+OPTIONAL = ("question", "seconds", "cluster", "corpus", "is_model")
+LONGEST = {"item": 200, "annotator": 64, "label": 100, "question": 100, "cluster": 200, "corpus": 100}
+NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
+TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
+MOST_SECONDS = 2_000_000
+# Ratings from 0 to 100 are the longest scale that anybody rates on; more labels are no scale.
+MOST_LABELS = 101
+QUESTION = "label"
+
+
+@dataclass(frozen=True)
+class AnnotationRow:
+    """One row, checked by itself."""
+
+    line: int
+    item: str
+    annotator: str
+    label: str
+    question: str
+    seconds: float | None
+    cluster: str
+    corpus: str
+    is_model: bool
+
+
+class RowReader:
+    """What rows have said so far, so that a later one can be held against them."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.ignored: set[str] = set()
+        self.lines: dict[tuple[str, str, str], int] = {}
+        self.models: dict[str, tuple[bool, int]] = {}
+        self.about: dict[str, tuple[str, str, int]] = {}
+
+    def read(self, line: int, raw: Mapping[str, Any]) -> AnnotationRow | None:
+        before = self.faults.count
+        self.check_columns(line, raw)
+        texts = {name: self.read_text(line, name, raw) for name in LONGEST}
+        self.check_label(line, texts["label"])
+        row = AnnotationRow(
+            line=line,
+            seconds=self.read_seconds(line, raw.get("seconds")),
+            is_model=self.read_truth(line, raw.get("is_model")),
+            **texts,
+        )
+        if self.faults.count == before:
+            self.check_against_others(row)
+        return row if self.faults.count == before else None
+
+    def check_columns(self, line: int, raw: Mapping[str, Any]) -> None:
+        known = (*NEEDED, *OPTIONAL)
+        for name in raw:
+            if name in known or name in self.ignored:
+                continue
+            if near := nearest(str(name), known):
+                self.faults.add(line, f"{str(name)[:60]!r} is no column here{near}")
+            self.ignored.add(str(name))
+
+    def read_text(self, line: int, name: str, raw: Mapping[str, Any]) -> str:
+        value = raw.get(name)
+        text = "" if value is None else str(value).strip()
+        if not text and name in NEEDED:
+            self.faults.add(line, f"{name} is empty")
+        elif len(text) > LONGEST[name] or not text.isprintable():
+            self.faults.add(line, f"{name} must be at most {LONGEST[name]} printable characters")
+        elif isinstance(value, list | dict):
+            self.faults.add(line, f"{name} must be a single value")
+        return text
+
+    def check_label(self, line: int, label: str) -> None:
+        if label.casefold() in NOT_A_LABEL:
+            self.faults.add(line, f"the label is {label!r}, which is no label; leave the row out where there is none")
+
+    def read_seconds(self, line: int, value: Any) -> float | None:
+        text = "" if value is None else str(value).strip()
+        if not text:
+            return None
+        if not NUMBER.fullmatch(text) or not 0 <= float(text) <= MOST_SECONDS:
+            self.faults.add(line, f"seconds is {text[:40]!r}, which is no number of seconds")
+            return None
+        return float(text)
+
+    def read_truth(self, line: int, value: Any) -> bool:
+        text = "" if value is None else str(value).strip().casefold()
+        if text not in TRUTH:
+            self.faults.add(line, f"is_model is {text[:40]!r}; it is true or false")
+        return TRUTH.get(text, False)
+
+    def check_against_others(self, row: AnnotationRow) -> None:
+        name = (row.item, row.annotator, row.question)
+        if (first := self.lines.setdefault(name, row.line)) != row.line:
+            what = f" as to {row.question}" if row.question else ""
+            words = f"{row.annotator} labels {row.item[:60]}{what} twice; the first time is on line {first}"
+            self.faults.add(row.line, words)
+        is_model, first = self.models.setdefault(row.annotator, (row.is_model, row.line))
+        if is_model != row.is_model:
+            self.faults.add(row.line, f"{row.annotator} is a model on one line and a person on another (line {first})")
+        cluster, corpus, first = self.about.setdefault(row.item, (row.cluster, row.corpus, row.line))
+        if (cluster, corpus) != (row.cluster, row.corpus):
+            self.faults.add(row.line, f"says another cluster or corpus of {row.item[:60]} than line {first}")
+
+    # --- scales -------------------------------------------------------------
+
+    def find_scales(
+        self, rows: list[AnnotationRow], known: Iterable[Scale], labels: tuple[str, ...], ordered: bool | None
+    ) -> tuple[Scale, ...]:
+        """The scale of each question: the one that the study has, the one that was declared, or the one seen here.
+
+        `ordered` says whether new scales have an order, where the labels themselves can't.
+        """
+        scales = {scale.question: scale for scale in known}
+        by_question: dict[str, list[AnnotationRow]] = {}
+        for row in rows:
+            by_question.setdefault(row.question or QUESTION, []).append(row)
+        for question, found in by_question.items():
+            if PART in question:
+                self.faults.add(found[0].line, f"the question {question!r} must not hold a {PART}")
+            elif question in scales:
+                self.check_scale(found, scales[question])
+            elif labels:
+                in_order = len(labels) > 2 if ordered is None else ordered
+                scales[question] = Scale(question, tuple(map(canonical, labels)), in_order)
+                self.check_scale(found, scales[question])
+            else:
+                seen = self.see_scale(question, found)
+                scales[question] = seen if ordered is None else replace(seen, ordered=ordered)
+        return tuple(scales.values())
+
+    def check_scale(self, rows: list[AnnotationRow], scale: Scale) -> None:
+        for row in rows:
+            if canonical(row.label) not in scale.labels:
+                known = ", ".join(scale.labels)
+                self.faults.add(row.line, f"the label {row.label!r} is not on the scale of {scale.question}: {known}")
+
+    def see_scale(self, question: str, rows: list[AnnotationRow]) -> Scale:
+        """Numbers in their order; words that one of our kinds has in its order; other words without an order."""
+        numbers = [row for row in rows if NUMBER.fullmatch(row.label)]
+        words = [row for row in rows if not NUMBER.fullmatch(row.label)]
+        if numbers and words:
+            few, many = sorted((numbers, words), key=len)
+            kinds = ("a word", "a number") if few is words else ("a number", "a word")
+            for row in few:
+                what = f"{row.label!r} is {kinds[0]}, but {many[0].label!r} on line {many[0].line} is {kinds[1]}"
+                self.faults.add(row.line, f"{what}: two scales in one question")
+        self.check_spelling(words)
+        labels = list(dict.fromkeys(canonical(row.label) for row in rows))
+        if len(labels) > MOST_LABELS:
+            what = f"{question} has {len(labels):,} different labels; a scale has at most {MOST_LABELS}"
+            self.faults.add(rows[0].line, what)
+        return order_scale(question, labels, ordered=not words)
+
+    def check_spelling(self, rows: list[AnnotationRow]) -> None:
+        seen: dict[str, AnnotationRow] = {}
+        for row in rows:
+            first = seen.setdefault(row.label.casefold(), row)
+            if first.label != row.label:
+                words = f"{row.label!r} and {first.label!r} on line {first.line} differ only in capital letters"
+                self.faults.add(row.line, words)
+
+
+def in_one_spelling(rows: Iterable[AnnotationRow]) -> list[AnnotationRow]:
+    return [replace(row, label=canonical(row.label), question=row.question or QUESTION) for row in rows]
+
+
+def order_scale(question: str, labels: list[str], ordered: bool) -> Scale:
+    if ordered:
+        return Scale(question, tuple(sorted(labels, key=float)), len(labels) > 2)
+    for known in (q for kind in KINDS.values() for q in kind.questions if q.scale == "ordinal"):
+        if {label.casefold() for label in labels} <= set(known.values):
+            by_place = sorted(labels, key=lambda label: known.values.index(label.casefold()))
+            return Scale(question, tuple(by_place), len(labels) > 2)
+    return Scale(question, tuple(sorted(labels)), False)
+
+
+def canonical(label: str) -> str:
+    """One spelling of a number: `1`, `1.0` and `01` are the same label."""
+    if not NUMBER.fullmatch(label):
+        return label
+    number = float(label)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

@@ -1,0 +1,216 @@
+"""How well the reader of answers reads: precision and recall over a labelled sample, with intervals."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from time import perf_counter
+
+from surveys.answer_samples import LabelledAnswer
+from surveys.answers import Reading, read_answer
+from surveys.check_rates import wilson_interval
+
+
+@dataclass(frozen=True)
+class Share:
+    """`hits` of `n`, with the 95 % interval; None where there is nothing to be a share of."""
+
+    n: int
+    hits: int
+    share: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class ItemRates:
+    """Over the items of a group of texts: how many that were read are right, and how many were found."""
+
+    half: str
+    group: str
+    texts: int
+    precision: Share
+    recall: Share
+    f1: float | None
+    lenient_precision: Share  # right also where one name contains the other
+    lenient_recall: Share
+    perfect: Share  # texts with all items, no others, in their order
+
+
+@dataclass(frozen=True)
+class LetterRates:
+    """Over a group of texts: known letters that are right, letters that were found, all that were read right."""
+
+    half: str
+    group: str
+    texts: int
+    precision: Share
+    recall: Share
+    accuracy: Share  # unknown, where it is right, included
+
+
+@dataclass(frozen=True)
+class DoubtRates:
+    """Of the texts that the reader doubts for one reason, or for none, those it read perfectly."""
+
+    half: str
+    doubt: str
+    perfect: Share
+
+
+@dataclass(frozen=True)
+class Read:
+    """A labelled answer and what the reader made of it."""
+
+    answer: LabelledAnswer
+    reading: Reading
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        return self.reading.items if self.answer.kind == "recommendation" else tuple(self.reading.letter)
+
+    @property
+    def is_perfect(self) -> bool:
+        return self.found == self.answer.wanted
+
+
+HALVES = {"held-out": True, "developed": False}
+GROUPS: dict[str, Callable[[LabelledAnswer], str]] = {
+    "source": lambda answer: answer.source,
+    "form": lambda answer: answer.form,
+}
+
+
+def read_all(answers: Sequence[LabelledAnswer]) -> tuple[list[Read], float]:
+    """Each answer with its reading, and how many texts were read in a second."""
+    start = perf_counter()
+    read = [Read(answer, read_answer(answer.text, answer.kind)) for answer in answers]
+    return read, len(read) / (perf_counter() - start)
+
+
+def item_rates(read: Sequence[Read]) -> list[ItemRates]:
+    """For each half: the clear texts, those by source and by form, then the doubtful, then all."""
+    lists = [one for one in read if one.answer.kind == "recommendation"]
+    return [_item_rates(half, group, found) for half, group, found in _grouped(lists)]
+
+
+def letter_rates(read: Sequence[Read]) -> list[LetterRates]:
+    letters = [one for one in read if one.answer.kind == "choice"]
+    return [_letter_rates(half, group, found) for half, group, found in _grouped(letters)]
+
+
+def doubt_rates(read: Sequence[Read]) -> list[DoubtRates]:
+    """Whether the doubts of the reader fall on what it misreads; over clear and doubtful texts alike."""
+    lists = [one for one in read if one.answer.kind == "recommendation" and one.answer.held_out]
+    lists = [one for one in lists if one.answer.drawn == "sample"]
+    doubts = dict.fromkeys(one.reading.doubt for one in lists)
+    by_doubt = {doubt: [one for one in lists if one.reading.doubt == doubt] for doubt in sorted(doubts)}
+    return [DoubtRates("held-out", doubt or "none", _perfect(found)) for doubt, found in by_doubt.items()]
+
+
+def _grouped(read: Sequence[Read]) -> Iterator[tuple[str, str, list[Read]]]:
+    for half, is_held_out in HALVES.items():
+        of_half = [one for one in read if one.answer.held_out is is_held_out]
+        sample = [one for one in of_half if one.answer.drawn == "sample"]
+        clear = [one for one in sample if not one.answer.doubtful]
+        yield half, "clear", clear
+        for key, value_of in GROUPS.items():
+            for value in dict.fromkeys(value_of(one.answer) for one in clear):
+                yield half, f"{key}: {value}", [one for one in clear if value_of(one.answer) == value]
+        if len(clear) < len(sample):
+            yield half, "doubtful", [one for one in sample if one.answer.doubtful]
+            yield half, "clear and doubtful", sample
+        if further := [one for one in of_half if one not in sample and not one.answer.doubtful]:
+            yield half, "clear, further ones without marks of a list", further
+
+
+def _item_rates(half: str, group: str, read: Sequence[Read]) -> ItemRates:
+    found, wanted = sum(len(one.found) for one in read), sum(len(one.answer.wanted) for one in read)
+    hits = sum(len(set(one.found) & set(one.answer.wanted)) for one in read)
+    lenient = sum(_lenient_hits(one.found, one.answer.wanted) for one in read)
+    return ItemRates(
+        half,
+        group,
+        len(read),
+        share_of(found, hits),
+        share_of(wanted, hits),
+        2 * hits / (found + wanted) if found + wanted else None,
+        share_of(found, lenient),
+        share_of(wanted, lenient),
+        _perfect(read),
+    )
+
+
+def _lenient_hits(found: Sequence[str], wanted: Sequence[str]) -> int:
+    """Equal names first, then pairs of which one contains the other; each name counts once."""
+    hits = len(set(found) & set(wanted))
+    left = [item for item in wanted if item not in found]
+    for name in found:
+        match = next((item for item in left if name not in wanted and (item in name or name in item)), None)
+        if match is not None:
+            left.remove(match)
+            hits += 1
+    return hits
+
+
+def _letter_rates(half: str, group: str, read: Sequence[Read]) -> LetterRates:
+    right = sum(one.is_perfect and bool(one.found) for one in read)
+    return LetterRates(
+        half,
+        group,
+        len(read),
+        share_of(sum(bool(one.found) for one in read), right),
+        share_of(sum(bool(one.answer.wanted) for one in read), right),
+        _perfect(read),
+    )
+
+
+def _perfect(read: Sequence[Read]) -> Share:
+    return share_of(len(read), sum(one.is_perfect for one in read))
+
+
+def share_of(n: int, hits: int) -> Share:
+    return Share(n, hits, hits / n, *wilson_interval(hits, n)) if n else Share(0, 0, None, None, None)
+
+
+def as_json(read: Sequence[Read]) -> dict[str, object]:
+    return {
+        "items": [asdict(rate) for rate in item_rates(read)],
+        "letters": [asdict(rate) for rate in letter_rates(read)],
+        "doubts": [asdict(rate) for rate in doubt_rates(read)],
+    }
+
+
+def as_tables(read: Sequence[Read]) -> str:
+    """Markdown tables: items, letters, and what the reader's doubts are worth."""
+    items = [
+        (r.half, r.group, str(r.texts), _cell(r.precision), _cell(r.recall), f"{r.f1:.3f}" if r.f1 is not None else "–")
+        + (f"{_bare(r.lenient_precision)} / {_bare(r.lenient_recall)}", _cell(r.perfect))
+        for r in item_rates(read)
+    ]
+    letters = [
+        (r.half, r.group, str(r.texts), _cell(r.precision), _cell(r.recall), _cell(r.accuracy))
+        for r in letter_rates(read)
+    ]
+    doubts = [(r.doubt, str(r.perfect.n), _cell(r.perfect)) for r in doubt_rates(read)]
+    head = ("half", "texts that are", "texts", "precision", "recall")
+    return "\n".join(
+        (
+            _table("Items", (*head, "F1", "lenient precision / recall", "texts read perfectly"), items),
+            _table("Letters", (*head, "accuracy with unknown"), letters),
+            _table("The reader's doubts (held-out)", ("doubt", "texts", "read perfectly"), doubts),
+        )
+    )
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"**{title}**", "", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows), ""])
+
+
+def _cell(share: Share) -> str:
+    if share.share is None:
+        return "–"
+    return f"{share.share:.3f} ({share.low:.3f}–{share.high:.3f}), {share.hits} of {share.n}"
+
+
+def _bare(share: Share) -> str:
+    return "–" if share.share is None else f"{share.share:.3f}"

@@ -1,0 +1,167 @@
+"""What is left out of the analysis by the rules of the study file; worked out here and nowhere else."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from django.utils import timezone
+
+from surveys.definitions import frozen
+from surveys.models import Study, StudyVersion
+from surveys.observed import Observed, find_flagged, observe_people
+from surveys.study_parts import EXCLUSION_KINDS, Exclusion
+from surveys.study_schema import CONTEXT
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of the current version, and when it was declared.
+
+    `version` and `day` are those of the amendment that brought it after the launch; None: it stood there before.
+    """
+
+    slug: str
+    text: str
+    kind: str  # one of EXCLUSION_KINDS; empty for a rule in words, by which nothing is left out here
+    threshold: Any
+    scope: str  # person, response, or empty like the kind
+    version: int | None = None
+    day: date | None = None
+
+    @property
+    def is_later(self) -> bool:
+        return self.version is not None
+
+    @property
+    def declared(self) -> str:
+        if self.version is None or self.day is None:
+            return "before launch"
+        return f"later: version {self.version}, {self.day.day} {self.day:%B %Y}"
+
+    @property
+    def words(self) -> str:
+        """The condition as it is applied, in a few words; the text is the researcher's own."""
+        return WORDS[self.kind](self.threshold) if self.kind else "in words only"
+
+
+WORDS: dict[str, Callable[[Any], str]] = {
+    "attention_fails": lambda least: f"{least} or more attention checks failed",
+    "minutes_under": lambda limit: f"less than {limit:g} minutes in all",
+    "seconds_under": lambda limit: f"median below {limit:g} seconds a prompt",
+    "pasted_under": lambda limit: f"less than {100 * limit:g} % pasted on average",
+    "flags": lambda checks: f"flag kept ({' or '.join(checks)})",
+    "flags_kept": lambda least: f"{least} or more flags kept",
+    "context": lambda wanted: ", ".join(f"{key} {' or '.join(wanted[key])}" for key in CONTEXT if key in wanted),
+}
+
+# When a rule was declared ----------------------------------------------------------------------------------
+
+
+class Stage(NamedTuple):
+    """A version of a study file as far as rules go; an amendment is a version written after the launch."""
+
+    number: int
+    is_amendment: bool
+    written_at: datetime
+    exclusions: tuple[Exclusion, ...]
+
+
+def rules_of(study: Study) -> list[Rule]:
+    """The rules of the newest version, in the file's order."""
+    stages = [
+        Stage(number, bool(amendment), at, tuple(Exclusion(**frozen(entry)) for entry in entries or ()))
+        for number, amendment, at, entries in StudyVersion.objects.filter(study=study)
+        .order_by("-number")
+        .values_list("number", "amendment", "created_at", "document__exclusions")
+    ]
+    return date_rules(stages)
+
+
+def date_rules(stages: Sequence[Stage]) -> list[Rule]:
+    """The rules of the first of these versions, which stand newest first.
+
+    A rule that stood in the version that was launched is no later one, whatever amendments did to it meanwhile. Any
+    other dates from the amendment since which it stands without a break; a new threshold makes a new rule.
+    """
+    rules = []
+    for exclusion in stages[0].exclusions if stages else ():
+        came = find_amendment(exclusion, stages)
+        rules.append(
+            Rule(
+                slug=exclusion.slug,
+                text=exclusion.text,
+                kind=exclusion.kind,
+                threshold=exclusion.threshold,
+                scope=EXCLUSION_KINDS.get(exclusion.kind, ""),
+                version=came.number if came else None,
+                day=timezone.localdate(came.written_at) if came else None,
+            )
+        )
+    return rules
+
+
+def find_amendment(exclusion: Exclusion, stages: Sequence[Stage]) -> Stage | None:
+    launched = next((stage for stage in stages if not stage.is_amendment), None)
+    if launched and stands_in(exclusion, launched):
+        return None
+    came = stages[0]
+    for stage in stages:
+        if not stands_in(exclusion, stage):
+            break
+        came = stage
+    return came
+
+
+def stands_in(exclusion: Exclusion, stage: Stage) -> bool:
+    """Whether a rule of this effect is there, under whatever name; a rule in words is known by its name."""
+    if not exclusion.kind:
+        return any(other.slug == exclusion.slug and not other.kind for other in stage.exclusions)
+    effect = (exclusion.kind, exclusion.threshold)
+    return any((other.kind, other.threshold) == effect for other in stage.exclusions)
+
+
+# Whom a rule leaves out ------------------------------------------------------------------------------------
+
+
+def is_under(value: float | None, limit: float) -> bool:
+    return value is not None and value < limit
+
+
+LEAVES_OUT: dict[str, Callable[[Observed, Any], bool]] = {
+    "attention_fails": lambda seen, least: seen.attention_fails >= least,
+    "minutes_under": lambda seen, limit: is_under(seen.minutes, limit),
+    "seconds_under": lambda seen, limit: is_under(seen.seconds, limit),
+    "pasted_under": lambda seen, limit: is_under(seen.share_pasted, limit),
+    "flags_kept": lambda seen, least: seen.flags_kept >= least,
+    "context": lambda seen, wanted: all(seen.context.get(key) in answers for key, answers in wanted.items()),
+}
+
+
+def rules_met(rules: Sequence[Rule], seen: Observed) -> tuple[str, ...]:
+    """The slugs of all rules that leave this person out."""
+    return tuple(rule.slug for rule in rules if rule.scope == "person" and LEAVES_OUT[rule.kind](seen, rule.threshold))
+
+
+def excluded_people(study: Study, rules: Sequence[Rule] | None = None) -> dict[int, tuple[str, ...]]:
+    """By participant all rules that leave them out; pilots and previews by the same rules as everybody.
+
+    It takes at most four queries, however many people there are.
+    """
+    rules = rules_of(study) if rules is None else rules
+    kinds = {rule.kind for rule in rules if rule.scope == "person"}
+    met = {person: rules_met(rules, seen) for person, seen in observe_people(study, kinds)} if kinds else {}
+    return {person: slugs for person, slugs in met.items() if slugs}
+
+
+def excluded_responses(study: Study, rules: Sequence[Rule] | None = None) -> dict[int, tuple[str, ...]]:
+    """By response the rules that leave out this one alone; the other responses of the same person stay.
+
+    Only answers (the newest accepted revision) are named, those of people who are left out as a whole too.
+    """
+    rules = [rule for rule in (rules_of(study) if rules is None else rules) if rule.scope == "response"]
+    flagged = find_flagged(study, {check for rule in rules for check in rule.threshold}) if rules else {}
+    return {
+        response: tuple(rule.slug for rule in rules if checks & set(rule.threshold))
+        for response, checks in flagged.items()
+    }

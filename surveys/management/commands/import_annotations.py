@@ -1,0 +1,46 @@
+"""Read labels that were collected elsewhere into a study of their own, or into one of ours."""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from surveys.annotation_imports import import_annotations
+from surveys.import_files import ImportFault
+
+
+class Command(BaseCommand):
+    help = (
+        "Import labels from a table (.csv) or JSON lines (.jsonl) with item, annotator and label, optionally question, "
+        "seconds, cluster, corpus and is_model. All rows or none; known rows are skipped. Without a study of this "
+        "name one is made."
+    )
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--labels", default="", metavar="A,B,C", help="the scale, in its order, of new questions")
+        parser.add_argument("--scale", choices=["nominal", "ordinal"], help="whether the labels have an order")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        path, scale = options["file"], options["scale"]
+        labels = tuple(label.strip() for label in options["labels"].split(",") if label.strip())
+        if len(set(labels)) != len(labels) or len(labels) == 1:
+            raise CommandError("--labels needs at least two different labels, separated by commas.", returncode=2)
+        try:
+            study, done = import_annotations(
+                options["study"], path, "command line", labels, None if scale is None else scale == "ordinal"
+            )
+        except OSError as error:
+            raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
+        except ImportFault as fault:
+            raise CommandError(f"{path}: nothing was imported, {fault.count} faults.\n{fault}") from None
+        report = {"study": study.slug, **vars(done)}
+        if options["json"]:
+            self.stdout.write(json.dumps(report))
+            return
+        line = "{study}: {labels} labels of {items} new items by {annotators} new people and {models} new models"
+        self.stdout.write((line + ", {skipped} already there").format(**report))
+        if done.ignored:
+            self.stdout.write(f"columns that no label needs: {', '.join(done.ignored)}")

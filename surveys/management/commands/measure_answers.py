@@ -1,0 +1,37 @@
+"""`measure_answers`: how well items and letters are read out of real answers that were labelled by hand."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from surveys.answer_rates import as_json, as_tables, read_all
+from surveys.answer_samples import read_labelled_answers
+from surveys.answers import RULES_VERSION
+from surveys.management.commands.measure_checks import default_data, write
+
+
+class Command(BaseCommand):
+    help = "Measure precision and recall of the reader of answers on a sample labelled by hand."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--data", type=Path, default=default_data(), help="folder with the model answers")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--write", type=Path, metavar="FILE.md", help="put the tables into this page")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            answers = read_labelled_answers(options["data"])
+        except (OSError, ValueError, KeyError) as error:
+            raise CommandError(f"No sample: {error}. Name the folder with --data.") from error
+        read, a_second = read_all(answers)
+        if options["write"]:
+            write(options["write"], as_tables(read))
+        if options["json"]:
+            found = {"rules": RULES_VERSION, "texts": len(read), "texts_a_second": round(a_second), **as_json(read)}
+            self.stdout.write(json.dumps(found))
+        else:
+            self.stdout.write(as_tables(read))
+            self.stdout.write(f"Rules {RULES_VERSION}; {len(read)} texts, {a_second:.0f} a second.")

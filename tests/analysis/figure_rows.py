@@ -1,0 +1,194 @@
+"""Invented rows of a report at full size, for the tests of figures. No number in here was ever measured."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+Row = dict[str, Any]
+LISTS = ("haircuts", "movies", "restaurants", "companies", "majors", "books", "weekend-trips", "hobbies", "gifts")
+QUESTIONS = ("medicine-1", "medicine-2", "justice", "commonsense")
+MODELS = {"gpt-4o-mini": "chatgpt", "gemini-2.0-flash": "gemini"}
+SOURCES = ("field", "offline", "sp-history", "sp-rag", "sp-profile")
+LEVELS = {"field": 0.75, "offline": 0.35, "sp-history": 0.5, "sp-rag": 0.45, "sp-profile": 0.9, "pilot-2024": 0.6}
+ITEMS = ("tesla", "patagonia", "microsoft", "apple", "google", "nike", "costco", "lego", "nvidia", "ikea", "toyota",
+         "a rather long name of a company that nobody abbreviates", "siemens", "sony")  # fmt: skip
+
+
+def make_report(
+    models: Sequence[str] = tuple(MODELS),
+    lists: Sequence[str] = LISTS,
+    questions: Sequence[str] = QUESTIONS,
+    sources: Sequence[str] = SOURCES,
+    seed: int = 1,
+    **parts: Any,
+) -> dict[str, Any]:
+    """A whole report; `parts` replace some of it."""
+    rng = Random(seed)
+    report = {
+        "study": "field-13",
+        "version": 3,
+        "draws": 2000,
+        "prompts": [{"slug": slug, "title": slug, "kind": "recommendation"} for slug in lists]
+        + [{"slug": slug, "title": slug, "kind": "choice"} for slug in questions],
+        "groups": [{"chatbot": MODELS.get(model, model), "models": [model]} for model in models],
+        "exclusions": [
+            {"slug": "attention", "text": "Two attention checks failed", "answers": 48, "declared": "before launch"}
+        ],
+        "simulated": {"people": 800, "people_in_all": 800, "completions": 41600, "is_any": True},
+        "heterogeneity": [variety_row(rng, p, m, s) for p in lists for m in models for s in sources],
+        "choices": [choice_row(rng, p, m, s) for p in questions for m in models for s in sources],
+        "distances": [distance_row(rng, p, m, s) for p in lists for m in models for s in sources if s != "field"],
+        "calibration": [row for m in models for row in calibration_rows(rng, m)],
+        "items": [row for p in lists[:2] for m in models for s in sources for row in item_rows(rng, p, m, s)],
+        "benchmarks": [row for m in models for row in benchmark_rows(rng, m)],
+        "cells": [row for m in models for p in lists for row in cell_rows(rng, p, MODELS.get(m, m))],
+        "drift": [row for m in models for p in (*lists, *questions) for row in drift_rows(rng, p, m, p in lists)],
+        "costs": [row for m in models for row in cost_rows(rng, m)],
+    }
+    return report | parts
+
+
+def field_model(model: str, source: str) -> str:
+    """In a report the field's model is the chatbot."""
+    return MODELS.get(model, model) if source == "field" else model
+
+
+def around(value: float, half: float, low: float = 0.0, high: float = 1e9) -> list[float]:
+    return [max(low, value - half), min(high, value + half)]
+
+
+def variety_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
+    level = LEVELS[source] * rng.uniform(0.85, 1.15)
+    unique, coverage, entropy = round(160 * level), max(0.05, 1 - 0.8 * level), 7 * level**0.5
+    values = {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
+    spans = {
+        "unique": around(unique, 9),
+        "top5_coverage": around(coverage, 0.04, 0, 1),
+        "entropy_bits": around(entropy, 0.2),
+    }
+    return {
+        "prompt": prompt, "source": source, "model": field_model(model, source), "n": 400 - 4 * len(prompt),
+        **values, "ci": spans, "around": spans, "unknown": 3,
+        "rarefied": {"n": 352, **{k: v * 0.97 for k, v in values.items()}, "ci": spans},
+        "top_items": [], **changes,
+    }  # fmt: skip
+
+
+def choice_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
+    letters = "AB" if prompt in ("justice", "commonsense") else "ABCD"
+    correct = "B" if prompt in ("medicine-1", "justice") else "A"
+    weights = {letter: rng.uniform(0, 0.4) * LEVELS[source] for letter in letters} | {correct: 1.0}
+    weights["unknown"] = rng.choice((0, 0.02, 0.06))
+    counts = {letter: int(400 * weight / sum(weights.values())) for letter, weight in weights.items()}
+    n = sum(counts.values())
+    share = counts[correct] / n
+    return {
+        "prompt": prompt, "source": source, "model": field_model(model, source), "n": n, "counts": counts,
+        "correct": correct, "correct_share": share, "ci": around(share, 0.045, 0, 1), "entropy_bits": 0.8,
+        "unknown": counts["unknown"], **changes,
+    }  # fmt: skip
+
+
+def distance_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
+    jsd = min(0.9, abs(LEVELS[source] - 0.75) * rng.uniform(0.7, 1.3) + 0.12)
+    return {
+        "prompt": prompt, "model": model, "source": source, "n": 400, "n_field": 352, "jsd_bits": jsd, "tv": jsd * 1.1,
+        "ci": around(jsd, 0.03, 0, 1), "ci_tv": around(jsd * 1.1, 0.03, 0, 1), "chance": 0.05, "chance_tv": 0.08,
+        "p": 0.0005, "p_holm": 0.0045, **changes,
+    }  # fmt: skip
+
+
+def calibration_rows(rng: Random, model: str) -> list[Row]:
+    settings = [("offline", None, 0.45), ("sp-profile", None, 0.22)]
+    settings += [(s, k, d) for s, far in (("sp-history", 0.4), ("sp-rag", 0.36)) for k, d in fall(rng, far)]
+    rows = [
+        {
+            "source": s, "model": model, "temperature": 1.0, "history_size": k, "per_user": False,
+            "corpus": "wildchat" if k else "", "personas": "", "jsd_bits": d, "ci": around(d, 0.02, 0, 1),
+            "around": around(d, 0.02, 0, 1), "prompts": 9, "nearest": False, "nearest_for": [],
+        }
+        for s, k, d in settings
+    ]  # fmt: skip
+    min((row for row in rows if row["source"] != "offline"), key=lambda row: row["jsd_bits"])["nearest"] = True
+    return rows
+
+
+def fall(rng: Random, far: float) -> list[tuple[int, float]]:
+    return [(size, far - 0.05 * step + rng.uniform(0, 0.02)) for step, size in enumerate((5, 20, 50, 100))]
+
+
+def item_rows(rng: Random, prompt: str, model: str, source: str) -> list[Row]:
+    shares = {
+        item: min(0.97, (1 - place / 16) * rng.uniform(0.3, 1.1) * (1.2 - LEVELS[source]))
+        for place, item in enumerate(ITEMS)
+    }
+    return [
+        {
+            "prompt": prompt, "source": source, "model": field_model(model, source), "n": 400, "item": item,
+            "name": item.title(), "count": int(share * 400), "share": share, "ci": around(share, 0.045, 0, 1),
+        }
+        for item, share in shares.items()
+    ]  # fmt: skip
+
+
+def benchmark_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row]:
+    rows = []
+    middle = 0.62 if model.startswith("gpt") else 0.7
+    for source, temperature, half, unknown in (
+        ("offline", 0.0, 0.003, 0.0), ("offline", 1.0, 0.008, 0.002),
+        ("sp-history", 1.0, 0.025, 0.03), ("sp-profile", 1.0, 0.018, 0.004),
+    ):  # fmt: skip
+        centre = middle - (0.03 if source == "sp-history" else 0)
+        scores = [centre + rng.uniform(-half, half) for _ in range(10)]
+        rows.append({
+            "benchmark": benchmark, "source": source, "model": model, "temperature": temperature, "questions": 514,
+            "runs": [{"run": f"user {k}", "accuracy": s, "unknown": unknown, "upper": s + unknown} for k, s in enumerate(scores)],
+            "min": min(scores), "max": max(scores), "mean": sum(scores) / 10, "sd": half / 2, "novel_share": 0.2,
+            "noise_floor": {"low": middle - 0.008, "high": middle + 0.008, "range": 0.016},
+            "references": [{"name": "Model One", "accuracy": 0.809}, {"name": "Model Two", "accuracy": 0.803},
+                           {"name": "Model Five", "accuracy": 0.772}],
+        })  # fmt: skip
+    return rows
+
+
+def cell_rows(rng: Random, prompt: str, chatbot: str) -> list[Row]:
+    names = {
+        "black-women": "Black women",
+        "black-men": "Black men",
+        "white-women": "White women",
+        "white-men": "White men",
+    }
+    return [
+        variety_row(rng, prompt, chatbot, "field") | {"cell": cell, "name": name, "kind": "recommendation", "n": 98}
+        for cell, name in names.items()
+    ]
+
+
+def drift_rows(rng: Random, prompt: str, model: str, is_list: bool) -> list[Row]:
+    rows = []
+    for week in range(1, 7):
+        value = 0.05 + 0.01 * week * rng.uniform(0, 2)
+        row = {
+            "prompt": prompt, "kind": "recommendation" if is_list else "choice", "source": "offline", "model": model,
+            "first": 1, "again": 1 + week, "first_date": "2026-01-05", "date": f"2026-{1 + week // 4:02d}-{5 + 7 * (week % 4 or 1) % 28:02d}",
+            "n_first": 400, "n": 400, "p": rng.uniform(0, 0.2), "p_holm": rng.uniform(0, 0.2),
+        }  # fmt: skip
+        if is_list:
+            row |= {"jsd_bits": value, "tv": value, "ci": around(value, 0.02, 0), "chance": 0.04}
+        else:
+            effect = rng.uniform(-0.06, 0.03)
+            row |= {"effect": effect, "ci": around(effect, 0.04, -1), "tv": abs(effect)}
+        rows.append(row)
+    return rows
+
+
+def cost_rows(rng: Random, model: str) -> list[Row]:
+    tokens = {"offline": 60, "sp-history": 41000, "sp-rag": 38000, "sp-profile": 420}
+    return [
+        {
+            "source": source, "model": model, "benchmark": "", "completions": 5200, "failed": 3,
+            "prompt_tokens": 5200 * size, "completion_tokens": 5200 * 210, "usd": 5200 * (size * 1.5e-7 + 210 * 6e-7),
+            "latency_s": {"p50": 1.1 + size / 40000, "p95": 2.6 + size / 15000},
+        }
+        for source, size in tokens.items()
+    ]  # fmt: skip

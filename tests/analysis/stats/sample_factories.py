@@ -1,0 +1,43 @@
+"""Samples for tests of the statistics, written so that they can be counted by eye."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from analysis.stats.samples import ItemSample
+
+
+def make_items(*responses: str, size: int = 8) -> ItemSample:
+    """A sample of responses in which each letter is an item: "ab" names items a and b, "" names nothing."""
+    return items_of([[ord(letter) - ord("a") for letter in response] for response in responses], size)
+
+
+def items_of(responses: Iterable[Iterable[int]], size: int) -> ItemSample:
+    lists = [sorted(set(response)) for response in responses]
+    rows = np.repeat(np.arange(len(lists), dtype=np.int32), [len(codes) for codes in lists])
+    return ItemSample(len(lists), rows, np.array([code for codes in lists for code in codes], dtype=np.int32), size)
+
+
+def draw_items(rng: np.random.Generator, n: int, size: int = 30, steepness: float = 1.0, named: int = 5) -> ItemSample:
+    """n responses that each name `named` items, the first ones more often the steeper."""
+    logs = -steepness * np.log(np.arange(1, size + 1))
+    best = np.argsort(-(logs + rng.gumbel(size=(n, size))), axis=1)[:, :named]
+    return items_of(best.tolist(), size)
+
+
+def relabelled(sample: ItemSample, order: NDArray[np.int64]) -> ItemSample:
+    """The same answers with the items numbered otherwise."""
+    return ItemSample(sample.n, sample.rows, order[sample.codes].astype(np.int32), sample.size)
+
+
+def reordered(sample: ItemSample, order: NDArray[np.int64]) -> ItemSample:
+    """The same answers with the responses in another order."""
+    return ItemSample(sample.n, order[sample.rows].astype(np.int32), sample.codes, sample.size)
+
+
+SIZE = 6
+item_samples = st.lists(st.frozensets(st.integers(0, SIZE - 1), max_size=5), min_size=1, max_size=25).map(
+    lambda responses: items_of(responses, SIZE)
+)

@@ -1,0 +1,136 @@
+"""Choices: counts, shares and comparison, by hand, beside scipy, and in properties."""
+
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis.stats.choices import compare, describe
+from analysis.stats.samples import ChoiceSample
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def make_choices(letters: str, correct: str | None = "A", options: int = 4) -> ChoiceSample:
+    """One response a letter; "?" is an answer without one."""
+    codes = np.array(["?ABCDEFGH".index(letter) - 1 for letter in letters], dtype=np.int8)
+    return ChoiceSample(codes, options, None if correct is None else ord(correct) - ord("A"))
+
+
+choice_samples = st.text("?ABC", min_size=1, max_size=30).map(lambda letters: make_choices(letters, options=3))
+
+
+def test_shares_of_four_responses() -> None:
+    found = describe(make_choices("AAB?"), rng())
+    assert (found.n, found.counts, found.unknown, found.correct) == (4, (2, 1, 0, 0), 1, 0)
+    assert found.shares == (0.5, 0.25, 0, 0)
+    assert (found.unknown_share, found.correct_share) == (0.25, 0.5)
+    # Were the unknown one right, three of four would be.
+    assert found.bounds == (0.5, 0.75)
+    # 2 and 1 of 3 known: log2 3 - 2/3.
+    assert found.entropy_bits == pytest.approx(log2(3) - 2 / 3)
+    assert found.why is None
+
+
+def test_intervals_are_binomial() -> None:
+    found = describe(make_choices("A" * 70 + "B" * 20 + "?" * 10), rng(), draws=10_000)
+    for count, ci in zip((70, 20, 0, 0, 10), (*found.share_ci, found.unknown_ci), strict=True):
+        low, high = stats.binom.ppf([0.025, 0.975], 100, count / 100) / 100
+        assert ci == pytest.approx((low, high), abs=0.0101)
+    assert found.ci == found.share_ci[0]
+    assert found.entropy_ci and found.entropy_bits
+    assert found.entropy_ci[0] < found.entropy_bits < found.entropy_ci[1]
+
+
+def test_prompt_without_a_key_has_no_correct_share() -> None:
+    found = describe(make_choices("AB", correct=None), rng())
+    assert (found.correct, found.correct_share, found.ci, found.bounds) == (None, None, None, None)
+
+
+def test_unknown_answers_alone_have_no_entropy() -> None:
+    found = describe(make_choices("??"), rng())
+    assert (found.correct_share, found.bounds, found.unknown_share) == (0, (0, 1), 1)
+    assert (found.entropy_bits, found.entropy_ci) == (None, None)
+    assert found.why == "No response names an option."
+
+
+def test_no_responses_have_no_shares() -> None:
+    found = describe(make_choices(""), rng())
+    assert (found.shares, found.correct_share, found.ci) == ((None,) * 4, None, None)
+    assert (found.share_ci, found.entropy_ci, found.why) == ((None,) * 4, None, "There are no responses.")
+
+
+@given(choice_samples)
+@settings(deadline=None)
+def test_shares_add_up_and_know_no_order(sample: ChoiceSample) -> None:
+    found = describe(sample, rng(), 50)
+    assert sum(found.counts) + found.unknown == found.n
+    assert found.unknown_share is not None
+    assert sum(share or 0 for share in found.shares) + found.unknown_share == pytest.approx(1)
+    assert found == describe(ChoiceSample(sample.codes[::-1], 3, 0), rng(), 50)
+
+
+def test_difference_by_hand() -> None:
+    # {A A B B} is halved in 6 ways, 2 of them as far apart as AA against BB.
+    found = compare(make_choices("AA"), make_choices("BB"), rng(), 20_000)
+    assert (found.effect, found.tv) == (1, 1)
+    assert (found.p, found.p_tv) == pytest.approx((1 / 3, 1 / 3), abs=0.012)
+    assert (found.ci, found.ci_tv) == ((1, 1), (1, 1))
+
+
+def test_unknown_is_an_option_of_the_total_variation_and_wrong() -> None:
+    found = compare(make_choices("AB??"), make_choices("ABBB"), rng(), 100)
+    assert (found.effect, found.tv) == (0, 0.5)
+
+
+def test_p_of_the_correct_share_agrees_with_scipy() -> None:
+    a, b = make_choices("A" * 30 + "B" * 20), make_choices("A" * 18 + "B" * 15 + "C" * 7)
+    # The hypergeometric test of 30 of 50 against 18 of 40, two-sided by the size of the difference.
+    first = np.arange(8, 49)
+    chance = stats.hypergeom.pmf(first, 90, 48, 50)
+    exact = chance[np.abs(first / 50 - (48 - first) / 40) >= 30 / 50 - 18 / 40 - 1e-9].sum()
+    assert compare(a, b, rng(), 20_000).p == pytest.approx(exact, abs=0.012)
+
+
+@given(choice_samples, choice_samples)
+@settings(deadline=None)
+def test_differences_are_bounded_and_turn_round(a: ChoiceSample, b: ChoiceSample) -> None:
+    there, back = compare(a, b, rng(), 50), compare(b, a, rng(), 50)
+    assert there.effect is not None and there.tv is not None
+    assert back.effect == pytest.approx(-there.effect)
+    assert back.tv == pytest.approx(there.tv)
+    assert abs(there.effect) <= there.tv + 1e-12 <= 1 + 1e-12
+
+
+def test_identical_samples_do_not_differ() -> None:
+    found = compare(make_choices("AAB?"), make_choices("AAB?"), rng(), 200)
+    assert (found.effect, found.tv, found.p, found.p_tv) == (0, 0, 1, 1)
+
+
+def test_p_is_uniform_where_nothing_differs() -> None:
+    letters = np.array(list("ABCD?"))
+    drawn = [["".join(rng(i).choice(letters, (2, 60))[k]) for k in (0, 1)] for i in range(200)]
+    p = np.array([compare(make_choices(a), make_choices(b), rng(i), 99).p_tv for i, (a, b) in enumerate(drawn)])
+    # Standard errors over 200: 0.021 and 0.035.
+    assert (p <= 0.1).mean() == pytest.approx(0.1, abs=3.1 * 0.021)
+    assert (p <= 0.5).mean() == pytest.approx(0.5, abs=3.1 * 0.035)
+
+
+def test_difference_to_no_responses_is_undefined() -> None:
+    found = compare(make_choices("A"), make_choices(""), rng())
+    assert (found.effect, found.tv, found.p, found.why) == (None, None, None, "There are no responses.")
+
+
+def test_without_a_key_only_the_options_are_compared() -> None:
+    found = compare(make_choices("AA", None), make_choices("BB", None), rng(), 50)
+    assert (found.effect, found.ci, found.p, found.tv) == (None, None, None, 1)
+
+
+def test_different_keys_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="same options"):
+        compare(make_choices("A", "A"), make_choices("A", "B"), rng())

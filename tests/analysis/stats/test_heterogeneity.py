@@ -1,0 +1,238 @@
+"""Heterogeneity of samples: values, intervals, rarefaction and comparison."""
+
+from math import comb, log2
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import stats
+
+from analysis.stats.heterogeneity import MEASURES, compare, describe, differences, rarefy
+from analysis.stats.item_measures import measure, rarefied_measures
+from analysis.stats.samples import ItemSample
+from tests.analysis.stats.sample_factories import draw_items, item_samples, items_of, make_items, relabelled, reordered
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_values_of_five_responses() -> None:
+    # a 3, b 2, c 1, d 1 of 7 mentions: entropy log2 7 - (3 log2 3 + 2)/7.
+    found = describe(make_items("ab", "ab", "ac", "d", ""), rng())
+    assert (found.n, found.unknown, found.why) == (5, 1, None)
+    assert found.values == {
+        "unique": 4,
+        "top5_coverage": 1.0,
+        "entropy_bits": pytest.approx(log2(7) - (3 * log2(3) + 2) / 7),
+    }
+
+
+def test_interval_of_two_responses_with_other_items() -> None:
+    # Two draws from {a, b}: both the same in half of the draws, so 1 or 2 items, 0 or 1 bit.
+    found = describe(make_items("a", "b"), rng())
+    assert found.ci == {"unique": (1, 2), "top5_coverage": (1, 1), "entropy_bits": (0, 1)}
+    # Their means are about 1.5 and 0.5, so the interval round 2 items is about (1.5, 2.5).
+    assert found.around["unique"] == pytest.approx((1.5, 2.5), abs=0.05)
+
+
+def test_interval_agrees_with_scipy() -> None:
+    sample = draw_items(rng(), 80, size=20, named=4)
+    incidence = sample.incidence().toarray()
+
+    def entropy(rows: np.ndarray, axis: int) -> np.ndarray:
+        return stats.entropy(incidence[rows].sum(axis=-2), base=2, axis=-1)
+
+    other = stats.bootstrap(
+        (np.arange(80),), entropy, n_resamples=4000, method="percentile", vectorized=True, rng=rng(2)
+    ).confidence_interval
+    assert describe(sample, rng(3), draws=4000).ci["entropy_bits"] == pytest.approx((other.low, other.high), abs=0.01)
+
+
+def test_percentile_interval_of_items_lies_low_and_is_set_right() -> None:
+    # 200 responses that all name an item of their own: a draw sees about 1 - 1/e of them.
+    sample = ItemSample(200, np.arange(200, dtype=np.int32), np.arange(200, dtype=np.int32), 200)
+    found = describe(sample, rng())
+    assert found.drawn["unique"].mean() == pytest.approx(200 * (1 - (1 - 1 / 200) ** 200), abs=0.5)
+    ci, around = found.ci["unique"], found.around["unique"]
+    assert ci and around and ci[1] < 200
+    assert (around[0] + around[1]) / 2 == pytest.approx(200, abs=1)
+    assert around[1] - around[0] == pytest.approx(ci[1] - ci[0])
+
+
+def test_responses_without_items_have_no_shares() -> None:
+    found = describe(make_items("", ""), rng())
+    assert found.values == {"unique": 0, "top5_coverage": None, "entropy_bits": None}
+    assert found.ci == {"unique": (0, 0), "top5_coverage": None, "entropy_bits": None}
+    assert found.why == "No response names an item."
+
+
+def test_no_responses_have_no_values() -> None:
+    found = describe(make_items(), rng())
+    assert (found.n, found.why) == (0, "There are no responses.")
+    assert set(found.values.values()) == set(found.ci.values()) == {None}
+
+
+def test_same_seed_gives_the_same_numbers() -> None:
+    sample = draw_items(rng(), 40)
+    assert describe(sample, rng(7), 200) == describe(sample, rng(7), 200)
+    assert describe(sample, rng(7), 200).ci != describe(sample, rng(8), 200).ci
+
+
+@given(item_samples)
+@settings(max_examples=40, deadline=None)
+def test_describing_knows_neither_names_nor_order(sample: ItemSample) -> None:
+    turned = relabelled(sample, np.arange(sample.size)[::-1])
+    assert describe(turned, rng(), 50).values == pytest.approx(describe(sample, rng(), 50).values)
+    backwards = reordered(sample, np.arange(sample.n)[::-1])
+    assert describe(backwards, rng(), 50).values == pytest.approx(describe(sample, rng(), 50).values)
+
+
+def test_rarefied_number_of_items_agrees_with_the_closed_form() -> None:
+    sample = draw_items(rng(), 120, size=60, named=5)
+    found = rarefy(sample, 30, rng(2))
+    assert found.n == 30
+    closed_form = rarefied_measures(sample.counts(), 120, 30)["unique"]
+    assert found.values["unique"] == pytest.approx(float(closed_form), abs=0.2)
+
+
+@given(item_samples)
+@settings(max_examples=40, deadline=None)
+def test_rarefied_samples_name_no_more_items(sample: ItemSample) -> None:
+    raw = describe(sample, rng(), 50).values["unique"]
+    rarefied = rarefy(sample, max(1, sample.n // 2), rng(), 50).values["unique"]
+    assert raw is not None and rarefied is not None and rarefied <= raw
+
+
+def test_rarefied_to_all_is_the_value_itself() -> None:
+    sample = draw_items(rng(), 50)
+    raw, rarefied = describe(sample, rng()), rarefy(sample, 50, rng())
+    assert rarefied.values == raw.values
+    assert rarefied.ci == raw.around
+
+
+def test_rarefied_interval_covers_what_a_sample_of_that_size_has() -> None:
+    population = {"size": 40, "steepness": 1.0, "named": 5}
+    expected = np.mean([measure(draw_items(rng(9 + i), 50, **population).counts())["entropy_bits"] for i in range(300)])
+    intervals = [rarefy(draw_items(rng(i), 100, **population), 50, rng(i), 200).ci["entropy_bits"] for i in range(100)]
+    covered = sum(found is not None and found[0] <= expected <= found[1] for found in intervals)
+    # With 95 expected of 100, fewer than 87 come up once in a thousand.
+    assert covered >= 87
+
+
+@pytest.mark.parametrize("n", [0, 4])
+def test_rarefying_to_an_impossible_number_is_refused(n: int) -> None:
+    with pytest.raises(ValueError, match="3 responses can't be rarefied"):
+        rarefy(make_items("a", "b", "c"), n, rng())
+
+
+def test_difference_by_hand() -> None:
+    # a a a against b c d. Of the 20 ways to halve {a a a b c d}, 2 leave the three a together, and then one part names
+    # one item and the other three, as observed; else they name two and three. So p = 2/20.
+    found = compare(make_items("a", "a", "a"), make_items("b", "c", "d"), rng(), draws=20_000)["unique"]
+    assert (found.n, found.effect) == (3, -2)
+    assert found.p == pytest.approx(0.1, abs=0.007)
+
+
+def test_difference_agrees_with_scipy() -> None:
+    a, b = draw_items(rng(1), 9, size=8, named=2), draw_items(rng(2), 9, size=8, named=2, steepness=2)
+    incidence = np.vstack([a.incidence().toarray(), b.incidence().toarray()])
+
+    def gap(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
+        parts = (stats.entropy(incidence[rows].sum(axis=-2), base=2, axis=-1) for rows in (first, second))
+        return np.subtract(*parts)
+
+    data = np.arange(9), np.arange(9, 18)
+    other = stats.permutation_test(data, gap, vectorized=True, n_resamples=20_000, rng=rng(3))
+    found = compare(a, b, rng(4), draws=20_000)["entropy_bits"]
+    assert found.effect == pytest.approx(float(other.statistic))
+    assert found.p == pytest.approx(float(other.pvalue), abs=0.015)
+
+
+def test_difference_of_identical_samples_is_none() -> None:
+    sample = draw_items(rng(), 60)
+    for found in compare(sample, sample, rng(), 200).values():
+        assert (found.effect, found.p) == (0, 1)
+
+
+def test_difference_is_seen_and_has_its_interval_around_it() -> None:
+    found = compare(draw_items(rng(1), 100), draw_items(rng(2), 100, steepness=2.0), rng())
+    for name, sign in {"unique": 1, "top5_coverage": -1, "entropy_bits": 1}.items():
+        effect, ci = found[name].effect, found[name].ci
+        assert effect is not None and ci is not None
+        assert effect * sign > 0
+        assert ci[0] < effect < ci[1] and min(ci[0] * sign, ci[1] * sign) > 0
+        assert found[name].p == pytest.approx(1 / 2001)
+
+
+def test_differences_turn_round_with_the_samples() -> None:
+    a, b = draw_items(rng(1), 40), draw_items(rng(2), 40, steepness=1.3)
+    there, back = compare(a, b, rng(), 500), compare(b, a, rng(), 500)
+    for name in MEASURES:
+        assert there[name].effect == pytest.approx(-(back[name].effect or 0))
+        assert there[name].p == pytest.approx(back[name].p or 0, abs=0.08)
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(40, 40), (30, 60)])
+def test_p_is_uniform_where_nothing_differs(n_a: int, n_b: int) -> None:
+    samples = [(draw_items(rng(i), n_a, 200), draw_items(rng(1000 + i), n_b, 200)) for i in range(150)]
+    found = [compare(a, b, rng(i), 99) for i, (a, b) in enumerate(samples)]
+    for name in MEASURES:
+        p = np.array([differences[name].p for differences in found])
+        # Standard error of a share of 0.1 over 150: 0.024; of 0.5: 0.041. `unique` has ties, which make p larger.
+        assert (p <= 0.1).mean() < 0.1 + 3.1 * 0.024
+        assert (p <= 0.5).mean() < 0.5 + 3.1 * 0.041
+        assert (p <= 0.5).mean() > 0.5 - 4 * 0.041
+
+
+def test_samples_of_different_size_are_compared_at_the_smaller_one() -> None:
+    a, b = draw_items(rng(1), 200, size=80), draw_items(rng(2), 50, size=80)
+    found = compare(a, b, rng())
+    rarefied = rarefy(a, 50, rng(3)).values["unique"]
+    assert rarefied is not None
+    assert found["unique"].n == 50
+    assert found["unique"].effect == pytest.approx(rarefied - measure(b.counts())["unique"], abs=0.3)
+    assert compare(a, b, rng(), 100, n=20)["unique"].n == 20
+
+
+def test_p_of_unequal_samples_is_exact() -> None:
+    # Six responses with an item of their own each, against 34 of which ten name a and the others one of their own. A
+    # split is told by k, how many of the ten are among its first six, and the k of splits is hypergeometric.
+    singles = [[code] for code in range(1, 31)]
+    a, b = items_of(singles[:6], 31), items_of([[0]] * 10 + singles[6:], 31)
+    k = np.arange(7)
+    first, second = 7 - k - (k == 0), 24 + k  # items among the six; items named once among the 34
+    chance = stats.hypergeom.pmf(k, 40, 10, 6)
+    # Of a random 6 of the 34, an item named c times is missed by C(34 - c, 6)/C(34, 6).
+    missed = np.array([comb(34 - (10 - named), 6) / comb(34, 6) for named in range(7)])
+    gaps = {
+        "unique": first - ((1 - missed) + second * 6 / 34),
+        "top5_coverage": np.minimum(first, 5 + np.maximum(k - 1, 0)) / np.where(k, first + k - 1, 6) - (14 - k) / 34,
+    }
+    found = compare(a, b, rng(), draws=20_000)
+    for name, gap in gaps.items():
+        off = np.abs(gap - (gap * chance).sum())
+        assert found[name].p == pytest.approx(chance[off >= off[0] - 1e-9].sum(), abs=0.012)
+
+
+def test_rarefied_draws_are_those_of_all_responses_rarefied() -> None:
+    # 200 responses with an item of their own: 20 of a bootstrap draw are 20 draws with replacement.
+    sample = items_of([[code] for code in range(200)], 200)
+    found = rarefy(sample, 20, rng())
+    assert found.values["unique"] == 20
+    assert found.drawn["unique"].mean() == pytest.approx(200 * (1 - (1 - 1 / 200) ** 20), abs=0.01)
+
+
+def test_interval_of_a_difference_turns_round_with_it() -> None:
+    a, b = (rarefy(draw_items(rng(i), 30, steepness=i), 20, rng(i)) for i in (1, 2))
+    there, back = (differences(*pair, dict.fromkeys(MEASURES))["entropy_bits"] for pair in ((a, b), (b, a)))
+    assert there.ci and back.ci
+    assert there.ci == pytest.approx((-back.ci[1], -back.ci[0]))
+
+
+def test_differences_to_nothing_are_undefined() -> None:
+    for found in compare(make_items("a"), make_items(), rng()).values():
+        assert (found.effect, found.ci, found.p) == (None, None, None)
+    found = compare(make_items("a", "b"), make_items("", ""), rng(), 100)
+    assert found["unique"].effect == 2
+    assert (found["entropy_bits"].effect, found["entropy_bits"].p) == (None, None)

@@ -1,0 +1,113 @@
+"""Measures of item counts, raw and rarefied: by hand, beside scipy, and in properties."""
+
+from itertools import combinations
+from math import comb, log2
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis.stats.item_measures import (
+    MEASURES,
+    Measured,
+    entropy_bits,
+    measure,
+    rarefaction_tables,
+    rarefied_measures,
+)
+from tests.analysis.stats.sample_factories import make_items
+
+counts_of_items = st.lists(st.integers(0, 400), min_size=1, max_size=30).map(np.array)
+
+
+def plain(measured: Measured) -> dict[str, float]:
+    return {name: float(value) for name, value in measured.items()}
+
+
+def test_measures_of_a_handful() -> None:
+    # 4 + 3 + 2 + 2 + 1 + 1 + 1 = 14 mentions of 7 items; the first five take 12.
+    # Σ c log2 c = 4·2 + 3·log2 3 + 2 + 2 = 12 + 3·log2 3.
+    found = measure(np.array([4, 3, 2, 2, 1, 1, 1, 0]))
+    assert found["unique"] == 7
+    assert found["top5_coverage"] == pytest.approx(12 / 14)
+    assert found["entropy_bits"] == pytest.approx(log2(14) - (12 + 3 * log2(3)) / 14)
+
+
+@pytest.mark.parametrize(("counts", "bits"), [([1, 1, 1, 1], 2.0), ([2, 1, 1], 1.5), ([7, 0], 0.0), ([3], 0.0)])
+def test_entropy_of_easy_shares(counts: list[int], bits: float) -> None:
+    assert entropy_bits(np.array(counts)) == pytest.approx(bits, abs=1e-12)
+
+
+def test_few_items_are_all_in_the_top_five() -> None:
+    assert measure(np.array([9, 1, 1]))["top5_coverage"] == 1.0
+
+
+def test_nothing_named_leaves_shares_undefined() -> None:
+    found = measure(np.array([[0, 0, 0], [0, 2, 0]]))
+    assert found["unique"].tolist() == [0, 1]
+    assert np.isnan(found["top5_coverage"]).tolist() == [True, False]
+    assert np.isnan(found["entropy_bits"]).tolist() == [True, False]
+
+
+@given(counts_of_items)
+def test_entropy_agrees_with_scipy(counts: np.ndarray) -> None:
+    if counts.sum():
+        assert entropy_bits(counts) == pytest.approx(stats.entropy(counts, base=2), abs=1e-9)
+
+
+@given(counts_of_items)
+def test_measures_are_bounded_and_know_no_order(counts: np.ndarray) -> None:
+    found, turned = measure(counts), measure(counts[::-1])
+    assert plain(found) == pytest.approx(plain(turned), nan_ok=True)
+    if counts.sum():
+        assert 1 <= found["unique"] <= len(counts)
+        assert min(1.0, 5 / found["unique"]) - 1e-12 <= found["top5_coverage"] <= 1
+        assert 0 <= found["entropy_bits"] <= log2(found["unique"]) + 1e-12
+
+
+def test_many_draws_are_measured_as_each_alone() -> None:
+    counts = np.random.default_rng(1).poisson(2, (40, 12))
+    together = measure(np.asfortranarray(counts.astype(np.float32)))
+    for name in MEASURES:
+        assert together[name] == pytest.approx([float(measure(row)[name]) for row in counts])
+
+
+def test_rarefied_number_of_items_by_hand() -> None:
+    # 2 of 4 responses: an item named by two is missed by C(2,2)/C(4,2) = 1/6 of subsets, by one: C(3,2)/6 = 1/2.
+    assert rarefied_measures(np.array([2, 1, 0]), 4, 2)["unique"] == pytest.approx(5 / 6 + 1 / 2)
+
+
+def test_rarefaction_tables_by_hand() -> None:
+    # Of 4 responses 3 name the item: both of a random two do so with C(3,2)/6 = 1/2, and then X log2 X = 2.
+    present, terms = rarefaction_tables(4, 2)
+    assert present == pytest.approx([0, 1 / 2, 5 / 6, 1, 1])
+    assert terms == pytest.approx([0, 0, 2 / 6, 1, 2])
+
+
+@pytest.mark.parametrize(("total", "n"), [(1, 1), (30, 7), (400, 390), (400, 400), (800, 100), (1000, 999)])
+def test_rarefaction_tables_agree_with_scipy(total: int, n: int) -> None:
+    present, terms = rarefaction_tables(total, n)
+    number = np.arange(n + 1)
+    for c in range(0, total + 1, max(1, total // 50)):
+        chance = stats.hypergeom.pmf(number, total, c, n)
+        assert present[c] == pytest.approx(1 - comb(total - c, n) / comb(total, n), abs=1e-9)
+        assert terms[c] == pytest.approx((chance * number * np.log2(np.maximum(number, 1))).sum(), rel=1e-9, abs=1e-9)
+
+
+def test_rarefied_measures_are_the_mean_over_all_subsets() -> None:
+    # Each response names two items, so that the number of mentions is the same in every subset.
+    sample = make_items("ab", "ac", "ab", "de", "ad", size=5)
+    subsets = [np.array(rows) for rows in combinations(range(5), 3)]
+    counts = np.array([sample.incidence().toarray()[rows].sum(axis=0) for rows in subsets])
+    found = rarefied_measures(sample.counts(), 5, 3)
+    assert found["unique"] == pytest.approx(measure(counts)["unique"].mean())
+    assert found["entropy_bits"] == pytest.approx(measure(counts)["entropy_bits"].mean())
+
+
+@given(counts_of_items)
+def test_rarefied_to_all_is_the_measure_itself(counts: np.ndarray) -> None:
+    tables = rarefaction_tables(400, 400)
+    assert tables[0] == pytest.approx(np.minimum(np.arange(401), 1))
+    assert plain(rarefied_measures(counts, 400, 400)) == pytest.approx(plain(measure(counts)), nan_ok=True)

@@ -1,0 +1,118 @@
+"""Each rater against the majority of the others, and alpha without it."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import precision_recall_fscore_support
+
+from analysis.stats.agreement import measure_agreement
+from analysis.stats.labels import NOMINAL, Scale, keep_raters
+from analysis.stats.raters import find_majority_of_others
+from analysis.stats.votes import TIE, UNVOTED, choose_voters
+from tests.analysis.stats.label_factories import draw_labels, make_labels
+
+#        rater 0  1  2
+TABLE = [
+    [1, 1, 1],
+    [1, 1, 0],
+    [0, 0, 1],
+    [0, 1, None],
+    [1, None, None],
+]
+
+
+def measure(labels, scale=NOMINAL, threshold=1):
+    return measure_agreement(labels, np.random.default_rng(0), scale, threshold, draws=50)
+
+
+def test_majority_of_the_others_leaves_the_rater_out():
+    labels = make_labels(TABLE)
+    majority = find_majority_of_others(labels, choose_voters(labels))
+    by_rater = {rater: majority[labels.raters == rater].tolist() for rater in range(3)}
+    assert by_rater == {0: [1, TIE, TIE, 1, UNVOTED], 1: [1, TIE, TIE, 0], 2: [1, 1, 0]}
+
+
+def test_scores_of_two_labels_are_those_of_label_one():
+    first, _, last = measure(make_labels(TABLE)).raters
+    # Rater 0: of the two items with a majority (1 and 1) it gave 1 and 0.
+    assert (first.n, first.ties, first.alone, first.confusion.tolist()) == (5, 2, 1, [[0, 0], [1, 1]])
+    assert [each.value for each in first.scores.values()] == [1 / 2, 1, 1 / 2, 2 / 3]
+    # Rater 2: majorities 1, 1 and 0; it gave 1, 0 and 1.
+    assert (last.n, last.ties, last.alone, last.confusion.tolist()) == (3, 0, 0, [[0, 1], [1, 1]])
+    assert [each.value for each in last.scores.values()] == pytest.approx([1 / 3, 1 / 2, 1 / 2, 1 / 2])
+    assert {each.n for each in last.scores.values()} == {3}
+
+
+def test_label_shares_have_wilsons_interval():
+    [share, _] = measure(make_labels(TABLE)).raters[0].distribution
+    # 2 of 5: centre (0.4 + 0.38415) / 1.76829 = 0.44345, half 1.96 √(0.048 + 0.038415) / 1.76829 = 0.32583
+    assert (share.value, share.n) == (0.4, 5)
+    assert share.ci == pytest.approx((0.1176, 0.7693), abs=1e-4)
+
+
+def test_label_shares_of_clustered_items_have_the_bootstraps_interval():
+    """A rater who gives the same label to all items of a user has seen ten users, not a hundred items."""
+    table = [[user % 2] for user in range(10) for _ in range(10)]
+    clusters = [user for user in range(10) for _ in range(10)]
+    alone = measure(make_labels(table)).raters[0].distribution[0]
+    clustered = measure(make_labels(table, clusters=clusters)).raters[0].distribution[0]
+    assert alone.ci == pytest.approx((0.404, 0.596), abs=1e-3)
+    assert clustered.ci[1] - clustered.ci[0] > 0.4
+
+
+def test_models_are_measured_against_people_only():
+    labels = make_labels([[0, 0, 1, 1, 1], [1, 1, 0, 0, 0]], models=[2, 3, 4])
+    agreement = measure(labels)
+    assert agreement.voters == (0, 1)
+    assert [rater.scores["accuracy"].value for rater in agreement.raters] == [1, 1, 0, 0, 0]
+
+
+def test_scores_are_undefined_where_nothing_can_be_compared():
+    rater = measure(make_labels([[0, None], [None, 1]])).raters[0]
+    assert (rater.ties, rater.alone) == (0, 1)
+    assert {name: (each.value, each.why) for name, each in rater.scores.items()} == {
+        "accuracy": (None, "no item has a majority of the others"),
+        "precision": (None, "never gives a label that is scored"),
+        "recall": (None, "the majority never is a label that is scored"),
+        "f1": (None, "neither gives a label that is scored"),
+    }
+
+
+def test_precision_is_undefined_for_a_rater_who_never_says_yes():
+    rater = measure(make_labels([[0, 1, 1], [0, 0, 0]])).raters[0]
+    assert rater.scores["precision"].value is None
+    assert (rater.scores["recall"].value, rater.scores["f1"].value) == (0, 0)
+
+
+@pytest.mark.parametrize(("seed", "k"), [(1, 2), (2, 3), (3, 5), (4, 4)])
+def test_scores_equal_those_of_scikit_learn(seed, k):
+    labels = draw_labels(seed, items=40, raters=5, k=k, missing=0.2, models=[4])
+    majority = find_majority_of_others(labels, choose_voters(labels))
+    for rater in measure(labels).raters:
+        rows = (labels.raters == rater.rater) & (majority >= 0)
+        kind = {"average": "binary"} if k == 2 else {"average": "macro"}
+        expected = precision_recall_fscore_support(majority[rows], labels.values[rows], zero_division=np.nan, **kind)
+        found = [rater.scores[name].value for name in ("precision", "recall", "f1")]
+        assert found == pytest.approx(expected[:3])
+        assert rater.scores["accuracy"].value == pytest.approx((majority[rows] == labels.values[rows]).mean())
+
+
+@pytest.mark.parametrize("scale", [NOMINAL, Scale(ordered=True)])
+def test_alpha_without_a_rater_is_that_of_the_rest_of_its_kind(scale):
+    labels = draw_labels(7, items=30, raters=6, missing=0.2, models=[4, 5])
+    for rater in measure(labels, scale).raters:
+        rest = (labels.is_model == rater.is_model) & (np.arange(6) != rater.rater)
+        kept = measure(keep_raters(labels, rest), scale).coefficients["all"]
+        expected = kept.alpha_ordinal if scale.ordered else kept.alpha_nominal
+        assert (rater.alpha_without.value, rater.alpha_without.n) == (
+            expected.value if expected.value is None else pytest.approx(expected.value),
+            expected.n,
+        )
+
+
+def test_alpha_without_the_only_one_who_differs_is_undefined():
+    """Seven raters say 0 of every item; what is left of the eighth's labels must be nothing, not a rounding error."""
+    table = [[*[0] * 7, item % 2] for item in range(9)]
+    alphas = [rater.alpha_without for rater in measure(make_labels(table)).raters]
+    assert alphas[7].value is None
+    assert alphas[7].why == "without it no two labels can differ"
+    assert all(each.value is not None for each in alphas[:7])

@@ -1,0 +1,66 @@
+"""Samples: what they count, and what they refuse."""
+
+import numpy as np
+import pytest
+
+from analysis.stats.samples import ChoiceSample, ItemSample, pool
+from tests.analysis.stats.sample_factories import make_items
+
+
+def test_counts_of_items_are_of_responses() -> None:
+    sample = make_items("ab", "a", "", "c", size=4)
+    assert sample.counts().tolist() == [2, 1, 1, 0]
+    assert sample.unknown == 1
+
+
+def test_incidence_has_a_row_for_each_response() -> None:
+    sample = make_items("ab", "", "b", size=3)
+    assert sample.incidence().toarray().tolist() == [[1, 1, 0], [0, 0, 0], [0, 1, 0]]
+    assert sample.by_item.toarray().tolist() == sample.incidence().toarray().T.tolist()
+
+
+def test_compacted_sample_keeps_only_items_that_occur() -> None:
+    sample = make_items("bd", "d", size=6).compacted()
+    assert (sample.size, sample.counts().tolist()) == (2, [1, 2])
+
+
+def test_pooled_samples_come_apart_again() -> None:
+    first, second = pool(make_items("ab", ""), make_items("b", "c", "d")).parts(2)
+    assert (first.n, first.counts().tolist()[:4]) == (2, [1, 1, 0, 0])
+    assert (second.n, second.counts().tolist()[:4]) == (3, [0, 1, 1, 1])
+
+
+def test_samples_without_responses_are_possible() -> None:
+    sample = make_items()
+    assert (sample.n, sample.unknown, sample.counts().sum(), sample.compacted().size) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes", "message"),
+    [
+        ([0, 2], [0, 1], "row"),
+        ([0, -1], [0, 1], "row"),
+        ([0, 1], [0, 3], "code"),
+        ([1, 1], [2, 2], "twice"),
+        ([0], [0, 1], "one length"),
+    ],
+)
+def test_mentions_that_can_not_be_are_refused(rows: list[int], codes: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ItemSample(2, np.array(rows, dtype=np.int32), np.array(codes, dtype=np.int32), 3)
+
+
+def test_samples_of_different_vocabularies_are_not_pooled() -> None:
+    with pytest.raises(ValueError, match="3 and 4 items"):
+        pool(make_items("a", size=3), make_items("a", size=4))
+
+
+def test_choices_are_counted_without_unknown_ones() -> None:
+    sample = ChoiceSample(np.array([0, 3, -1, 3], dtype=np.int8), 4, correct=3)
+    assert (sample.n, sample.unknown, sample.counts().tolist()) == (4, 1, [1, 0, 0, 2])
+
+
+@pytest.mark.parametrize(("codes", "correct"), [([0, 4], 0), ([-2], 0), ([0], 4)])
+def test_choices_outside_the_options_are_refused(codes: list[int], correct: int) -> None:
+    with pytest.raises(ValueError, match="outside|none of"):
+        ChoiceSample(np.array(codes, dtype=np.int8), 4, correct)

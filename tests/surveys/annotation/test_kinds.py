@@ -1,0 +1,144 @@
+"""Kinds of annotation: keys that can't collide, labels that are read once, and sides turned back."""
+
+from dataclasses import replace
+
+import pytest
+
+from surveys import annotation_kinds
+from surveys.annotation.items import push_items
+from surveys.annotation_kinds import (
+    KINDS,
+    PAGE_KEYS,
+    PREFERENCE,
+    QUALITY,
+    UNCOMFORTABLE,
+    Choice,
+    Kind,
+    KindError,
+    LabelFault,
+    Question,
+    fields_of,
+    questions_for,
+    read_labels,
+    turn_back,
+)
+from surveys.annotation_payloads import read_text
+from surveys.study_parts import Scale
+from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_work
+
+PAIR = {"attributes": [{"id": "milk", "text": "No milk."}, {"id": "budget", "text": "On a budget."}]}
+
+
+def question_with(*keys: str, **changes: object) -> Question:
+    choices = tuple(Choice(f"label-{number}", f"Label {number}", key) for number, key in enumerate(keys))
+    return replace(Question("sweet", "Is it sweet?", choices), **changes)
+
+
+def kind_with(*questions: Question) -> Kind:
+    return Kind("sweetness", "How sweet?", questions, needs={"tea": read_text}, template="annotation/sweetness.html")
+
+
+@pytest.mark.parametrize(
+    ("questions", "says"),
+    [
+        ([question_with("1", "1")], "stands for two of its choices"),
+        ([question_with("1", "u")], "is the page's own (undo)"),
+        ([question_with("1", "?")], "is the page's own (help)"),
+        ([question_with("1", "X")], "one small letter"),
+        ([question_with("1", "12")], "one small letter"),
+        ([question_with("x", "1"), UNCOMFORTABLE], "is that of uncomfortable too"),
+        ([question_with("1", "2"), question_with("3", "4")], "two questions are called 'sweet'"),
+        ([question_with()], "must have choices"),
+        ([question_with("1", scale="text")], "must have choices"),
+        ([question_with("1", scale="ratio")], "no scale"),
+        ([question_with("1", positive="label-9")], "has no label 'label-9'"),
+        ([Question("sweet", "?", (Choice("a", "A"), Choice("a", "B")))], "has the label 'a' more than once"),
+    ],
+)
+def test_kind_that_could_not_be_worked_with_is_refused(questions: list[Question], says: str) -> None:
+    with pytest.raises(KindError, match="sweetness: ") as refused:
+        kind_with(*questions)
+    assert says in str(refused.value)
+
+
+def test_questions_that_are_asked_one_after_the_other_may_share_keys() -> None:
+    assert kind_with(question_with("1", "2"), question_with("1", "2", name="strong"), UNCOMFORTABLE)
+
+
+def test_no_kind_uses_a_key_of_the_page() -> None:
+    keys = {c.key for kind in KINDS.values() for question in kind.questions for c in question.choices}
+    assert keys & set(PAGE_KEYS) == set()
+
+
+def test_choices_are_shown_by_their_keys_and_counted_in_scale_order() -> None:
+    assert [choice.value for choice in QUALITY.shown] == ["yes", "maybe", "no"]
+    assert QUALITY.values == ("no", "maybe", "yes")
+
+
+def test_fields_are_asked_of_each_part_of_the_item() -> None:
+    assert list(fields_of(KINDS["preference"].questions, PAIR)) == ["preference/milk", "preference/budget"]
+    assert list(fields_of(KINDS["attribute"].questions, {})) == ["quality", "uncomfortable", "uncomfortable-why"]
+
+
+def test_switch_that_was_not_turned_on_is_off_and_a_text_left_empty_is_no_label() -> None:
+    labels = read_labels(KINDS["attribute"].questions, {}, {"quality": "maybe", "csrf": "x"})
+    assert labels == {"quality": "maybe", "uncomfortable": "no"}
+
+
+def test_words_are_kept_without_what_no_database_holds() -> None:
+    given = {"quality": "no", "uncomfortable": "yes", "uncomfortable-why": " too\x00 private "}
+    assert read_labels(KINDS["attribute"].questions, {}, given)["uncomfortable-why"] == "too private"
+
+
+@pytest.mark.parametrize(
+    ("given", "faults"),
+    [
+        ({}, {"preference/milk": "no answer", "preference/budget": "no answer"}),
+        ({"preference/milk": "6", "preference/budget": "3"}, {"preference/milk": "cannot be '6'"}),
+        ({"preference/milk": "3", "preference": "3"}, {"preference/budget": "no answer"}),
+    ],
+)
+def test_labels_that_are_missing_or_off_the_scale_are_all_named(given: dict, faults: dict) -> None:
+    with pytest.raises(LabelFault) as raised:
+        read_labels(KINDS["preference"].questions, PAIR, given)
+    assert raised.value.faults.keys() == faults.keys()
+    assert all(words in raised.value.faults[name] for name, words in faults.items())
+
+
+@pytest.mark.parametrize(
+    ("left", "shown", "meant"),
+    [("generic", "1", "1"), ("generic", "4", "4"), ("personalised", "1", "5"), ("personalised", "4", "2")],
+)
+def test_preference_is_turned_back_to_one_is_generic(left: str, shown: str, meant: str) -> None:
+    assert turn_back(PREFERENCE, shown, left) == meant
+
+
+def test_middle_and_questions_without_sides_stay_as_they_are() -> None:
+    assert turn_back(PREFERENCE, "3", "personalised") == "3"
+    assert turn_back(UNCOMFORTABLE, "yes", "personalised") == "yes"
+    assert turn_back(QUALITY, "no", "") == "no"
+
+
+def test_questions_of_an_imported_study_come_from_its_scales() -> None:
+    work = make_work(
+        kind="imported", scales=(Scale("size", ("s", "m", "l"), True), Scale("hue", ("red", "blue"), False))
+    )
+    assert [(q.name, q.values, q.scale) for q in questions_for(work)] == [
+        ("size", ("s", "m", "l"), "ordinal"),
+        ("hue", ("red", "blue"), "nominal"),
+    ]
+
+
+@pytest.mark.django_db
+def test_fourth_kind_costs_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(annotation_kinds.KINDS, "sweetness", kind_with(question_with("1", "2"), UNCOMFORTABLE))
+    study = make_annotation_study(kind="sweetness")
+    push_items(study, [{"key": "assam", "tea": "Assam"}], "tests")
+    outcome = annotate(make_annotator(study), sweet="label-1", uncomfortable="yes")
+    assert outcome.annotation.labels == {"sweet": "label-1", "uncomfortable": "yes"}
+    assert outcome.annotation.item.payload == {"tea": "Assam"}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_builders_know_every_kind(kind: str) -> None:
+    assert {*KINDS[kind].needs} <= item_of(1, kind).keys()

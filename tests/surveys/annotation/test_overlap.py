@@ -1,0 +1,170 @@
+"""Exact overlap: every item gets the labels that it wants, none twice from one person, whoever comes or goes."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+from django.db.models import Count
+from django.utils import timezone
+
+from surveys import recruitment
+from surveys.annotation.counted import counted
+from surveys.annotation.labels import Submission, submit
+from surveys.annotation.slots import hold_slots
+from surveys.annotation.work import next_tasks, open_task, seal_task
+from surveys.models import Annotation, Participant, Slot, Study
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATIENCE = 120
+CROWD = 40
+
+
+def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
+    """The results of all calls, each in a thread with a connection of its own; all start at the same moment."""
+    gate = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        try:
+            gate.wait(PATIENCE)
+            return call()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls, timeout=PATIENCE))
+
+
+def labels_per_item(study: Study) -> Counter[int]:
+    """How many items have how many labels that count."""
+    per_item = Counter(counted(study).values_list("item", flat=True))
+    return Counter(per_item[item.pk] for item in study.annotation_items.all())
+
+
+def assert_nobody_twice(study: Study) -> None:
+    pairs = Counter(counted(study).values_list("item", "participant"))
+    assert set(pairs.values()) == {1}
+
+
+def work_through(participant: Participant) -> int:
+    done = 0
+    while annotate(participant):
+        done += 1
+    return done
+
+
+@pytest.mark.parametrize("block", ["shuffled", "user"])
+def test_forty_people_at_once_give_every_item_exactly_three_labels(block: str) -> None:
+    kind = "attribute" if block == "user" else "relevance"
+    study = make_annotation_study(kind=kind, block=block, quota=6)
+    make_items(study, 60)
+    crowd = [make_annotator(study) for _ in range(CROWD)]
+    done = at_once([lambda person=person: work_through(person) for person in crowd])
+    assert labels_per_item(study) == {3: 60}
+    assert_nobody_twice(study)
+    assert sum(done) == 180 and max(done) <= 6
+    assert Annotation.objects.count() == 180
+
+
+def come_and_go(participant: Participant) -> None:
+    """Somebody who now and then leaves with an item in hand: returns, withdraws, or falls asleep."""
+    chance = random.Random(participant.pk)
+    while True:
+        tasks = next_tasks(participant)
+        if not tasks:
+            return
+        mishap = chance.random()
+        if mishap < 0.05:
+            recruitment.stop(participant, Participant.State.RETURNED, "made by a test")
+            return
+        if mishap < 0.08:
+            recruitment.withdraw(participant)
+            return
+        if mishap < 0.2:
+            Slot.objects.filter(participant=participant, done_at=None).update(
+                held_until=timezone.now() - timedelta(seconds=1)
+            )
+            next_tasks(make_annotator(participant.study))  # somebody takes it over, and never works
+        shown = open_task(participant, seal_task(participant, tasks[0]))
+        submit(participant, shown, Submission({"relevance": "yes"}))
+
+
+def test_crowd_with_mishaps_never_gives_an_item_too_many_and_others_fill_it_up() -> None:
+    study = make_annotation_study(places=500, quota=8)
+    make_items(study, 40)
+    at_once([lambda person=person: come_and_go(person) for person in [make_annotator(study) for _ in range(CROWD)]])
+    assert max(labels_per_item(study)) <= 3
+    assert_nobody_twice(study)
+    Slot.objects.filter(done_at=None, participant__isnull=False).update(held_until=timezone.now())
+    while labels_per_item(study) != {3: 40}:
+        before = labels_per_item(study)
+        work_through(make_annotator(study))
+        assert labels_per_item(study) != before
+    assert_nobody_twice(study)
+    assert Slot.objects.filter(item__study=study).values("item").annotate(n=Count("id")).filter(n=3).count() == 40
+
+
+def test_last_slots_go_to_as_many_people_as_there_are_slots() -> None:
+    study = make_annotation_study(overlap=3)
+    make_items(study, 1)
+    people = [make_annotator(study) for _ in range(12)]
+    tasks = at_once([lambda person=person: next_tasks(person) for person in people])
+    assert sorted(len(found) for found in tasks) == [0] * 9 + [1] * 3
+
+
+def test_slot_given_back_at_the_last_moment_is_waited_for() -> None:
+    study = make_annotation_study(overlap=1)
+    make_items(study, 1)
+    leaving, waiting = make_annotator(study), make_annotator(study)
+    next_tasks(leaving)
+    Slot.objects.update(held_until=timezone.now() - timedelta(seconds=1))
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            recruitment.stop(leaving, "returned")
+            theirs = pool.submit(lambda: (next_tasks(waiting), connections.close_all())[0])
+            with pytest.raises(TimeoutError):
+                theirs.result(0.5)
+        assert len(theirs.result(PATIENCE)) == 1
+
+
+def test_same_person_in_many_windows_holds_one_slot() -> None:
+    study = make_annotation_study()
+    make_items(study, 5)
+    person = make_annotator(study)
+    tasks = at_once([lambda: next_tasks(person) for _ in range(8)])
+    assert len({task.item.pk for (task,) in tasks}) == 1
+    assert Slot.objects.filter(participant=person).count() == 1
+
+
+def test_neighbours_never_wait_for_each_other_while_there_are_other_slots() -> None:
+    study = make_annotation_study()
+    make_items(study, 5)
+    one, other = make_annotator(study), make_annotator(study)
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        (mine,) = hold_slots(one)
+        theirs = pool.submit(lambda: (next_tasks(other), connections.close_all())[0])
+        (task,) = theirs.result(20)
+        assert task.slot != mine
+
+
+def test_label_sent_while_another_window_withdraws_is_erased_too() -> None:
+    study = make_annotation_study()
+    make_items(study, 4)
+    for _ in range(4):
+        person = make_annotator(study)
+        (task,) = next_tasks(person)
+        shown = open_task(person, seal_task(person, task))
+
+        def send(person: Participant = person, shown: Any = shown) -> None:
+            with suppress(Participant.DoesNotExist):
+                submit(person, shown, Submission({"relevance": "yes"}))
+
+        at_once([send, lambda person=person: recruitment.withdraw(person)])
+        assert not Annotation.objects.exists() and not Slot.objects.filter(participant__isnull=False).exists()
