@@ -12,6 +12,7 @@ Report = Mapping[str, Any]
 SURE = 0.05  # of a corrected p-value
 FEWEST = 20  # answers of either side, below which nothing is said
 MOST_OF_A_KIND = 4
+FIXED = "\u00a0"  # between a number and its unit no line is broken
 SOURCES = {
     "field": "the field",
     "offline": "offline",
@@ -56,11 +57,15 @@ def who(row: Row) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f}{FIXED}%"
 
 
 def within(ci: list[float], n: int) -> str:
-    return f"(95 % interval {100 * ci[0]:.0f}–{100 * ci[1]:.0f}, n = {n})"
+    return f"(95{FIXED}% interval {100 * ci[0]:.0f}–{100 * ci[1]:.0f}, {sized(n)})"
+
+
+def sized(n: int) -> str:
+    return f"n{FIXED}={FIXED}{n:,}"
 
 
 def field_of(rows: list[Row], row: Row) -> Row | None:
@@ -197,7 +202,7 @@ def of_cells(report: Report) -> Iterator[Row]:
         much = f"{100 * abs(effect):.0f} percentage points" if name == "correct_share" else f"{abs(effect):.2f} bits"
         words = (
             f"Answers of {row['name']} to “{row['prompt']}” ({row['model']}) are "
-            f"{what.format('more' if effect > 0 else 'less')} than everybody else's: {much} (n = {row['n']})."
+            f"{what.format('more' if effect > 0 else 'less')} than everybody else's: {much} ({sized(row['n'])})."
         )
         size = abs(effect) if name == "correct_share" else min(1.0, abs(effect) / max(row["entropy_bits"], 1e-9))
         yield finding(report, "demographics", size, words, ["cell", name], prompt=row["prompt"], cell=row["cell"])

@@ -295,4 +295,5 @@ CONDITIONS = list(Run.Condition.values)
 def source_order(source: Source) -> tuple:
     """Offline first, then the sock puppets by history size, then what was imported."""
     place = CONDITIONS.index(source.name) if source.name in CONDITIONS else len(CONDITIONS)
-    return (source.model, place, source.name, source.history_size or 0, source.temperature or 0, source.runs)
+    settings = (source.imported, source.history_size or 0, source.temperature or 0)
+    return (source.model, place, source.name, *settings, source.runs)

@@ -2,15 +2,19 @@
 
 import os
 import socket
+from collections.abc import Sequence
 
 import redis
 from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.conf import settings
+from django.http import QueryDict
 
 from analysis import batches, schedules
+from analysis.filters import Filters
 from analysis.lanes import LaneTaken, run_lane
 from analysis.readings import read_new
+from analysis.reports import Reporting
 from analysis.runs import has_calls_to_send, needs_lane, open_runs
 from surveys.models import Study
 
@@ -100,3 +104,26 @@ def worker_is_stopping() -> bool:
 def read_answers(study_id: int) -> int:
     """Read every text of the study that has no answer yet."""
     return read_new(Study.objects.get(pk=study_id))
+
+
+REPORT_SECONDS = 600  # after that a report that was asked for and never came is asked for again
+
+
+def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str) -> bool:
+    """Have a worker compute parts of a view of the report, unless one was asked for the same already."""
+    with valkey() as store:
+        mark = f"report:{study_id}:{fingerprint}:{','.join(parts)}"
+        if not store.set(mark, 1, nx=True, ex=REPORT_SECONDS):
+            return False
+    compute_report.delay(study_id, query, list(parts))
+    return True
+
+
+@shared_task
+def compute_report(study_id: int, query: str, parts: list[str]) -> int:
+    """Compute these parts for the filters of this query string; the answers are loaded once for all of them."""
+    study = Study.objects.select_related("current").get(pk=study_id)
+    reporting = Reporting(study, Filters.from_query(QueryDict(query)))
+    for part in parts:
+        reporting.part(part)
+    return len(parts)

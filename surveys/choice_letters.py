@@ -17,8 +17,7 @@ ANSWER_KEYS = ("choice", "answer", "letter", "option", "correct_answer", "correc
 
 # A sentence that names the answer; what follows it must be the letter or the text of a choice.
 STATEMENT = re.compile(
-    r"(?:\b(?:final|correct|best|right|my|the|only)\s+)?"
-    r"(?:\b(?:answer|choice|option|respuesta|opci[oó]n|antwort|l[oö]sung|r[eé]ponse|resposta|risposta|ответ|odpowiedź)\b"
+    r"(?:\b(?=[acorlо])(?:answer|choice|option|respuesta|opci[oó]n|antwort|l[oö]sung|r[eé]ponse|resposta|risposta|ответ|odpowiedź)\b"
     r"|\b(?:right|correct)\s+one\b|\brichtig\b|答案|答え|正解|정답은?|उत्तर|الإجابة)"
     r"(?:\s+(?:correcta|correcte|correta|corretta|الصحيحة))?"
     r"(?:\s+(?:to\s+(?:the|this)\s+question|here))?"

@@ -27,6 +27,7 @@ NAME_WORDS, NAME_LENGTH = 6, 60
 QUOTED_WORDS = 12
 SHORT_ANSWER = 6  # words; a text as short as this may be a name and nothing more
 FEW_SENTENCES = 3
+CUE_REACH = 400  # characters after the words that recommend
 
 SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"\u201d\u00bb)]*\s+(?=[^\W\d_a-z]|[\"\u201c\u00ab])|(?<=[\u3002\uff01\uff1f])|\n"
@@ -40,7 +41,7 @@ BRACKETS = re.compile(r"\s*[(\[][^()\[\]]{0,200}[)\]]")
 
 def find_named(lines: Sequence[str]) -> list[str]:
     """The names in quotes or after words that recommend; else an enumeration, or one short answer."""
-    text = strip_residue("\n".join(lines))
+    text = _one_spaced(strip_residue("\n".join(lines)).splitlines())
     quoted = _quoted(text)
     if len(quoted) >= 2:
         return quoted
@@ -50,7 +51,7 @@ def find_named(lines: Sequence[str]) -> list[str]:
 
 def count_enumerated(lines: Sequence[str]) -> int:
     """How many things the sentences enumerate after such words, or one of them without; whatever they are."""
-    sentences = SENTENCE_END.split(" ".join(lines))[:MOST_SENTENCES]
+    sentences = SENTENCE_END.split(_one_spaced(lines).replace("\n", " "))[:MOST_SENTENCES]
     counts = [_count_parts(sentence) for sentence in sentences]
     return max([sum(count for count, after_cue in counts if after_cue), *(count for count, _ in counts)])
 
@@ -61,6 +62,11 @@ def _count_parts(sentence: str) -> tuple[int, bool]:
     short = [part for part in parts if len(part.split()) <= NAME_WORDS]
     enough = len(short) >= (2 if start else 3) and len(short) >= len(parts) - 1
     return (len(short) if enough else 0), start > 0
+
+
+def _one_spaced(lines: Sequence[str]) -> str:
+    """The lines that hold something, with single spaces: patterns that pass over space stay fast."""
+    return "\n".join(spaced for line in lines if (spaced := " ".join(line.split())))
 
 
 def _quoted(text: str) -> list[str]:
@@ -87,7 +93,7 @@ def _after_cues(sentence: str) -> list[tuple[str, bool]]:
         denied = DENIED.search(sentence, max(0, cue.start() - 25), cue.start()) and "wrong" not in cue[0]
         if denied or cue.start() < end:
             continue
-        found = _enumerated(sentence[cue.end() :])
+        found = _enumerated(sentence[cue.end() : cue.end() + CUE_REACH])
         are_kinds = bool(cue["kinds"]) and 2 * sum(name[0].islower() for name in found) > len(found)
         named += [(name, are_kinds) for name in found]
         end = cue.end() + sum(len(name) for name in found)

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.api.exports import PAGING, Pages
+from analysis.api.exports import PAGING, Pages, page_of
 from analysis.api.runs import BadRequest
 from analysis.models import Completion
 from analysis.run_lists import is_simulated
@@ -46,7 +46,7 @@ class Completions(APIView):
     @extend_schema(
         operation_id="completions",
         parameters=FILTERS + PAGING,
-        responses=CompletionSerializer(many=True),
+        responses=page_of("CompletionPage", CompletionSerializer(many=True)),
         summary="Calls of a study's runs and their answers",
     )
     def get(self, request: Request, slug: str) -> Response:

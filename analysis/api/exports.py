@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.pagination import LimitOffsetPagination
@@ -38,6 +38,27 @@ class Pages(LimitOffsetPagination):
     """Oldest first, so that new rows come at the end and never move a page."""
 
     max_limit = 1_000
+
+
+def page_of(name: str, rows: serializers.BaseSerializer | serializers.Field) -> Any:
+    """What the schema says of a page of these rows."""
+    return inline_serializer(
+        name,
+        {
+            "count": serializers.IntegerField(help_text="On all pages."),
+            "next": serializers.URLField(allow_null=True),
+            "previous": serializers.URLField(allow_null=True),
+            "results": rows,
+        },
+    )
+
+
+ROWS = page_of("Rows", serializers.ListField(child=serializers.DictField(), help_text="Columns: see the codebook."))
+
+
+def told_of_rows(name: str, summary: str) -> Any:
+    told = extend_schema(operation_id=name, parameters=WHOSE + PAGING, responses=ROWS, summary=summary)
+    return extend_schema_view(get=told)
 
 
 class StudySerializer(serializers.ModelSerializer):
@@ -82,7 +103,7 @@ class Studies(APIView):
     @extend_schema(
         operation_id="studies",
         parameters=PAGING,
-        responses=StudySerializer(many=True),
+        responses=page_of("StudyPage", StudySerializer(many=True)),
         summary="Your studies",
     )
     def get(self, request: Request) -> Response:
@@ -96,17 +117,6 @@ class OneStudy(APIView):
     def get(self, request: Request, slug: str) -> Response:
         study_for(request.user, slug)
         return Response(StudySerializer(counted_studies(request.user).get(slug=slug)).data)
-
-
-PAGE = inline_serializer(
-    "Rows",
-    {
-        "count": serializers.IntegerField(),
-        "next": serializers.URLField(allow_null=True),
-        "previous": serializers.URLField(allow_null=True),
-        "results": serializers.ListField(child=serializers.DictField(), help_text="Columns: see the codebook."),
-    },
-)
 
 
 class TableRows(APIView):
@@ -124,12 +134,12 @@ class TableRows(APIView):
         return pages.get_paginated_response([read(values) for values in page])
 
 
-@extend_schema(operation_id="participants", parameters=WHOSE + PAGING, responses=PAGE, summary="People of a study")
+@told_of_rows("participants", "People of a study")
 class Participants(TableRows):
     table = "participants"
 
 
-@extend_schema(operation_id="responses", parameters=WHOSE + PAGING, responses=PAGE, summary="Answers of a study")
+@told_of_rows("responses", "Answers of a study")
 class Responses(TableRows):
     table = "responses"
 

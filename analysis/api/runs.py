@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.api.exports import PAGING, Pages
+from analysis.api.exports import PAGING, Pages, page_of
 from analysis.benchmark_prompts import FORMS
 from analysis.forms.runs import RunForm
 from analysis.models import Run
@@ -19,6 +19,9 @@ from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
 from analysis.runs import RunError, failures, progress
 from analysis.views.runs import read_budget
 from surveys.access import Role, studies_of, study_for
+
+
+COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")
 
 
 class BadRequest(APIException):
@@ -78,8 +81,8 @@ class RunSerializer(serializers.ModelSerializer):
         return is_simulated(run)
 
 
-class StandingSerializer(serializers.Serializer):
-    """A row of the list."""
+class StandingSerializer(RunSerializer):
+    """A row of the list: a run and how far it is."""
 
     calls = serializers.IntegerField()
     done = serializers.IntegerField()
@@ -89,8 +92,12 @@ class StandingSerializer(serializers.Serializer):
     calls_per_second = serializers.FloatField()
     eta_seconds = serializers.IntegerField(allow_null=True)
 
+    class Meta(RunSerializer.Meta):
+        fields = (*RunSerializer.Meta.fields, *COUNTS)
+
     def to_representation(self, standing: Any) -> dict[str, Any]:
-        return RunSerializer(standing.run).data | super().to_representation(standing)
+        counts = {name: getattr(standing, name) for name in COUNTS}
+        return RunSerializer(standing.run).data | counts
 
 
 ORDER = inline_serializer(
@@ -137,7 +144,7 @@ class Runs(APIView):
     @extend_schema(
         operation_id="runs",
         parameters=PAGING,
-        responses=StandingSerializer(many=True),
+        responses=page_of("RunPage", StandingSerializer(many=True)),
         summary="Runs of a study, the newest first",
     )
     def get(self, request: Request, slug: str) -> Response:

@@ -2,14 +2,33 @@
 
 from collections.abc import Callable
 
+from analysis.figures.benchmarks import draw_benchmarks
+from analysis.figures.calibration import draw_calibration
 from analysis.figures.choices import draw_choices
+from analysis.figures.costs import draw_costs, draw_latency
+from analysis.figures.distances import draw_distances
+from analysis.figures.drift import draw_drift
 from analysis.figures.figure import Figure, Options, Report
+from analysis.figures.groups import CELLS, CONTEXTS, SENSITIVITY
 from analysis.figures.heterogeneity import draw_heterogeneity
+from analysis.figures.items import draw_items
+from analysis.figures.precision import draw_precision
 from analysis.figures.rendering import render
 
 FIGURES: dict[str, Callable[[Report, Options], Figure]] = {
     "heterogeneity": draw_heterogeneity,
     "choices": draw_choices,
+    "benchmarks": draw_benchmarks,
+    "items": draw_items,
+    "distances": draw_distances,
+    "calibration": draw_calibration,
+    "demographics": CELLS.draw,
+    "contexts": CONTEXTS.draw,
+    "sensitivity": SENSITIVITY.draw,
+    "drift": draw_drift,
+    "precision": draw_precision,
+    "costs": draw_costs,
+    "latency": draw_latency,
 }
 
 __all__ = ["FIGURES", "Figure", "Options", "Report", "render"]

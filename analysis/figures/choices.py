@@ -1,7 +1,6 @@
 """What each source answers to questions with choices: stacked bars, the correct answer hatched, unknown apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import altair as alt
 
@@ -10,7 +9,7 @@ from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_f
 from analysis.figures.hatching import PIXELS, hatch_path
 from analysis.figures.keys import Entry, draw_key
 from analysis.figures.layout import Spec, below, beside, of_kind, panel, specs_of, split
-from analysis.figures.panels import PERCENT, text_width
+from analysis.figures.panels import PERCENT
 from analysis.figures.rows import (
     all_sources,
     in_order,
@@ -25,27 +24,14 @@ from analysis.figures.rows import (
     sorted_by_prompt,
     span,
 )
-from analysis.figures.theme import LIGHT
+from analysis.figures.strips import Strips, room_for
+from analysis.figures.theme import LIGHT, text_width
 
 TITLE = "What is answered to questions with choices"
 NOTHING = "No answers to questions with choices yet: there is nothing to compare."
 UNKNOWN = "unknown"
-STEP, PADDING = 26, 0.4  # px from bar to bar, and the part of it between them
-BAR = STEP * (1 - PADDING)
-NAMES, COUNTS, GAP = 92, 50, 26  # px for the names of sources, for n, and between columns
+COUNTS, GAP = 56, 22  # px for n, and between columns
 OPTION_COLOURS = 8
-
-
-@dataclass(frozen=True)
-class Bars:
-    """The measures of one panel: a bar for each source, `width` px long in all."""
-
-    sources: tuple[str, ...]
-    width: int
-
-    @property
-    def height(self) -> int:
-        return STEP * len(self.sources)
 
 
 def draw_choices(report: Report, options: Options) -> Figure:
@@ -59,13 +45,14 @@ def draw_choices(report: Report, options: Options) -> Figure:
     sources = tuple(shown_source(source) for source in all_sources(report) if source in there)
     models = in_order(row["model"] for row in rows)
     across = 1 if options.narrow else min(len(models), 3)
-    bars = Bars(sources, (options.width - (across - 1) * GAP) // across - NAMES - COUNTS)
+    room = room_for(sources)
+    bars = Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room)
     layers = bar_layers(letters, bars)
     columns_of = [
         beside([draw_column(rows, model, bars, layers, options) for model in some], GAP)
         for some in split(models, across)
     ]
-    key, key_rows = draw_key(key_entries(letters, rows), options)
+    key, key_rows = draw_key(key_entries(letters, rows), options, room)
     drawn = [*key_rows, *(part for row in rows for part in parts_of(row, bars, options))]
     words = Words(TITLE, caption(report, rows), describe(rows, options))
     return make_figure("choices", words, below([key, *columns_of], 16), drawn, table, columns)
@@ -98,7 +85,7 @@ def table_columns(letters: Sequence[str]) -> list[tuple[str, str, str]]:
 # What is drawn of a bar ------------------------------------------------------------------------------------
 
 
-def parts_of(row: Row, bars: Bars, options: Options) -> list[Row]:
+def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
     """Everything that is drawn of one bar, each part with its `kind`."""
     source, n = shown_source(row["source"]), sum(row["counts"].values())
     where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
@@ -119,14 +106,14 @@ def in_stack(row: Row) -> list[str]:
     return sorted(row["counts"], key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter))
 
 
-def segment(row: Row, letter: str, start: float, end: float, bars: Bars) -> list[Row]:
+def segment(row: Row, letter: str, start: float, end: float, bars: Strips) -> list[Row]:
     """The piece of a bar, its hatching if it is the correct answer, and its letter where there is room."""
     is_correct, words = letter == row.get("correct"), fitting(letter, end - start, bars.width)
     told = f"{shown_source(row['source'])}: {letter} {percent(end - start, 1)}, {row['counts'][letter]} of {row['n']}"
     piece = {"start": start, "end": end, "option": letter}
     parts = [{"kind": "segment", **piece, "text": told + ", correct" * is_correct}]
     if is_correct:
-        parts.append({"kind": "hatch", "start": start, "path": hatch_path((end - start) * bars.width, BAR)})
+        parts.append({"kind": "hatch", "start": start, "path": hatch_path((end - start) * bars.width, bars.bar)})
     if is_correct and words:
         half, middle = (text_width(words, 11) / 2 + 3) / bars.width, (start + end) / 2
         parts.append({"kind": "plate", **piece, "start": max(start, middle - half), "end": min(end, middle + half)})
@@ -145,7 +132,7 @@ def fitting(letter: str, share: float, width: int) -> str:
 # How -------------------------------------------------------------------------------------------------------
 
 
-def draw_column(rows: Sequence[Row], model: str, bars: Bars, layers: Sequence[Spec], options: Options) -> Spec:
+def draw_column(rows: Sequence[Row], model: str, bars: Strips, layers: Sequence[Spec], options: Options) -> Spec:
     """One model: a panel for each prompt."""
     name = shown_model(model, options)
     correct = {options.name(row["prompt"]): row.get("correct") for row in rows}
@@ -160,8 +147,8 @@ def question_title(prompt: str, correct: str | None) -> str:
     return f"{prompt}: {correct} is correct" if correct else prompt
 
 
-def bar_layers(letters: Sequence[str], bars: Bars) -> list[Spec]:
-    base = {"y": source_rows(bars), "x": share_axis()}
+def bar_layers(letters: Sequence[str], bars: Strips) -> list[Spec]:
+    base = {"y": bars.axis("source"), "x": share_axis()}
     colour = option_colour(letters)
     layers = [
         of_kind("segment").mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
@@ -171,15 +158,10 @@ def bar_layers(letters: Sequence[str], bars: Bars) -> list[Spec]:
         of_kind("plate").mark_bar().encode(**base, x2="end:Q", color=colour),
         of_kind("letter").mark_text(fontSize=11, fill=LIGHT["on-option"]).encode(**base, text="text:N"),
         of_kind("n").mark_text(fontSize=11, fill=LIGHT["soft"], align="left", dx=6).encode(**base, text="text:N"),
-        of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.8, yOffset=BAR / 2 + 3).encode(**base, x2="end:Q"),
+        of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.8, yOffset=bars.bar / 2 + 3)
+        .encode(**base, x2="end:Q"),
     ]  # fmt: skip
     return specs_of(layers)
-
-
-def source_rows(bars: Bars) -> alt.Y:
-    scale = alt.Scale(domain=list(bars.sources), paddingInner=PADDING, paddingOuter=PADDING / 2)
-    room = {"minExtent": NAMES - 10, "maxExtent": NAMES - 10, "labelLimit": NAMES - 12}
-    return alt.Y("source:N", scale=scale, axis=alt.Axis(title=None, ticks=False, domain=False, labelPadding=6, **room))
 
 
 def share_axis() -> alt.X:

@@ -1,6 +1,7 @@
 """How different the answers of each source are: three measures by prompt, source and model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from analysis.figures.captions import bootstrap_words, write_caption
 from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
@@ -24,9 +25,10 @@ from analysis.figures.theme import series_of_sources
 
 MEASURES = (
     Measure("unique", "Distinct items", integers=True),
-    Measure("outside_top5", "Share outside the five most frequent", top=1.0, format=".1~f"),
+    Measure("outside_top5", "Share outside the five most frequent", format=".1~f"),
     Measure("entropy_bits", "Entropy, bits", format=".1~f"),
 )
+BOUNDED = {"outside_top5"}
 SPOKEN = {"unique": "distinct items", "outside_top5": "share outside the top five", "entropy_bits": "entropy"}
 TITLE = "How different the answers are"
 COLUMNS = [
@@ -56,7 +58,7 @@ def draw_heterogeneity(report: Report, options: Options) -> Figure:
         sentence = "No answers with recommendations yet: there is nothing to compare."
         return empty_figure("heterogeneity", TITLE, sentence, COLUMNS, options)
     grid = Grid(
-        bounded(MEASURES, points),
+        with_axes(MEASURES, points),
         tuple(in_order(shown_model(row["model"], options) for row in table)),
         tuple(options.name(prompt) for prompt in prompts_in_order(report, table)),
         series_of_sources(all_sources(report)).only(point["series"] for point in points),
@@ -112,19 +114,17 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
     }
 
 
-def bounded(measures: Sequence[Measure], points: Sequence[Row]) -> tuple[Measure, ...]:
-    """Each with the top of its axis, so that all columns have the same."""
+def with_axes(measures: Sequence[Measure], points: Sequence[Row]) -> tuple[Measure, ...]:
+    """Each with an axis up to the highest value of all columns, unless the measure itself ends at 1."""
     return tuple(
-        measure
-        if measure.top is not None
-        else Measure(measure.name, measure.title, highest(points, measure.name), measure.format, measure.integers)
+        measure if measure.name in BOUNDED else replace(measure, top=highest(points, measure.name))
         for measure in measures
     )
 
 
 def highest(points: Sequence[Row], panel: str) -> float:
     here = [max(point["value"], point["high"] or 0) for point in points if point["panel"] == panel]
-    return max([*here, 0]) or 1.0
+    return max(here, default=0) or 1.0
 
 
 def caption(report: Report, table: Sequence[Row], options: Options) -> str:

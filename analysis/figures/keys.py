@@ -8,8 +8,7 @@ import altair as alt
 from analysis.figures.figure import Options, Row
 from analysis.figures.hatching import PIXELS, hatch_path
 from analysis.figures.layout import Spec, of_kind, panel, specs_of
-from analysis.figures.panels import text_width
-from analysis.figures.theme import LIGHT
+from analysis.figures.theme import LIGHT, text_width
 
 LINE, SWATCH, HIGH, SIZE = 22, 22, 12, 12  # px: line height, width and height of a swatch, size of the letters
 
@@ -24,10 +23,14 @@ class Entry:
     is_line: bool = False
     is_dot: bool = False
     is_dashed: bool = False
+    is_tick: bool = False
 
 
-def draw_key(entries: Sequence[Entry], options: Options) -> tuple[Spec, list[Row]]:
-    """A panel that draws the rows of kind `key-…`, and these rows."""
+def draw_key(entries: Sequence[Entry], options: Options, indent: int) -> tuple[Spec, list[Row]]:
+    """A panel that draws the rows of kind `key-…`, and these rows.
+
+    It begins `indent` px left of where panels below have their axis, as their labels do.
+    """
     width = options.width - 20
     rows: list[Row] = []
     x, y = 0.0, 0
@@ -35,9 +38,9 @@ def draw_key(entries: Sequence[Entry], options: Options) -> tuple[Spec, list[Row
         room = SWATCH + 8 + text_width(entry.text, SIZE) + 20
         if x and x + room > width:
             x, y = 0.0, y + LINE
-        rows += entry_rows(entry, x, y)
+        rows += entry_rows(entry, x - indent, y)
         x += room
-    return panel(specs_of(layers(width, y + LINE)), width, y + LINE), rows
+    return panel(specs_of(layers(width - indent, y + LINE)), width - indent, y + LINE), rows
 
 
 def entry_rows(entry: Entry, x: float, y: float) -> list[Row]:
@@ -47,6 +50,8 @@ def entry_rows(entry: Entry, x: float, y: float) -> list[Row]:
     flat = {"x": x, "x2": x + SWATCH, "y": middle, "colour": entry.colour}
     if entry.is_dot:
         rows.append({"kind": "key-dot", "x": x + SWATCH / 2, "y": middle, "colour": entry.colour})
+    elif entry.is_tick:
+        rows.append(box | {"kind": "key-tick", "x": x + SWATCH / 2})
     elif entry.is_line or entry.is_dashed:
         rows.append(flat | {"kind": "key-dashed" if entry.is_dashed else "key-line"})
     elif entry.is_hatched:
@@ -69,6 +74,7 @@ def layers(width: int, height: int) -> list[alt.Chart]:
         placed("box").mark_rect().encode(x2="x2:Q", y2="y2:Q", color=colour),
         placed("hatch").mark_point(stroke=LIGHT["on-option"], strokeWidth=1, opacity=0.6, size=PIXELS)
         .encode(shape=alt.Shape("path:N", scale=None)),
+        placed("tick").mark_rule(strokeWidth=2).encode(y2="y2:Q", color=colour),
         placed("line").mark_rule(strokeWidth=2).encode(x2="x2:Q", color=colour),
         placed("dashed").mark_rule(strokeWidth=1.4, strokeDash=[4, 3]).encode(x2="x2:Q", color=colour),
         placed("dot").mark_point(filled=True, size=26, opacity=1).encode(color=colour),

@@ -1,6 +1,6 @@
 """Small multiples of dots with intervals: one panel for each measure and model, prompts along x, sources dodged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,23 +8,23 @@ import altair as alt
 
 from analysis.figures.figure import Options
 from analysis.figures.layout import Spec, below, beside, panel, specs_of, split, split_evenly
-from analysis.figures.theme import LIGHT, Series
+from analysis.figures.theme import LIGHT, Series, text_width
 
 AXIS = 40  # px kept for the labels of a y axis
 GAP = 22  # px between columns
 FINEST = 5.4  # px that one dodged mark needs at least
 MOST_COLUMNS = 3
-LETTER = 0.56  # mean width of a letter in ems
 PERCENT = "format(100 * datum.value, '~r') + '\u202f%'"  # Vega's expression for the labels of an axis of shares
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a row of panels shows. `top` bounds the axis where the measure itself has a bound."""
+    """What a row of panels shows, and from where to where its axis goes; a bound of 1 is kept as it is."""
 
     name: str
     title: str
-    top: float | None = None
+    top: float = 1.0
+    bottom: float = 0.0
     format: str = "~s"
     integers: bool = False
 
@@ -92,20 +92,20 @@ def layers(grid: Grid, measure: Measure, prompts: Sequence[str], width: int) -> 
         xOffset=alt.XOffset("series:N", scale=alt.Scale(domain=list(grid.series.names), paddingOuter=0.5)),
     )
     pitch = 0.84 * width / max(len(prompts) * len(grid.series.names), 1)
-    y = y_channel(grid, measure)
-    colour = alt.Color("series:N", scale=colour_scale(grid.series), legend=legend(grid))
-    shape = alt.Shape("series:N", scale=shape_scale(grid.series), legend=legend(grid))
+    y, legend = y_channel(measure), make_legend(grid.series, grid.options)
+    colour = alt.Color("series:N", scale=colour_scale(grid.series), legend=legend)
+    shape = alt.Shape("series:N", scale=shape_scale(grid.series), legend=legend)
     side = min(9.5, 0.92 * pitch)
     drawn = [base.mark_rule(strokeWidth=1.6).encode(y=y("low"), y2="high:Q", color=colour)]
     if grid.with_chance:
-        tick = base.mark_tick(color=LIGHT["soft"], thickness=1.4, size=max(4.0, pitch), orient="horizontal")
+        tick = base.mark_tick(color=LIGHT["soft"], thickness=1.4, size=max(4.0, pitch), orient="horizontal", opacity=1)
         drawn.append(tick.encode(y=y("chance")))
     marks = base.mark_point(filled=True, opacity=1, size=0.79 * side**2, aria=True)
     drawn.append(marks.encode(y=y("value"), color=colour, shape=shape, description="text:N"))
     return drawn
 
 
-def y_channel(grid: Grid, measure: Measure) -> Any:
+def y_channel(measure: Measure) -> Callable[[str], alt.Y]:
     """The same scale for every column of a measure."""
     axis = alt.Axis(
         title=None,
@@ -118,7 +118,7 @@ def y_channel(grid: Grid, measure: Measure) -> Any:
     )
     if measure.integers:
         axis.tickMinStep = 1
-    scale = alt.Scale(domain=[0, measure.top], nice=measure.top != 1, zero=True)
+    scale = alt.Scale(domain=[measure.bottom, measure.top], nice=measure.top != 1)
     return lambda field: alt.Y(f"{field}:Q", axis=axis, scale=scale)
 
 
@@ -130,15 +130,11 @@ def shape_scale(series: Series) -> alt.Scale:
     return alt.Scale(domain=list(series.names), range=list(series.shapes))
 
 
-def legend(grid: Grid) -> alt.Legend:
-    """On top, in as many columns as the longest name leaves room for."""
-    return make_legend(grid.series, grid.options)
-
-
-def make_legend(series: Series, options: Options) -> alt.Legend:
+def make_legend(series: Series, options: Options, indent: int = AXIS) -> alt.Legend:
+    """On top, in as many columns as the longest name leaves room for right of the axis."""
     size = 12 if options.narrow else 13
     longest = max((text_width(name, size) for name in series.names), default=0) + 34
-    columns = max(1, min(len(series.names), int(options.width / longest)))
+    columns = max(1, min(len(series.names), int((options.width - indent) / longest)))
     return alt.Legend(
         orient="top", direction="horizontal", title=None, columns=columns, labelFontSize=size, symbolSize=80,
         labelLimit=options.width - 40, offset=10, columnPadding=18,
@@ -154,7 +150,3 @@ def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:
         labelAngle=-40 if turned else 0, labelAlign="right" if turned else "center",
         labelBaseline="middle" if turned else "top", labelOverlap=False,
     )  # fmt: skip
-
-
-def text_width(text: str, size: float) -> float:
-    return LETTER * size * len(text)

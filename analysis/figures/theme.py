@@ -45,7 +45,7 @@ PALETTES: dict[str, dict[str, str]] = {
         "soft": "#a3abb2",
         "line": "#30363c",
         "strong-line": "#69727b",
-        "band": "#2b3137",
+        "band": "#3a424b",
         "on-option": "#14171a",
         "field": "#f07f2e",
         "offline": "#1fb58c",
@@ -181,6 +181,15 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uff
 def printable(text: object) -> str:
     """One line that any file of a figure can hold."""
     return " ".join(UNPRINTABLE.sub("", str(text)).split())
+
+
+# Widths of letters in ems, as Liberation Sans has them, near enough to leave room by.
+WIDTHS = {**dict.fromkeys("ijlI.,:;'|!", 0.26), **dict.fromkeys("ftr()-/ ", 0.32), **dict.fromkeys("mwMW%@", 0.85)}
+
+
+def text_width(text: str, size: float) -> float:
+    """About how many px a text takes; other scripts than Latin are taken to be as wide as high."""
+    return size * sum(WIDTHS.get(sign, 0.68 if sign.isupper() else 0.555 if sign < "\u0530" else 1.0) for sign in text)
 
 
 # Vega-Lite's config: thin lines, no frames, labels in the soft colour.

@@ -34,6 +34,7 @@ def distance_values(found: Distance) -> Row:
         "ci": span(found.ci_jsd),
         "ci_tv": span(found.ci_tv),
         "around": span(found.around_jsd),
+        "around_tv": span(found.around_tv),
         "chance": found.chance_jsd,
         "chance_tv": found.chance_tv,
         "p": found.p,

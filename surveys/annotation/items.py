@@ -1,6 +1,5 @@
 """Items come in: checked as a whole, stored once and for good, each with the slots that it wants filled."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -169,7 +168,7 @@ class Pushing:
         there = set(existing.values_list("item", "number"))
         existing.filter(wanted__lt=wanted).update(wanted=wanted)
         new = [
-            Slot(item=row, number=number, wanted=wanted, left=self.left_of(row, number))
+            Slot(item=row, number=number, wanted=wanted, side=self.side_of(number))
             for row in rows
             for number in range(wanted)
             if (row.pk, number) not in there
@@ -177,9 +176,12 @@ class Pushing:
         Slot.objects.bulk_create(new)
         self.done.slots += len(new)
 
-    def left_of(self, row: AnnotationItem, number: int) -> str:
-        """Which response stands on the left: by turns within an item, so that of three slots two have one order."""
+    def side_of(self, number: int) -> str:
+        """Which response is to stand on the left: by turns within an item, so that three labels are two to one.
+
+        The odd slot is for either: by it each annotator can have half of each.
+        """
         if not self.kind.sided:
             return ""
-        first = hashlib.sha256(f"{self.study.slug}\n{row.key}".encode()).digest()[0]
-        return SIDES[(first + number) % 2]
+        is_odd_one = self.work.overlap % 2 and number == self.work.overlap - 1
+        return Slot.EITHER if is_odd_one else SIDES[number % 2]

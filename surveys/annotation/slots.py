@@ -6,7 +6,8 @@ slot's lock waits for a person.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import connection, transaction
@@ -32,8 +33,8 @@ WITH pool AS (
     SELECT pool.block, count(slot.participant_id)::float / count(*) AS share
     FROM pool JOIN surveys_slot slot ON slot.item_id = pool.id GROUP BY pool.block
 ), best AS (
-    SELECT slot.id, pool.block, slot.left = %(left)s AS suits, begun.share,
-           hashtextextended(pool.block, %(seed)s) AS lot, pool.position, slot.held_until, slot.number
+    SELECT slot.id, pool.block, begun.share, slot.side IN (%(left)s, 'either', '') AS suits,
+           hashtextextended(pool.block, %(seed)s) AS lot, pool.position, slot.side = %(left)s AS fits, slot.held_until
     FROM surveys_slot slot JOIN pool ON pool.id = slot.item_id JOIN begun USING (block)
     WHERE slot.done_at IS NULL AND (slot.participant_id IS NULL OR slot.held_until < %(now)s)
       AND (%(block)s = '' OR pool.block = %(block)s) AND (%(item)s = 0 OR slot.item_id = %(item)s)
@@ -41,12 +42,12 @@ WITH pool AS (
       AND slot.item_id NOT IN (SELECT item_id FROM surveys_slot WHERE participant_id = %(person)s)
       AND (%(again)s
            OR slot.item_id NOT IN (SELECT item_id FROM surveys_annotation WHERE participant_id = %(person)s))
-    ORDER BY suits DESC, share DESC, lot, position, held_until NULLS FIRST, number
+    ORDER BY share DESC, suits DESC, lot, position, fits DESC, held_until NULLS FIRST, id
     LIMIT 200  -- more than are ever locked at one moment
 )
 SELECT slot.id, best.block FROM best JOIN surveys_slot slot USING (id)
 WHERE slot.done_at IS NULL AND (slot.participant_id IS NULL OR slot.held_until < %(now)s)
-ORDER BY suits DESC, share DESC, lot, position, best.held_until NULLS FIRST, best.number
+ORDER BY share DESC, suits DESC, lot, position, fits DESC, best.held_until NULLS FIRST, id
 LIMIT 1
 """
 # Whoever can, takes another slot than the one that a neighbour is taking at this moment.
@@ -129,7 +130,7 @@ def take_slot(
     if found is None:
         return None
     slot = Slot.objects.select_related("item").get(pk=found[0])
-    grant(slot, participant, work)
+    grant(slot, participant, work, values["left"])
     return slot, found[1]
 
 
@@ -151,11 +152,12 @@ def run_one(statement: str, values: dict[str, object]) -> tuple[int, str] | None
         return cursor.fetchone()
 
 
-def grant(slot: Slot, participant: Participant, work: AnnotationWork) -> None:
+def grant(slot: Slot, participant: Participant, work: AnnotationWork, left: str) -> None:
     now = timezone.now()
     slot.participant, slot.taken_at = participant, now
     slot.held_until = now + timedelta(minutes=work.hold_minutes)
-    slot.save(update_fields=["participant", "taken_at", "held_until"])
+    slot.left = left if slot.side == Slot.EITHER else slot.side
+    slot.save(update_fields=["participant", "taken_at", "held_until", "left"])
 
 
 def wanted_left(participant: Participant) -> str:
@@ -214,7 +216,7 @@ def renew_holds(participant: Participant) -> int:
     return slots_of(participant).filter(done_at=None).update(held_until=until)
 
 
-FREE = {"participant": None, "taken_at": None, "held_until": None, "done_at": None}
+FREE = {"participant": None, "taken_at": None, "held_until": None, "done_at": None, "left": ""}
 
 
 def release_holds(participant: Participant) -> int:
@@ -244,8 +246,8 @@ def items_left(participant: Participant) -> int:
     return open_items.aggregate(n=Count("item", distinct=True))["n"]
 
 
-def overlap_counts(study_id: int, pilot: bool = False) -> Iterator[tuple[int, int, int]]:
-    """(labels that items want, labels they have, how many such items), for items of the study's work."""
-    items = AnnotationItem.objects.filter(study=study_id, pilot=pilot, purpose=AnnotationItem.Purpose.WORK)
-    counted = items.annotate(wanted=Count("slots"), done=Count("slots", filter=Q(slots__done_at__isnull=False)))
-    yield from counted.order_by().values("wanted", "done").annotate(n=Count("pk")).values_list("wanted", "done", "n")
+def overlap_counts(study_id: int, pilot: bool = False) -> Counter[tuple[int, int]]:
+    """How many items of the work want so many labels and have so many: `{(3, 2): 40}`."""
+    slots = Slot.objects.filter(item__study=study_id, item__pilot=pilot, item__purpose=AnnotationItem.Purpose.WORK)
+    per_item = slots.order_by().values("item").annotate(all=Count("pk"), done=Count("done_at"))
+    return Counter(per_item.values_list("all", "done"))

@@ -13,7 +13,7 @@ CREATE TRIGGER gate_decision_unchangeable BEFORE UPDATE OR DELETE ON surveys_gat
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER gate_verdict_unchangeable BEFORE UPDATE ON surveys_gateverdict
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER slot_identity BEFORE UPDATE OF item_id, number, "left" ON surveys_slot
+CREATE TRIGGER slot_identity BEFORE UPDATE OF item_id, number, side ON surveys_slot
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
 CREATE FUNCTION keep_done_slot() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -76,11 +76,20 @@ class Slot(models.Model):
         GENERIC = "generic", "Generic"
         PERSONALISED = "personalised", "Personalised"
 
+    # Either is for whichever side its annotator has had less often: of three slots there is one of each.
+    EITHER = "either"
+
     item = models.ForeignKey(AnnotationItem, on_delete=models.CASCADE, related_name="slots")
     number = models.PositiveSmallIntegerField(help_text="From 0.")
     wanted = models.PositiveSmallIntegerField(help_text="How many labels the item wants.")
+    side = models.CharField(
+        max_length=12,
+        choices=[*Left.choices, (EITHER, "Either")],
+        blank=True,
+        help_text="Which response is to stand on the left; empty for kinds without sides. Never changed.",
+    )
     left = models.CharField(
-        max_length=12, choices=Left, blank=True, help_text="Which response stands on the left; empty where none does."
+        max_length=12, choices=Left, blank=True, help_text="Which response stands there for its annotator."
     )
     participant = models.ForeignKey(Participant, null=True, on_delete=models.SET_NULL, related_name="slots")
     taken_at = models.DateTimeField(null=True)
@@ -94,9 +103,16 @@ class Slot(models.Model):
             models.UniqueConstraint(fields=["item", "participant"], name="one_slot_of_an_item"),
             models.CheckConstraint(name="slot_is_wanted", condition=Q(number__lt=models.F("wanted"))),
             models.CheckConstraint(
+                name="left_as_the_slot_says", condition=Q(left="") | Q(side="either") | Q(left=models.F("side"))
+            ),
+            models.CheckConstraint(
                 name="held_slot_has_holder",
                 condition=Q(
-                    participant__isnull=True, taken_at__isnull=True, held_until__isnull=True, done_at__isnull=True
+                    participant__isnull=True,
+                    taken_at__isnull=True,
+                    held_until__isnull=True,
+                    done_at__isnull=True,
+                    left="",
                 )
                 | Q(participant__isnull=False, taken_at__isnull=False, held_until__isnull=False),
             ),

@@ -142,8 +142,9 @@ def benchmark_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row
         scores = [centre + rng.uniform(-half, half) for _ in range(10)]
         rows.append({
             "benchmark": benchmark, "source": source, "model": model, "temperature": temperature, "questions": 514,
-            "runs": [{"run": f"user {k}", "accuracy": s, "unknown": unknown, "upper": s + unknown} for k, s in enumerate(scores)],
-            "min": min(scores), "max": max(scores), "mean": sum(scores) / 10, "sd": half / 2, "novel_share": 0.2,
+            "runs": [{"run": f"user {k}", "accuracy": s, "low": s, "high": s + unknown, "unknown": unknown}
+                     for k, s in enumerate(scores)],
+            "min": min(scores), "ci": around(sum(scores) / 10, half / 3), "max": max(scores), "mean": sum(scores) / 10, "sd": half / 2, "novel_share": 0.2,
             "noise_floor": {"low": middle - 0.008, "high": middle + 0.008, "range": 0.016},
             "references": [{"name": "Model One", "accuracy": 0.809}, {"name": "Model Two", "accuracy": 0.803},
                            {"name": "Model Five", "accuracy": 0.772}],
@@ -170,7 +171,8 @@ def drift_rows(rng: Random, prompt: str, model: str, is_list: bool) -> list[Row]
         value = 0.05 + 0.01 * week * rng.uniform(0, 2)
         row = {
             "prompt": prompt, "kind": "recommendation" if is_list else "choice", "source": "offline", "model": model,
-            "first": 1, "again": 1 + week, "first_date": "2026-01-05", "date": f"2026-{1 + week // 4:02d}-{5 + 7 * (week % 4 or 1) % 28:02d}",
+            "first": 1, "again": 1 + week, "first_date": "2026-01-05",
+            "date": ("2026-01-12", "2026-01-19", "2026-01-26", "2026-02-02", "2026-02-09", "2026-02-16")[week - 1],
             "n_first": 400, "n": 400, "p": rng.uniform(0, 0.2), "p_holm": rng.uniform(0, 0.2),
         }  # fmt: skip
         if is_list:
@@ -188,7 +190,11 @@ def cost_rows(rng: Random, model: str) -> list[Row]:
         {
             "source": source, "model": model, "benchmark": "", "completions": 5200, "failed": 3,
             "prompt_tokens": 5200 * size, "completion_tokens": 5200 * 210, "usd": 5200 * (size * 1.5e-7 + 210 * 6e-7),
-            "latency_s": {"p50": 1.1 + size / 40000, "p95": 2.6 + size / 15000},
+            "usd_per_1000": 1000 * (size * 1.5e-7 + 210 * 6e-7),
+            "latency_s": {
+                "n": 5200, "p50": 1.1 + size / 40000, "p95": 2.6 + size / 15000,
+                "ci_p50": around(1.1 + size / 40000, 0.05), "ci_p95": around(2.6 + size / 15000, 0.3),
+            },
         }
         for source, size in tokens.items()
     ]  # fmt: skip

@@ -28,18 +28,7 @@ def working() -> Iterator[subprocess.Popen]:
     database = connection.settings_dict
     url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
     env = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
-    command = [
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "fieldstudy",
-        "worker",
-        "--concurrency",
-        "2",
-        "--loglevel",
-        "ERROR",
-    ]
+    options = ["-A", "fieldstudy", "worker", "--concurrency", "2", "--loglevel", "ERROR"]
     worker = subprocess.Popen([sys.executable, "-m", "celery", *options], cwd=embedded.ROOT, env=env)
     try:
         yield worker

@@ -1,10 +1,19 @@
 """What is read out of a response: items and letters, from the many forms in which a chatbot writes them."""
 
+import json
+import math
+import time
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.answers import count_items, normalise_item, read_choice, read_items
+from surveys.answers import DOUBTS, Reading, count_items, normalise_item, read_answer, read_choice, read_items
+from surveys.management.commands.measure_checks import default_data
+from tests.surveys.item_examples import ITEMS, MORE_ITEMS
+from tests.surveys.letter_examples import CHOICES, LETTERS, MORE_LETTERS
 
 FIVE = ["tesla", "apple", "google", "amazon", "nike"]
 
@@ -168,7 +177,7 @@ def test_read_items_of_anything_is_short_and_distinct(text):
     assert count_items(text) >= len(items)
 
 
-LETTERS = [
+PLAIN_LETTERS = [
     ("C", "C"),
     (" D", "D"),
     ("c", "C"),
@@ -217,7 +226,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "letter"), LETTERS)
+@pytest.mark.parametrize(("text", "letter"), PLAIN_LETTERS)
 def test_read_choice_finds_the_letter(text, letter):
     assert read_choice(text) == letter
 
@@ -267,3 +276,128 @@ def test_read_choice_knows_only_the_letters_of_its_prompt():
 
 def test_read_choice_of_a_long_text_reads_its_end():
     assert read_choice("Let me think about it. " * 5000 + "The final answer is D.") == "D"
+
+
+# --- examples in our own words
+
+
+@pytest.mark.parametrize(("text", "items"), [pytest.param(*example, id=name) for name, *example in ITEMS])
+def test_read_items_of_an_example_is_what_a_person_reads(text, items):
+    assert read_items(text) == items
+
+
+@pytest.mark.parametrize(("text", "items"), MORE_ITEMS)
+def test_read_items_of_a_further_example_is_what_a_person_reads(text, items):
+    assert read_items(text) == items
+
+
+@pytest.mark.parametrize(("text", "letter"), [pytest.param(*example, id=name) for name, *example in LETTERS])
+def test_read_choice_of_an_example_is_what_a_person_reads(text, letter):
+    assert read_choice(text, choices=CHOICES) == letter
+
+
+@pytest.mark.parametrize(("text", "letter"), MORE_LETTERS)
+def test_read_choice_of_a_further_example_is_what_a_person_reads(text, letter):
+    assert read_choice(text, choices=CHOICES) == letter
+
+
+# --- readings with their doubts
+
+
+def test_read_answer_keeps_the_names_as_written():
+    reading = read_answer("1. **The Walt Disney Company** – films\n2. L’Oréal™", "recommendation", limit=2)
+    assert reading == Reading(("walt disney", "l'oréal"), ("The Walt Disney Company", "L'Oréal"))
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [
+        (LISTS["numbered"], ""),
+        ("1. Heat\n2. Alien", "fewer-than-asked"),
+        ("1. Heat – a chase.\n2. Alien – a ship and", "cut-off"),
+        ("I'd recommend Heat, Alien, Fargo, Amélie, and Up.", "prose-list"),
+        ("I'm sorry, but I can't recommend any films.", "refusal"),
+        ("Something went wrong. Please try again later.", "refusal"),
+        ("What kind of films do you like?", "nothing-found"),
+        ("- Put on some music that you liked when you were still at school and dance\n- Sing", "long-item"),
+    ],
+)
+def test_read_answer_of_items_says_why_to_doubt_them(text, doubt):
+    assert read_answer(text, "recommendation").doubt == doubt
+
+
+def test_read_answer_of_a_refusal_has_no_items_but_one_that_helps_all_the_same_has_them():
+    assert read_answer("I cannot help with that. Try Yelp.", "recommendation").items == ()
+    helpful = "I'm sorry, I can't see where you are. But these are good:\n- Nobu\n- Lilia\n- Carbone"
+    assert read_answer(helpful, "recommendation") == Reading(
+        ("nobu", "lilia", "carbone"), ("Nobu", "Lilia", "Carbone"), doubt="fewer-than-asked"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reading"),
+    [
+        ("The answer is C.", Reading(letter="C")),
+        ("The answer is A or C.", Reading(doubt="several-letters")),
+        ("I'm sorry, but I can't answer that.", Reading(doubt="refusal")),
+        ("It depends.", Reading(doubt="nothing-found")),
+    ],
+)
+def test_read_answer_of_a_choice_is_a_letter_or_a_doubt(text, reading):
+    assert read_answer(text, "choice") == reading
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=300), st.sampled_from(["recommendation", "choice"]))
+def test_read_answer_of_anything_has_a_name_for_each_item_and_a_known_doubt(text, kind):
+    reading = read_answer(text, kind)
+    assert len(reading.items) == len(reading.names) <= 5
+    assert all(normalise_item(name) for name in reading.names)
+    assert reading.doubt in ("", *DOUBTS)
+    assert kind == "choice" or reading.items or reading.doubt
+
+
+# --- what is meant to take long does not
+
+UNITS = (
+    "1. ", "- ", "-\n", "\n", "  \n", "(", "[", "**a", "__", '"A', "<a", "&am", "a, ", "a and ", "recommend ", "try ",
+    "another a b ", "give ", "|", "|-", "a\t", "a: ", "# a\n", "{", '["', '["a",', "\\", "```\n", "ingredients\n",
+    "Name Of The ", "A. ", "the answer is ", "\\boxed{", "\\text{", "C is ", "it's ", "option ", "\u2014", "x",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_reading_takes_little_time_however_the_text_repeats_itself(unit):
+    text = unit * (200_000 // len(unit))
+    start = time.process_time()
+    read_answer(text, "recommendation")
+    read_answer(text, "choice")
+    count_items(text)
+    assert time.process_time() - start < 2.0
+
+
+# --- the real answers of ten models to multiple-choice questions
+
+HELM = Path(default_data()) / "helm_mmlu_college_chemistry.jsonl"
+
+
+@pytest.mark.skipif(not HELM.is_file(), reason="needs the model answers of FIELDSTUDY_SHARED")
+def test_read_choice_of_the_real_letters_gives_the_published_figures():
+    rows = [json.loads(line) for line in HELM.read_text(encoding="utf-8").splitlines()]
+    letters = [read_choice(row["completion"]) for row in rows]
+    assert letters.count(None) == 36
+    right = Counter(row["model"] for row, letter in zip(rows, letters, strict=True) if letter == row["answer"])
+    assert len(right) == 10
+    assert (min(right.values()), max(right.values())) == (47, 61)
+    assert _mean_entropy(rows, letters) == pytest.approx(0.7507, abs=1e-4)
+
+
+def _mean_entropy(rows, letters):
+    """Bits, over the known letters of the ten models to each question."""
+    known = {row["question_id"]: Counter() for row in rows}
+    for row, letter in zip(rows, letters, strict=True):
+        known[row["question_id"]].update([letter] if letter else [])
+    return sum(
+        -sum(count / counts.total() * math.log2(count / counts.total()) for count in counts.values())
+        for counts in known.values()
+    ) / len(known)

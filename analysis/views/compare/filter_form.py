@@ -96,9 +96,7 @@ def form_of(study: Study, filters: Filters) -> list[Choice]:
         if len(values) < 2:
             continue
         chosen = (getattr(filters, name),) if single else getattr(filters, name)
-        options = [
-            Option(written(value), write_value(names, name, value), value in chosen) for value in values
-        ]
+        options = [Option(written(value), write_value(names, name, value), value in chosen) for value in values]
         found.append(Choice(name, label, options, single))
     return found
 

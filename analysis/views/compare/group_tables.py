@@ -55,7 +55,9 @@ def parts_of_lists(places: Places, part: str, name: str, title: str) -> Table:
     rows = [row for row in places.shown.report[part] if row["kind"] == LIST]
     labels = ["Prompt", "Chatbot", "Who", "n", *(label for _, label in MEASURES), "Entropy minus the rest's", "p"]
     note = "The rest is everybody else with the same chatbot. p is corrected over prompts (Holm)."
-    return make_table(name, title, labels, map(cells, rows), note=note, definitions=("cell", "rarefied", "entropy_bits"))
+    return make_table(
+        name, title, labels, map(cells, rows), note=note, definitions=("cell", "rarefied", "entropy_bits")
+    )
 
 
 def parts_of_choices(places: Places, part: str, name: str, title: str) -> Table:
@@ -315,5 +317,3 @@ def set_cells(places: Places, key: str, row: Row | None, measure: str) -> list[C
 
 def shifted(ends: list[float] | None) -> list[float] | None:
     return None if ends is None else [1 + ends[0], 1 + ends[1]]
-
-

@@ -99,7 +99,9 @@ def choices(places: Places) -> Table:
         if found is None:
             return Cell("", is_number=True)
         cell = share(found["share"], found["ci"], places.texts(row, letter="" if letter == "unknown" else letter))
-        return Cell(cell.text + (" ✓" if letter == row["correct"] else ""), cell.interval, cell.href, "", cell.key, True)
+        return Cell(
+            cell.text + (" ✓" if letter == row["correct"] else ""), cell.interval, cell.href, "", cell.key, True
+        )
 
     def cells(row: Row) -> list[Cell]:
         right = share(row["correct_share"], row["ci"], why=row.get("why", ""))
@@ -244,7 +246,6 @@ def calibration(places: Places) -> Table:
         definitions=("jsd_bits", "around"),
         note="The mean over prompts of the distance between the items of field and source. Offline stands beside them.",
     )
-
 
 
 def scores(places: Places) -> Table:

@@ -195,21 +195,23 @@ def test_samples_of_different_size_are_compared_at_the_smaller_one() -> None:
     assert compare(a, b, rng(), 100, n=20)["unique"].n == 20
 
 
+def items_expected(named: int, single: int, n: int) -> float:
+    """Items among a random 5 of n responses, of which `named` name one item and `single` name one of their own each."""
+    return 1 - comb(n - named, 5) / comb(n, 5) + single * 5 / n
+
+
 def test_p_of_unequal_samples_is_exact() -> None:
     # Six responses with an item of their own each, against 34 of which ten name a and the others one of their own. A
     # split is told by k, how many of the ten are among its first six, and the k of splits is hypergeometric.
     singles = [[code] for code in range(1, 31)]
     a, b = items_of(singles[:6], 31), items_of([[0]] * 10 + singles[6:], 31)
     k = np.arange(7)
-    first, second = 7 - k - (k == 0), 24 + k  # items among the six; items named once among the 34
     chance = stats.hypergeom.pmf(k, 40, 10, 6)
-    # Of a random 6 of the 34, an item named c times is missed by C(34 - c, 6)/C(34, 6).
-    missed = np.array([comb(34 - (10 - named), 6) / comb(34, 6) for named in range(7)])
     gaps = {
-        "unique": first - ((1 - missed) + second * 6 / 34),
-        "top5_coverage": np.minimum(first, 5 + np.maximum(k - 1, 0)) / np.where(k, first + k - 1, 6) - (14 - k) / 34,
+        "unique": np.array([items_expected(i, 6 - i, 6) - items_expected(10 - i, 24 + i, 34) for i in range(7)]),
+        "top5_coverage": np.array([5, 5, 6, 6, 6, 6, 6]) / 6 - (10 - k + 4) / 34,
     }
-    found = compare(a, b, rng(), draws=20_000)
+    found = compare(a, b, rng(), draws=20_000, n=5)
     for name, gap in gaps.items():
         off = np.abs(gap - (gap * chance).sum())
         assert found[name].p == pytest.approx(chance[off >= off[0] - 1e-9].sum(), abs=0.012)

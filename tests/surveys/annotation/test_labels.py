@@ -1,4 +1,4 @@
-"""Labels: kept once, as revisions, counted only with a slot; taken back, skipped, late, and turned back for analysis."""
+"""Labels: kept once, as revisions, counted only with a slot; taken back, skipped, late, turned back for analysis."""
 
 import uuid
 from datetime import timedelta

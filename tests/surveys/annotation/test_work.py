@@ -64,7 +64,7 @@ def test_work_ends_when_every_item_has_its_labels() -> None:
     study = make_annotation_study(overlap=2, quota=10)
     make_items(study, 3)
     assert [len(keys_of(make_annotator(study))) for _ in range(4)] == [3, 3, 0, 0]
-    assert list(overlap_counts(study.pk)) == [(2, 2, 3)]
+    assert overlap_counts(study.pk) == {(2, 2): 3}
 
 
 def test_items_that_were_begun_come_first() -> None:
@@ -144,16 +144,32 @@ def test_items_added_later_are_given_to_who_is_still_there() -> None:
 # --- sides ------------------------------------------------------------------
 
 
-def test_each_annotator_sees_each_response_on_the_left_half_the_time() -> None:
-    study = make_annotation_study(kind="preference", overlap=3, quota=10)
-    make_items(study, 40)
+def lefts_of(participant: Participant) -> Counter[str]:
+    return Counter(Slot.objects.filter(participant=participant).values_list("left", flat=True))
+
+
+@pytest.mark.parametrize("block", ["shuffled", "user"])
+def test_sides_are_two_to_one_in_each_item_and_even_for_each_annotator(block: str) -> None:
+    study = make_annotation_study(kind="preference", overlap=3, quota=10, block=block)
+    for number in range(20):
+        make_items(study, 2, start=2 * number, cluster=f"user-{number}")
     people = [make_annotator(study) for _ in range(12)]
-    assert [len(keys_of(person)) for person in people] == [10] * 12
-    lefts = [Counter(Slot.objects.filter(participant=person).values_list("left", flat=True)) for person in people]
-    # Whoever takes the last slots has no choice: there only the sum over all is even.
-    assert all(abs(counts["generic"] - counts["personalised"]) <= 1 for counts in lefts[:9])
+    # By turns, as people do who work at the same time.
+    while [person for person in people if annotate(person)]:
+        pass
+    assert all(abs(lefts_of(person)["generic"] - lefts_of(person)["personalised"]) <= 1 for person in people)
     per_item = Counter(Slot.objects.filter(participant__isnull=False).values_list("item", "left"))
-    assert set(per_item.values()) == {1, 2}
+    assert sorted(per_item.values()) == [1] * 40 + [2] * 40
+
+
+def test_side_that_is_free_again_is_for_either_again() -> None:
+    study = make_annotation_study(kind="preference", overlap=1)
+    make_items(study, 1)
+    first = make_annotator(study)
+    next_tasks(first)
+    assert Slot.objects.get().left
+    recruitment.withdraw(first)
+    assert (Slot.objects.get().left, Slot.objects.get().side) == ("", "either")
 
 
 def test_side_shown_is_kept_with_the_label() -> None:

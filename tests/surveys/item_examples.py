@@ -1,10 +1,8 @@
-"""Answers in our own words, one line an example: what it shows, the text, and what a careful person reads in it."""
+"""Recommendations in our own words: what the example shows, the text, and the items a careful person reads."""
 
 FILMS = ["heat", "alien", "fargo", "amélie", "up"]
-FIRMS = ["tesla", "apple", "google", "amazon", "nike"]
 
 ITEMS = [
-    # lists with numbers
     ("numbers with a full stop", "1. Heat\n2. Alien\n3. Fargo\n4. Amélie\n5. Up", FILMS),
     ("numbers with a bracket", "1) Heat\n2) Alien\n3) Fargo\n4) Amélie\n5) Up", FILMS),
     ("numbers in brackets", "(1) Heat\n(2) Alien\n(3) Fargo\n(4) Amélie\n(5) Up", FILMS),
@@ -37,7 +35,7 @@ ITEMS = [
     (
         "firms with suffixes",
         "1) Tesla, Inc. – electric cars\n2) Apple Inc. – phones\n3) Google LLC – search",
-        FIRMS[:3],
+        ["tesla", "apple", "google"],
     ),
     ("years in brackets", "1. Heat (1995)\n2. Alien (1979) – space\n3. Fargo (1996): snow", FILMS[:3]),
     (
@@ -52,7 +50,6 @@ ITEMS = [
     ("an honourable mention", "1. Heat\n2. Alien\n3. Fargo\n\n**Honourable mention:** Jaws", FILMS[:3]),
     ("a title that is a number", "1. 1917\n2. 300\n3. 2001: A Space Odyssey", ["1917", "300", "2001: a space odyssey"]),
     ("numbers as words of the title", "1. Ocean's 11\n2. Apollo 13\n3. Se7en", ["ocean's 11", "apollo 13", "se7en"]),
-    # bullets
     ("hyphens", "- Heat\n- Alien\n- Fargo\n- Amélie\n- Up", FILMS),
     ("stars", "* Heat\n* Alien\n* Fargo\n* Amélie\n* Up", FILMS),
     ("hyphens without a space", "-Heat\n-Alien\n-Fargo\n-Amélie\n-Up", FILMS),
@@ -72,7 +69,7 @@ ITEMS = [
     ("labels below", "**Heat**\n- Why: a chase\n- Mood: tense\n\n**Alien**\n- Why: a ship\n- Mood: dark", FILMS[:2]),
     (
         "a reason after a comma",
-        "- Heat, which is a long chase through a big city\n- Alien, where a ship meets something it should not",
+        ("- Heat, which is a long chase through a big city\n- Alien, where a ship meets something it should not"),
         FILMS[:2],
     ),
     (
@@ -85,7 +82,6 @@ ITEMS = [
         "- The Sidecar is a classic drink made with brandy.\n- The Bramble is a gin drink with berries.",
         ["sidecar", "bramble"],
     ),
-    # headings, tables, lines
     ("headings", "## Heat\nA chase.\n\n## Alien\nA ship.\n\n## Fargo\nSnow.", FILMS[:3]),
     ("headings with numbers", "### 1. Heat\nA chase.\n### 2. Alien\nA ship.\n### 3. Fargo\nSnow.", FILMS[:3]),
     ("a heading over the list", "## Five films for you\n\n1. Heat\n2. Alien\n3. Fargo\n\n## Enjoy!", FILMS[:3]),
@@ -116,7 +112,6 @@ ITEMS = [
         "Here are some films:\n\nHeat - A chase through a big city.\n\nAlien - A ship and a cat.",
         FILMS[:2],
     ),
-    # one name with its parts
     (
         "song and artist",
         "1. Hurt – Johnny Cash\n2. Jolene – Dolly Parton\n3. Respect – Aretha Franklin",
@@ -145,7 +140,6 @@ ITEMS = [
     ),
     ("exclamation in a name", "1. Yahoo! – search\n2. Airplane! – a comedy", ["yahoo", "airplane"]),
     ("prices", "1. Blue Hill ($$$) – farm food\n2. Katz's ($) – sandwiches", ["blue hill", "katz's"]),
-    # markup around it
     ("JSON", '{"items": ["Heat", "Alien", "Fargo"]}', FILMS[:3]),
     ("JSON in a fence", '```json\n{"items": ["Heat", "Alien"]}\n```', FILMS[:2]),
     ("a JSON list", '["Heat", "Alien", "Fargo"]', FILMS[:3]),
@@ -161,7 +155,6 @@ ITEMS = [
     ("end of turn marks", "1. Heat\n2. Alien<|im_end|>", FILMS[:2]),
     ("backslashes before marks", "1\\. Heat\n2\\. Alien\n3\\. Fargo", FILMS[:3]),
     ("page words around it", "ChatGPT said:\n1. Heat\n2. Alien\n3. Fargo\nCopy\nShare", FILMS[:3]),
-    # sentences
     ("a sentence", "I'd recommend Heat, Alien, Fargo, Amélie, and Up.", FILMS),
     ("a sentence without the last comma", "You could watch Heat, Alien, Fargo, Amélie and Up.", FILMS),
     ("names alone", "Heat, Alien, Fargo, Amélie, Up", FILMS),
@@ -183,10 +176,9 @@ ITEMS = [
     ("how about one", "How about Heat? It has a great chase, good music and a long talk in a café.", ["heat"]),
     ("one name", "Heat.", ["heat"]),
     ("one name with its subtitle", "Dune: Part Two.", ["dune: part two"]),
-    # other languages
     (
         "German",
-        "Hier sind fünf Filme:\n1. **Heat** – eine Verfolgung\n2. **Alien** – ein Schiff\n3. **Fargo** – Schnee",
+        ("Hier sind fünf Filme:\n1. **Heat** – eine Verfolgung\n2. **Alien** – ein Schiff\n3. **Fargo** – Schnee"),
         FILMS[:3],
     ),
     ("German sentence", "Ich empfehle Heat, Alien und Fargo.", FILMS[:3]),
@@ -207,7 +199,6 @@ ITEMS = [
     ("Russian sentence", "Рекомендую «Сталкер», «Солярис» и «Зеркало».", ["сталкер", "солярис", "зеркало"]),
     ("Portuguese", "1) Cidade de Deus – drama\n2) Central do Brasil – viagem", ["cidade de deus", "central do brasil"]),
     ("Korean", "1. 기생충 - 가족 이야기\n2. 올드보이 - 복수", ["기생충", "올드보이"]),
-    # nothing in it
     ("a refusal", "I'm sorry, but I can't recommend any films.", []),
     (
         "a refusal with reasons",
@@ -223,88 +214,36 @@ ITEMS = [
     ("a thought", "There are many good films, and which one you like depends on your taste.", []),
 ]
 
-LETTERS = [
-    ("a letter", "C", "C"),
-    ("a letter and a full stop", "C.", "C"),
-    ("a letter in brackets", "(C)", "C"),
-    ("a small letter", "c)", "C"),
-    ("a bold letter", "**C**", "C"),
-    ("a letter and its words", "C. mitosis", "C"),
-    ("a letter, a colon, its words", "C: mitosis", "C"),
-    ("the answer is", "The answer is C.", "C"),
-    ("the answer is, bracket", "The answer is (C).", "C"),
-    ("the answer is, bold", "The correct answer is **C) mitosis**.", "C"),
-    ("answer with a colon", "Answer: C", "C"),
-    ("bold answer with a colon", "**Answer: C**", "C"),
-    ("correct answer on the next line", "**Correct answer:**\n\nC. mitosis", "C"),
-    ("I would choose", "I would choose option C because the cells stay alike.", "C"),
-    ("my answer", "My answer would be C.", "C"),
-    ("correct is", "C is correct, since the cells stay alike.", "C"),
-    ("it is the correct answer", "Option C is the correct answer.", "C"),
-    ("the right one is", "The right one is C.", "C"),
-    ("reasons first", "Osmosis moves water. Lysis breaks cells. So the answer must be C.", "C"),
-    ("each option weighed", "A) no, too slow.\nB) no, wrong ion.\nC) yes, this fits.\nD) no.\n\nAnswer: C", "C"),
-    ("others ruled out", "A and B are wrong, and D is too broad. The correct answer is C.", "C"),
-    ("first thought given up", "It could be B. On reflection, the answer is not B. The answer is C.", "C"),
-    ("changed its mind", "The answer is B. Wait, that is the wrong ion. Final answer: C", "C"),
-    ("boxed", "$\\boxed{\\text{C}}$", "C"),
-    ("boxed at the end", "Thus we get\n\n\\[\\boxed{C}\\]", "C"),
-    ("a tick", "A) lysis\nB) osmosis\nC) mitosis ✅\nD) meiosis", "C"),
-    ("an arrow", "👉 C) mitosis", "C"),
-    ("JSON", '{"choice": "C"}', "C"),
-    ("JSON with another key", '{"answer": "C"}', "C"),
-    ("JSON in a fence", '```json\n{"choice": "C"}\n```', "C"),
-    ("markup", "<b>C</b>", "C"),
-    ("an end of turn mark", "C<|im_end|>", "C"),
-    ("the words of the choice", "mitosis", "C"),
-    ("the answer in words", "The correct answer is mitosis.", "C"),
-    ("German", "Die richtige Antwort lautet C.", "C"),
-    ("Spanish", "La respuesta correcta es la C.", "C"),
-    ("French", "La bonne réponse est la C.", "C"),
-    ("Portuguese", "A resposta correta é a letra C.", "C"),
-    ("Italian", "La risposta corretta è la C.", "C"),
-    ("Russian", "Правильный ответ: C", "C"),
-    ("Chinese", "正确答案是C。", "C"),
-    ("Japanese", "答えはCです。", "C"),
-    ("Korean", "정답은 C입니다.", "C"),
-    ("Arabic", "الإجابة الصحيحة هي (C)", "C"),
-    ("Hindi", "सही उत्तर है: C", "C"),
-    ("two letters", "A and C", None),
-    ("either of two", "It is either B or C.", None),
-    ("both", "Both A and C are correct.", None),
-    ("all of them", "All of the above", None),
-    ("none of them", "None of the options is correct.", None),
-    ("the options only", "A. lysis\nB. osmosis\nC. mitosis\nD. meiosis", None),
-    ("an opening only", "The", None),
-    ("a sentence without a letter", "A cell divides when it is large enough.", None),
-    ("an article", "A careful reader would say that it depends.", None),
-    ("a refusal", "I'm sorry, but I can't answer medical questions.", None),
-    ("a question back", "Could you show me the options A to D again?", None),
-    ("denied", "The answer is not C.", None),
-    ("two answers", "The answer is B. The answer is C.", None),
-    ("a letter that is none of the options", "The answer is F.", None),
-    ("vitamins", "Vitamin C and vitamin D are both needed here.", None),
-    ("a unit", "The water has 20 °C in both cases.", None),
-    ("nothing", "", None),
-]
-CHOICES = ("lysis", "osmosis", "mitosis", "meiosis")
-
 # Written when the rules were finished once, to see what they make of what they were not written for.
 MORE_ITEMS = [
     (
-        "Sure thing! My top 5:\n\n1️⃣ **Pad Thai** 🍜 – sweet and sour\n2️⃣ **Ramen** – rich\n3️⃣ **Tacos** 🌮 – fresh\n4️⃣ **Pho** – light\n5️⃣ **Paella** – saffron",
+        (
+            "Sure thing! My top 5:\n\n1️⃣ **Pad Thai** 🍜 – sweet and sour\n2️⃣ **Ramen** – rich\n"
+            "3️⃣ **Tacos** 🌮 – fresh\n4️⃣ **Pho** – light\n5️⃣ **Paella** – saffron"
+        ),
         ["pad thai", "ramen", "tacos", "pho", "paella"],
     ),
     (
-        "**1. Nike**\n*Why it's great:* shoes for everyone.\n\n**2. Patagonia**\n*Why it's great:* lasts long.\n\n**3. IKEA**\n*Why it's great:* cheap.",
+        (
+            "**1. Nike**\n*Why it's great:* shoes for everyone.\n\n**2. Patagonia**\n"
+            "*Why it's great:* lasts long.\n\n**3. IKEA**\n*Why it's great:* cheap."
+        ),
         ["nike", "patagonia", "ikea"],
     ),
     (
-        "Haircuts that would suit you:\n\n* **Textured Crop:** short and easy.\n* **Buzz Cut:** needs no care.\n* **Low Fade with Waves:** clean sides.\n\nShow these to your barber.",
+        (
+            "Haircuts that would suit you:\n\n* **Textured Crop:** short and easy.\n"
+            "* **Buzz Cut:** needs no care.\n* **Low Fade with Waves:** clean sides.\n\n"
+            "Show these to your barber."
+        ),
         ["textured crop", "buzz cut", "low fade with waves"],
     ),
     (
-        "Here are five majors to think about:\n\n1. Computer Science: lots of jobs.\n2. Nursing: always needed.\n3. Psychology: how people think.\n4. Economics: markets.\n5. Biology: life.",
+        (
+            "Here are five majors to think about:\n\n1. Computer Science: lots of jobs.\n"
+            "2. Nursing: always needed.\n3. Psychology: how people think.\n4. Economics: markets.\n"
+            "5. Biology: life."
+        ),
         ["computer science", "nursing", "psychology", "economics", "biology"],
     ),
     (
@@ -316,12 +255,18 @@ MORE_ITEMS = [
         ["olive garden", "p.f. chang's", "in-n-out burger"],
     ),
     (
-        "- **The Bear** (Hulu): a kitchen\n- **Severance** (Apple TV+): an office\n- **Abbott Elementary** (ABC): a school",
+        (
+            "- **The Bear** (Hulu): a kitchen\n- **Severance** (Apple TV+): an office\n"
+            "- **Abbott Elementary** (ABC): a school"
+        ),
         ["bear", "severance", "abbott elementary"],
     ),
     ("Top picks\n=========\n\n1. Parasite\n2. Moonlight\n3. Get Out", ["parasite", "moonlight", "get out"]),
     (
-        'Movies:\n1. "Everything Everywhere All at Once" (2022) - A laundromat owner saves worlds.\n2. "Knives Out" (2019) - A family and a murder.',
+        (
+            'Movies:\n1. "Everything Everywhere All at Once" (2022) - A laundromat owner saves worlds.\n'
+            '2. "Knives Out" (2019) - A family and a murder.'
+        ),
         ["everything everywhere all at once", "knives out"],
     ),
     ("I'd go for Nike, Adidas, or New Balance.", ["nike", "adidas", "new balance"]),
@@ -331,16 +276,16 @@ MORE_ITEMS = [
         ["chipotle", "panera", "shake shack", "sweetgreen", "five guys"],
     ),
     (
-        "| Restaurant | Cuisine |\n|---|---|\n| Nobu | Japanese |\n| Carbone | Italian |\n\nWould you like more?",
+        ("| Restaurant | Cuisine |\n|---|---|\n| Nobu | Japanese |\n| Carbone | Italian |\n\nWould you like more?"),
         ["nobu", "carbone"],
     ),
-    ("A) Heat\nB) Alien\nC) Fargo", ["heat", "alien", "fargo"]),
-    ("a. Heat\nb. Alien\nc. Fargo", ["heat", "alien", "fargo"]),
-    ("i. Heat\nii. Alien\niii. Fargo", ["heat", "alien", "fargo"]),
-    ("First, Heat: a chase.\nSecond, Alien: a ship.\nThird, Fargo: snow.", ["heat", "alien", "fargo"]),
-    ("Film 1: Heat\nFilm 2: Alien\nFilm 3: Fargo", ["heat", "alien", "fargo"]),
-    ("1. Title: Heat\n   Year: 1995\n2. Title: Alien\n   Year: 1979", ["heat", "alien"]),
-    ("**Movie 1: Heat** – a chase\n**Movie 2: Alien** – a ship", ["heat", "alien"]),
+    ("A) Heat\nB) Alien\nC) Fargo", FILMS[:3]),
+    ("a. Heat\nb. Alien\nc. Fargo", FILMS[:3]),
+    ("i. Heat\nii. Alien\niii. Fargo", FILMS[:3]),
+    ("First, Heat: a chase.\nSecond, Alien: a ship.\nThird, Fargo: snow.", FILMS[:3]),
+    ("Film 1: Heat\nFilm 2: Alien\nFilm 3: Fargo", FILMS[:3]),
+    ("1. Title: Heat\n   Year: 1995\n2. Title: Alien\n   Year: 1979", FILMS[:2]),
+    ("**Movie 1: Heat** – a chase\n**Movie 2: Alien** – a ship", FILMS[:2]),
     (
         "1. **Bohemian Rhapsody** by Queen\n2. **Halo** by Beyoncé\n3. **Lose Yourself** by Eminem",
         ["bohemian rhapsody", "halo", "lose yourself"],
@@ -351,22 +296,28 @@ MORE_ITEMS = [
     ),
     ("Apple (AAPL)\nMicrosoft (MSFT)\nNVIDIA (NVDA)", ["apple", "microsoft", "nvidia"]),
     (
-        "1. Apple Inc. (AAPL): phones.\n2. Alphabet Inc. (GOOGL): search.\n3. Johnson & Johnson (JNJ): health.",
+        ("1. Apple Inc. (AAPL): phones.\n2. Alphabet Inc. (GOOGL): search.\n3. Johnson & Johnson (JNJ): health."),
         ["apple", "alphabet", "johnson & johnson"],
     ),
     ("✨ **Nike** ✨\nJust do it.\n\n✨ **Adidas** ✨\nThree stripes.", ["nike", "adidas"]),
     ("Great question! It depends on your hair type. Do you have curly or straight hair?", []),
     (
-        "As an AI, I don't have personal preferences, but here are three popular films:\n\n1. Heat\n2. Alien\n3. Fargo",
-        ["heat", "alien", "fargo"],
+        (
+            "As an AI, I don't have personal preferences, but here are three popular films:\n\n1. Heat\n"
+            "2. Alien\n3. Fargo"
+        ),
+        FILMS[:3],
     ),
     (
-        "I can't browse the internet right now. You could try Yelp, Google Maps, or TripAdvisor to find places.",
+        ("I can't browse the internet right now. You could try Yelp, Google Maps, or TripAdvisor to find places."),
         ["yelp", "google maps", "tripadvisor"],
     ),
-    ("Sorry, I can't do that.\n\nHowever, you may like:\n- Heat\n- Alien", ["heat", "alien"]),
+    ("Sorry, I can't do that.\n\nHowever, you may like:\n- Heat\n- Alien", FILMS[:2]),
     (
-        "Voici cinq entreprises :\n\n1. **Danone** – produits laitiers\n2. **L'Oréal** – cosmétiques\n3. **Renault** – voitures",
+        (
+            "Voici cinq entreprises :\n\n1. **Danone** – produits laitiers\n2. **L'Oréal** – cosmétiques\n"
+            "3. **Renault** – voitures"
+        ),
         ["danone", "l'oréal", "renault"],
     ),
     ("Ich würde dir BMW, SAP oder Siemens empfehlen.", ["bmw", "sap", "siemens"]),
@@ -374,15 +325,12 @@ MORE_ITEMS = [
     ("おすすめは「君の名は。」、「パプリカ」、「もののけ姫」です。", ["君の名は", "パプリカ", "もののけ姫"]),
     ("1. Тинькофф: банк\n2. Яндекс: поиск\n3. Сбер: банк", ["тинькофф", "яндекс", "сбер"]),
     ("أنصحك بمشاهدة:\n1. الرسالة - فيلم تاريخي\n2. المومياء - دراما", ["الرسالة", "المومياء"]),
-    ("Heat; Alien; Fargo; Amélie; Up", ["heat", "alien", "fargo", "amélie", "up"]),
-    ("Heat / Alien / Fargo", ["heat", "alien", "fargo"]),
-    ("Heat | Alien | Fargo", ["heat", "alien", "fargo"]),
-    ("1. Heat,\n2. Alien,\n3. Fargo", ["heat", "alien", "fargo"]),
-    ("**Heat, Alien, and Fargo** are my three picks.", ["heat", "alien", "fargo"]),
-    (
-        "The five are:\nHeat (1995)\nAlien (1979)\nFargo (1996)\nAmélie (2001)\nUp (2009)",
-        ["heat", "alien", "fargo", "amélie", "up"],
-    ),
+    ("Heat; Alien; Fargo; Amélie; Up", FILMS),
+    ("Heat / Alien / Fargo", FILMS[:3]),
+    ("Heat | Alien | Fargo", FILMS[:3]),
+    ("1. Heat,\n2. Alien,\n3. Fargo", FILMS[:3]),
+    ("**Heat, Alien, and Fargo** are my three picks.", FILMS[:3]),
+    ("The five are:\nHeat (1995)\nAlien (1979)\nFargo (1996)\nAmélie (2001)\nUp (2009)", FILMS),
     (
         "Okay! \n\n1. Barbie\n\n2. Oppenheimer\n\n3. Past Lives\n\nLet me know if you've seen them!",
         ["barbie", "oppenheimer", "past lives"],
@@ -392,15 +340,25 @@ MORE_ITEMS = [
     ("(1) Barbie; (2) Oppenheimer; (3) Past Lives", ["barbie", "oppenheimer", "past lives"]),
     ("You can't go wrong with Barbie, Oppenheimer, or Past Lives!", ["barbie", "oppenheimer", "past lives"]),
     (
-        "Here are 5 haircuts I'd suggest:\n\n**1. The Classic Bob**\nA timeless cut.\n\n**2. Curtain Bangs**\nSoft and flattering.\n\n**3. Pixie Cut**\nBold.\n\n**4. Long Layers**\nEasy.\n\n**5. Shag**\nMessy.",
+        (
+            "Here are 5 haircuts I'd suggest:\n\n**1. The Classic Bob**\nA timeless cut.\n\n"
+            "**2. Curtain Bangs**\nSoft and flattering.\n\n**3. Pixie Cut**\nBold.\n\n**4. Long Layers**\n"
+            "Easy.\n\n**5. Shag**\nMessy."
+        ),
         ["classic bob", "curtain bangs", "pixie cut", "long layers", "shag"],
     ),
     (
-        "1. **Microsoft Corporation (MSFT):** software\n2. **The Coca-Cola Company (KO):** drinks\n3. **Berkshire Hathaway Inc. (BRK.B):** everything",
+        (
+            "1. **Microsoft Corporation (MSFT):** software\n2. **The Coca-Cola Company (KO):** drinks\n"
+            "3. **Berkshire Hathaway Inc. (BRK.B):** everything"
+        ),
         ["microsoft", "coca-cola", "berkshire hathaway"],
     ),
     (
-        'Absolutely! Based on what you told me, I think you\'d enjoy:\n\n🎵 "Redbone" – Childish Gambino\n🎵 "Electric Feel" – MGMT\n🎵 "Nights" – Frank Ocean',
+        (
+            "Absolutely! Based on what you told me, I think you'd enjoy:\n\n"
+            '🎵 "Redbone" – Childish Gambino\n🎵 "Electric Feel" – MGMT\n🎵 "Nights" – Frank Ocean'
+        ),
         ["redbone", "electric feel", "nights"],
     ),
     (
@@ -408,7 +366,10 @@ MORE_ITEMS = [
         ["carbone", "lilia", "nobu"],
     ),
     (
-        "* **Biology**\n* **Chemistry**\n* **Physics**\n* **Mathematics**\n* **English**\n\nWhich of these sounds best to you?",
+        (
+            "* **Biology**\n* **Chemistry**\n* **Physics**\n* **Mathematics**\n* **English**\n\n"
+            "Which of these sounds best to you?"
+        ),
         ["biology", "chemistry", "physics", "mathematics", "english"],
     ),
     (
@@ -440,65 +401,4 @@ MORE_ITEMS = [
     ("以下是五部电影:\n1.《霸王别姬》:经典\n2.《活着》:历史\n3.《英雄》:武侠", ["霸王别姬", "活着", "英雄"]),
     ('1. Nike: "Just Do It" is its slogan.\n2. Apple: "Think Different" was its slogan.', ["nike", "apple"]),
     ("My recommendation is Parasite.", ["parasite"]),
-]
-
-MORE_LETTERS = [
-    ("I think it's C.", "C"),
-    ("It's (C).", "C"),
-    ("C — mitosis", "C"),
-    ("C) mitosis because the cells stay alike.", "C"),
-    ("The best answer here is letter C.", "C"),
-    ("Based on the data, C would be the best choice.", "C"),
-    ("Answer C", "C"),
-    ("ANSWER: C", "C"),
-    ("The answer is 'C'.", "C"),
-    ("The answer is: **C**", "C"),
-    ("So, C.", "C"),
-    ("C\n\nMitosis keeps the number.", "C"),
-    ("Let's see. A is out, B is out, D is out. That leaves C.", "C"),
-    ("I'm going with C.", "C"),
-    ("I'd say C, though B is close.", "C"),
-    ("✅ **C. mitosis**", "C"),
-    (
-        "**Answer:** (C) mitosis\n\n**Why the others are wrong:**\nA. lysis breaks cells\nB. osmosis moves water\nD. meiosis halves",
-        "C",
-    ),
-    ("La réponse correcte est C) mitosis", "C"),
-    ("Richtig ist C.", "C"),
-    ("La opción correcta es la c) mitosis", "C"),
-    ("Not sure, maybe A or B?", None),
-    ("It depends.", None),
-    ("Options A, B and D all fit.", None),
-    ("I would need the figure to answer.", None),
-    ("There is no correct option here.", None),
-    ("Grade A beef is best.", None),
-    ("I'd choose between B and C.", None),
-    ("Plan B would be to wait.", None),
-    ("The answer is in group D.", None),
-    ("None", None),
-    ("The correct choice is C (mitosis).", "C"),
-    ("**C**: mitosis", "C"),
-    ("C, because chromosomes are copied first.", "C"),
-    ("Option C", "C"),
-    ("option c", "C"),
-    ("Choice (C) is right.", "C"),
-    ("I believe the answer is C", "C"),
-    ("Looking at each one... B and D can be excluded; A is irrelevant. Answer: C.", "C"),
-    ("Final Answer: (C)", "C"),
-    ("**Final answer: C) mitosis**", "C"),
-    ("The answer would be C, mitosis.", "C"),
-    ("### Answer\nC", "C"),
-    ("Correct option → C", "C"),
-    ("C is the right answer.", "C"),
-    ("Respuesta: C", "C"),
-    ("Antwort: C) Mitose", "C"),
-    ("答え：C", "C"),
-    ("Mitosis.", "C"),
-    ("The process is called mitosis.", None),
-    ("A or C, depending on the cell.", None),
-    ("I cannot choose.", None),
-    ("This is a trick question; both B and C work.", None),
-    ("I'm just an AI model.", None),
-    ("Hepatitis B is a virus.", None),
-    ("A", "A"),
 ]

@@ -1,0 +1,263 @@
+"""Scores of benchmark runs: their range and every run, what repeats alone would range over, and leaderboard lines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from analysis.figures.captions import write_caption
+from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.figures.keys import Entry, draw_key
+from analysis.figures.layout import Spec, below, of_kind, panel, specs_of
+from analysis.figures.panels import PERCENT
+from analysis.figures.rows import (
+    Span,
+    in_order,
+    label_variants,
+    number,
+    percent,
+    plural,
+    rows_of,
+    shown_model,
+    shown_source,
+    span,
+)
+from analysis.figures.strips import Strips, room_for
+from analysis.figures.theme import LIGHT, Series, printable, series_of_sources, text_width
+
+TITLE = "How far benchmark scores range"
+NOTHING = "No complete benchmark runs yet: there is nothing to compare."
+SUMMARY = 104  # px at the end of a row for the mean and the number of runs
+LABEL = 15  # px of a row of leaderboard names
+COLUMNS = [
+    ("benchmark", "benchmark", ""),
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("temperature", "temperature", ""),
+    ("history_size", "history size", "conversations"),
+    ("runs", "runs", ""),
+    ("questions", "questions", ""),
+    ("min", "lowest accuracy", "share"),
+    ("mean", "mean accuracy", "share"),
+    ("mean_low", "from", "share"),
+    ("mean_high", "to", "share"),
+    ("max", "highest accuracy", "share"),
+    ("sd", "standard deviation", "share"),
+    ("highest_bound", "highest if unknown were right", "share"),
+    ("floor_low", "lowest of as many repeats", "share"),
+    ("floor_high", "highest of as many repeats", "share"),
+    ("novel_share", "questions with a new answer", "share"),
+    ("why", "why undefined", ""),
+]
+
+
+def draw_benchmarks(report: Report, options: Options) -> Figure:
+    rows = rows_of(report, "benchmarks")
+    table = [table_row(row) for row in rows]
+    drawn = [row for row in rows if number(row.get("min")) is not None and number(row.get("max")) is not None]
+    if not drawn:
+        return empty_figure("benchmarks", TITLE, NOTHING, COLUMNS, options)
+    names = label_variants(drawn)
+    key, parts = draw_key(key_entries(drawn), options, indent := room_for(names))
+    specs = [key]
+    for benchmark in in_order(row["benchmark"] for row in drawn):
+        here = [(name, row) for name, row in zip(names, drawn, strict=True) if row["benchmark"] == benchmark]
+        spec, more = draw_benchmark(benchmark, here, indent, options)
+        specs.append(spec)
+        parts += more
+    words = Words(TITLE, caption(report, rows, drawn), describe(list(zip(names, drawn, strict=True)), options))
+    return make_figure("benchmarks", words, below(specs, 18), parts, table, COLUMNS)
+
+
+def table_row(row: Row) -> Row:
+    (mean_low, mean_high), floor = span(row.get("ci")) or (None, None), span(row.get("noise_floor")) or (None, None)
+    same = ("benchmark", "model", "source", "temperature", "history_size", "questions")
+    numbers = ("min", "mean", "max", "sd", "novel_share")
+    found = {name: row.get(name) for name in same} | {name: number(row.get(name)) for name in numbers}
+    found |= {"runs": len(row["runs"]), "mean_low": mean_low, "mean_high": mean_high, "why": row.get("why", "")}
+    found |= {"highest_bound": bound_of(row), "floor_low": floor[0], "floor_high": floor[1]}
+    return {name: found[name] for name, _, _ in COLUMNS}
+
+
+def bound_of(row: Row) -> float | None:
+    """The highest accuracy if all unknown answers were right."""
+    found = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]
+    return max(found, default=None)
+
+
+# One benchmark ---------------------------------------------------------------------------------------------
+
+
+def draw_benchmark(
+    benchmark: str, rows: Sequence[tuple[str, Row]], room: int, options: Options
+) -> tuple[Spec, list[Row]]:
+    """Leaderboard names on top, then a panel for each model, all along the same axis."""
+    width = options.width - room - SUMMARY - 14
+    domain, title = axis_domain([row for _, row in rows]), printable(benchmark)
+    references = {(printable(line["name"]), float(line["accuracy"])) for _, row in rows for line in references_of(row)}
+    labels, height = place_labels(sorted(references, key=lambda line: line[1]), domain, width)
+    where: Any = {"benchmark": title}
+    heading = panel(specs_of(label_layers()), width, height, **where)
+    models = in_order(row["model"] for _, row in rows)
+    panels = [heading] if labels else []
+    for place, model in enumerate(models):
+        names = tuple(name for name, row in rows if row["model"] == model)
+        strips = Strips(tuple(dict.fromkeys(names)), width, room, step=24, padding=0.25)
+        layers = specs_of(range_layers(strips, domain, [row for _, row in rows], place == len(models) - 1))
+        name = shown_model(model, options)
+        panels.append(panel(layers, width, strips.height, name, **where, model=[name, "*"]))
+    parts = [part for name, row in rows for part in parts_of(name, row, options)]
+    lines = [{"kind": "reference", "model": "*", "at": accuracy} for _, accuracy in sorted(references)]
+    return below(panels, 8, title), [where | part for part in [*parts, *labels, *lines]]
+
+
+def references_of(row: Row) -> list[Row]:
+    return [line for line in row.get("references") or [] if number(line.get("accuracy")) is not None]
+
+
+def axis_domain(rows: Sequence[Row]) -> Span:
+    """All that is drawn, with a little room; accuracies are read by position, so it need not begin at 0."""
+    values = [number(row[end]) for row in rows for end in ("min", "max")]
+    values += [bound for row in rows for bound in (span(row.get("noise_floor")) or ())]
+    values += [line["accuracy"] for row in rows for line in references_of(row)] + [bound_of(row) for row in rows]
+    known = [value for value in values if value is not None]
+    low, high = min(known), max(known)
+    margin = max(0.06 * (high - low), 0.01)
+    return max(0.0, low - margin), min(1.0, high + margin)
+
+
+def place_labels(lines: Sequence[tuple[str, float]], domain: Span, width: int) -> tuple[list[Row], int]:
+    """Names left of their lines, each in the lowest row where no other and no other's line is; and the height of all.
+
+    `lines` ascend, so that a line that comes down from a higher row only meets names that were placed later.
+    """
+    placed: list[tuple[float, int]] = []  # of each line, where it stands and the row of its name
+    found = []
+    for name, accuracy in lines:
+        text = f"{name} {percent(accuracy, 1)}"
+        x = (accuracy - domain[0]) / (domain[1] - domain[0]) * width
+        begin = x - text_width(text, 11) - 12
+        level = 1 + max((row for other, row in placed if other > begin), default=-1)
+        placed.append((x, level))
+        found.append({"kind": "reference-name", "x": x, "level": level, "text": text})
+    height = LABEL * (1 + max((level for _, level in placed), default=-1))
+    return [row | {"y": height - LABEL * (row["level"] + 0.5), "y2": height} for row in found], height
+
+
+def label_layers() -> list[alt.Chart]:
+    x, y = alt.X("x:Q", scale=None, axis=None), alt.Y("y:Q", scale=None, axis=None)
+    names = of_kind("reference-name").encode(x=x, y=y)
+    return [
+        names.mark_text(fontSize=11, fill=LIGHT["soft"], align="right", dx=-5).encode(text="text:N"),
+        names.mark_rule(stroke=LIGHT["soft"], strokeDash=[4, 3], strokeWidth=1.2).encode(y2="y2:Q"),
+    ]
+
+
+def parts_of(name: str, row: Row, options: Options) -> list[Row]:
+    """Everything that is drawn of one row, each part with its `kind`."""
+    where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
+    low, high = float(row["min"]), float(row["max"])
+    parts: list[Row] = [{"kind": "range", "low": low, "high": high, "text": told(name, row)}]
+    if floor := span(row.get("noise_floor")):
+        parts.append({"kind": "floor", "low": floor[0], "high": floor[1]})
+    bound = bound_of(row)
+    if bound is not None and bound > high:
+        parts.append({"kind": "unknown", "low": low, "high": bound})
+    if (mean := number(row.get("mean"))) is not None:
+        parts.append({"kind": "mean", "at": mean})
+    accuracies = [(printable(run["run"]), number(run.get("accuracy"))) for run in row["runs"]]
+    parts += [{"kind": "run", "at": at, "text": f"{run}: {percent(at, 1)}"} for run, at in accuracies if at is not None]
+    parts.append({"kind": "summary", "text": summary(row)})
+    return [where | part for part in parts]
+
+
+def told(name: str, row: Row) -> str:
+    return f"{name}: {percent(row['min'], 1)} to {percent(row['max'], 1)} in {plural(len(row['runs']), 'run')}"
+
+
+def summary(row: Row) -> str:
+    mean = number(row.get("mean"))
+    return f"{percent(mean, 1) if mean is not None else '–'}, {plural(len(row['runs']), 'run')}"
+
+
+def range_layers(strips: Strips, domain: Span, rows: Sequence[Row], labelled: bool) -> list[alt.Chart]:
+    y, series = strips.axis("row"), series_of_sources(row["source"] for row in rows)
+    colour = alt.Color("series:N", scale=scale_of(series), legend=None)
+    axis = alt.Axis(title=None, labelExpr=PERCENT, tickCount=6, labels=labelled, ticks=labelled, grid=True)
+    scale = alt.Scale(domain=list(domain), nice=False, zero=False)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", scale=scale, axis=axis)
+
+    return [
+        of_kind("floor").mark_bar(color=LIGHT["band"], height=strips.step, opacity=1)
+        .encode(y=y, x=x("low"), x2="high:Q"),
+        of_kind("reference").mark_rule(stroke=LIGHT["soft"], strokeDash=[4, 3], strokeWidth=1.2).encode(x=x("at")),
+        of_kind("unknown").mark_rule(stroke=LIGHT["soft"], strokeWidth=1.2).encode(y=y, x=x("low"), x2="high:Q"),
+        of_kind("unknown").mark_tick(color=LIGHT["soft"], thickness=1.2, size=7, opacity=1).encode(y=y, x=x("high")),
+        of_kind("range").mark_bar(height=10, cornerRadius=3, opacity=0.45, aria=True)
+        .encode(y=y, x=x("low"), x2="high:Q", color=colour, description="text:N"),
+        of_kind("run").mark_point(filled=True, shape="circle", size=16, opacity=1, aria=True)
+        .encode(y=y, x=x("at"), color=colour, description="text:N"),
+        of_kind("mean").mark_tick(color=LIGHT["ink"], thickness=2, size=16, opacity=1).encode(y=y, x=x("at")),
+        of_kind("summary").mark_text(align="left", fontSize=11, fill=LIGHT["soft"])
+        .encode(y=y, x=alt.value(strips.width + 8), text="text:N"),
+    ]  # fmt: skip
+
+
+def scale_of(series: Series) -> alt.Scale:
+    return alt.Scale(domain=list(series.names), range=list(series.colours))
+
+
+def key_entries(rows: Sequence[Row]) -> list[Entry]:
+    found = [Entry("each run", LIGHT["ink"], is_dot=True), Entry("lowest to highest", LIGHT["strong-line"])]
+    found.append(Entry("mean", LIGHT["ink"], is_tick=True))
+    if any(span(row.get("noise_floor")) for row in rows):
+        found.append(Entry("range of as many offline repeats", LIGHT["band"]))
+    if any((bound_of(row) or 0) > float(row["max"]) for row in rows):
+        found.append(Entry("if unknown answers were right", LIGHT["soft"], is_line=True))
+    if any(references_of(row) for row in rows):
+        found.append(Entry("leaderboard", LIGHT["soft"], is_dashed=True))
+    return found
+
+
+# In words --------------------------------------------------------------------------------------------------
+
+
+def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
+    runs = [len(row["runs"]) for row in drawn]
+    counts = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)}–{max(runs)}"
+    questions = sorted({int(row["questions"]) for row in drawn if number(row.get("questions"))})
+    asked = f" of {' and '.join(f'{count:,}' for count in questions)} questions" if questions else ""
+    return write_caption(
+        report,
+        f"n = {counts} runs{asked} a row; one run is one repeat, or one simulated user.",
+        "The axis does not begin at 0.",
+        definitions=["accuracy", "noise_floor"],
+        missing=len(rows) - len(drawn),
+    )
+
+
+def describe(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    """The range of each row, and which lie apart from all offline runs at temperature 1."""
+    return " ".join(
+        describe_model(
+            [pair for pair in rows if (pair[1]["benchmark"], pair[1]["model"]) == (benchmark, model)], options
+        )
+        for benchmark in in_order(row["benchmark"] for _, row in rows)
+        for model in in_order(row["model"] for _, row in rows if row["benchmark"] == benchmark)
+    )
+
+
+def describe_model(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    ranges = [f"{name} {percent(row['min'], 1)} to {percent(row['max'], 1)}" for name, row in rows]
+    first = rows[0][1]
+    sentence = f"{printable(first['benchmark'])}, {shown_model(first['model'], options)}: {'; '.join(ranges)}."
+    offline = next((row for _, row in rows if row["source"] == "offline" and row.get("temperature") in (None, 1)), None)
+    apart = [name for name, row in rows if offline and not meets(row, offline)]
+    return f"{sentence} Without overlap with offline: {', '.join(apart)}." if apart else sentence
+
+
+def meets(one: Row, other: Row) -> bool:
+    """Whether two ranges have a point in common."""
+    return bool(max(one["min"], other["min"]) <= min(one["max"], other["max"]))

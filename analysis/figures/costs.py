@@ -1,0 +1,243 @@
+"""What the completions of each source cost, and how long they took."""
+
+from collections.abc import Callable, Sequence
+
+import altair as alt
+
+from analysis.figures.captions import write_caption
+from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.figures.keys import Entry, draw_key
+from analysis.figures.layout import Spec, below, beside, of_kind, panel, specs_of
+from analysis.figures.rows import in_order, label_variants, n_words, number, rows_of, shown_model, shown_source, span
+from analysis.figures.strips import Strips, room_for
+from analysis.figures.theme import LIGHT, printable, series_of_sources
+
+COST_TITLE, LATENCY_TITLE = "What completions cost", "How long completions take"
+NO_COSTS = "No completions yet: nothing has cost anything."
+NO_TIMES = "No completion was timed: there are no waiting times to show."
+COST_COLUMNS = [
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("benchmark", "benchmark", ""),
+    ("completions", "completions", ""),
+    ("prompt_tokens", "prompt tokens", "tokens"),
+    ("completion_tokens", "completion tokens", "tokens"),
+    ("usd", "cost", "US$"),
+    ("usd_per_1000", "cost of 1,000 completions", "US$"),
+]
+LATENCY_COLUMNS = [
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("benchmark", "benchmark", ""),
+    ("n", "timed completions", ""),
+    ("p50", "median", "s"),
+    ("p50_low", "from", "s"),
+    ("p50_high", "to", "s"),
+    ("p95", "95th percentile", "s"),
+    ("p95_low", "from", "s"),
+    ("p95_high", "to", "s"),
+]
+TEXT = 84  # px for the number at the end of a bar
+
+
+def name_rows(rows: Sequence[Row]) -> list[str]:
+    """The source with its settings, and the benchmark that was asked where there is one."""
+    names = label_variants(rows)
+    asked = [printable(row.get("benchmark") or "") for row in rows]
+    return [f"{name}, {benchmark}" if benchmark else name for name, benchmark in zip(names, asked, strict=True)]
+
+
+# Costs -----------------------------------------------------------------------------------------------------
+
+
+def draw_costs(report: Report, options: Options) -> Figure:
+    rows = [row for row in rows_of(report, "costs") if number(row.get("completions"))]
+    table = [cost_table_row(row) for row in rows]
+    if not rows:
+        return empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
+    names = name_rows(rows)
+    key, key_rows = draw_key(
+        [Entry("prompt tokens", LIGHT["soft"]), Entry("completion tokens", LIGHT["strong-line"])],
+        options,
+        room_for(names),
+    )
+    parts = [part for name, row in zip(names, table, strict=True) for part in cost_parts(name, row, options)]
+    tops = {kind: max((p["end"] for p in parts if p["kind"] == kind), default=0) or 1.0 for kind in ("usd", "tokens")}
+
+    def layers(kind: str) -> Callable[[Strips], list[alt.Chart]]:
+        return lambda strips: bar_layers(kind, strips, tops[kind], rows)
+
+    panels = [("US$ for 1,000 completions", layers("usd")), ("Tokens of a completion", layers("tokens"))]
+    spec = draw_models(list(zip(names, rows, strict=True)), panels, options)
+    words = Words(
+        COST_TITLE, cost_caption(report, table), describe_costs(list(zip(names, table, strict=True)), options)
+    )
+    return make_figure("costs", words, below([key, spec], 14), [*key_rows, *parts], table, COST_COLUMNS)
+
+
+def cost_table_row(row: Row) -> Row:
+    found = {name: row.get(name) for name, _, _ in COST_COLUMNS}
+    usd = number(row.get("usd"))
+    return found | {"usd": usd, "usd_per_1000": None if usd is None else 1000 * usd / row["completions"]}
+
+
+def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
+    where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
+    parts: list[Row] = []
+    if (usd := row["usd_per_1000"]) is not None:
+        told = f"{name}: ${usd:,.2f} for 1,000 of {row['completions']:,} completions"
+        parts += [{"kind": "usd", "start": 0, "end": usd, "text": told}, text_part("usd", usd, f"${usd:,.2f}")]
+    tokens = [number(row.get(f"{part}_tokens")) for part in ("prompt", "completion")]
+    asked, given = ((value or 0) / row["completions"] for value in tokens)
+    if any(value is not None for value in tokens):
+        told = f"{name}: {asked:,.0f} prompt and {given:,.0f} completion tokens on average"
+        parts.append({"kind": "tokens", "start": 0, "end": asked, "colour": LIGHT["soft"], "text": told})
+        parts.append(
+            {"kind": "tokens", "start": asked, "end": asked + given, "colour": LIGHT["strong-line"], "text": told}
+        )
+        parts.append(text_part("tokens", asked + given, f"{asked + given:,.0f}"))
+    return [where | part for part in parts]
+
+
+def text_part(kind: str, at: float, text: str) -> Row:
+    return {"kind": f"{kind}-text", "start": at, "text": text}
+
+
+def draw_models(
+    rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, Callable[[Strips], list[alt.Chart]]]], options: Options
+) -> Spec:
+    """A block for each model, its panels side by side where there is room."""
+    room = room_for([name for name, _ in rows])
+    across = 1 if options.narrow else len(panels)
+    width = (options.width - 20 - (across - 1) * 20) // across - room - TEXT
+    blocks = []
+    for model in in_order(row["model"] for _, row in rows):
+        strips = Strips(tuple(in_order(name for name, row in rows if row["model"] == model)), width, room, padding=0.36)
+        name = shown_model(model, options)
+        drawn = [panel(specs_of(layers(strips)), width, strips.height, title, model=name) for title, layers in panels]
+        blocks.append(below([below(drawn, 12)] if options.narrow else [beside(drawn, 20)], title=name))
+    return below(blocks, 16)
+
+
+def bar_layers(kind: str, strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Chart]:
+    series = series_of_sources(row["source"] for row in rows)
+    axis = alt.Axis(title=None, tickCount=4, format="~s", ticks=False, grid=True)
+    x = alt.X("start:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=axis)
+    by_source = alt.Color(
+        "series:N", scale=alt.Scale(domain=list(series.names), range=list(series.colours)), legend=None
+    )
+    colour = by_source if kind == "usd" else alt.Color("colour:N", scale=None)
+    y = strips.axis("row")
+    return [
+        of_kind(kind).mark_bar(aria=True).encode(y=y, x=x, x2="end:Q", color=colour, description="text:N"),
+        of_kind(f"{kind}-text").mark_text(align="left", dx=6, fontSize=11, fill=LIGHT["soft"])
+        .encode(y=y, x=x, text="text:N"),
+    ]  # fmt: skip
+
+
+def cost_caption(report: Report, table: Sequence[Row]) -> str:
+    return write_caption(
+        report,
+        f"{n_words(table, 'completions')} completions a bar. Totals, not estimates: there are no intervals.",
+        definitions=["usd", "tokens"],
+        missing=sum(row["usd"] is None for row in table),
+    )
+
+
+def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    total = sum(row["usd"] or 0 for _, row in rows)
+    priced = [(name, row) for name, row in rows if row["usd_per_1000"]]
+    if not priced:
+        return f"All {sum(row['completions'] for _, row in rows):,} completions together cost nothing."
+    least, most = (pick(priced, key=lambda pair: pair[1]["usd_per_1000"]) for pick in (min, max))
+    ends = [
+        f"${row['usd_per_1000']:,.2f} ({name}, {shown_model(row['model'], options)})" for name, row in (least, most)
+    ]
+    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together ${total:,.2f}."
+
+
+# Waiting times ---------------------------------------------------------------------------------------------
+
+
+def draw_latency(report: Report, options: Options) -> Figure:
+    rows = [row for row in rows_of(report, "costs") if number(times_of(row).get("p50")) is not None]
+    table = [latency_table_row(row) for row in rows]
+    if not rows:
+        return empty_figure("latency", LATENCY_TITLE, NO_TIMES, LATENCY_COLUMNS, options)
+    names = name_rows(rows)
+    pairs = list(zip(names, table, strict=True))
+    top = max(value for row in table for value in (row["p50"], row["p95"], row["p95_high"]) if value is not None)
+    key, key_rows = draw_key(time_entries(table), options, room_for(names))
+    parts = [part for name, row in pairs for part in time_parts(name, row, options)]
+    spec = draw_models(pairs, [("Seconds", lambda strips: time_layers(strips, top, rows))], options)
+    words = Words(LATENCY_TITLE, latency_caption(report, table), describe_times(pairs, options))
+    return make_figure("latency", words, below([key, spec], 14), [*key_rows, *parts], table, LATENCY_COLUMNS)
+
+
+def times_of(row: Row) -> Row:
+    found = row.get("latency_s")
+    return found if isinstance(found, dict) else {}
+
+
+def latency_table_row(row: Row) -> Row:
+    times = times_of(row)
+    found = {name: row.get(name) for name in ("model", "source", "benchmark")}
+    found["n"] = times.get("n", row.get("completions"))
+    for name in ("p50", "p95"):
+        low, high = span(times.get(f"ci_{name}")) or (None, None)
+        found |= {name: number(times.get(name)), f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def time_parts(name: str, row: Row, options: Options) -> list[Row]:
+    where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
+    late = row["p95"] if row["p95"] is not None else row["p50"]
+    told = f"{name}: median {row['p50']:.2f} s, 95th percentile {late:.2f} s, n = {row['n']:,}"
+    text = f"{row['p50']:.1f} – {late:.1f} s"
+    parts: list[Row] = [{"kind": "time", "start": row["p50"], "end": late, "text": told}]
+    parts += [{"kind": "ci", "start": low, "end": high} for low, high in spans_of(row)]
+    furthest = max([late, *(high for _, high in spans_of(row))])
+    return [where | part for part in [*parts, text_part("time", furthest, text)]]
+
+
+def spans_of(row: Row) -> list[tuple[float, float]]:
+    found = [span([row[f"{name}_low"], row[f"{name}_high"]]) for name in ("p50", "p95")]
+    return [bounds for bounds in found if bounds]
+
+
+def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Chart]:
+    """From the median, a dot, to the 95th percentile, a tick; their intervals below in ink."""
+    series = series_of_sources(row["source"] for row in rows)
+    axis = alt.Axis(title=None, tickCount=6, format="~g", ticks=False, grid=True)
+    scale = alt.Scale(domain=[0, top], nice=False)
+    colour = alt.Color("series:N", scale=alt.Scale(domain=list(series.names), range=list(series.colours)), legend=None)
+    y, x = strips.axis("row"), alt.X("start:Q", scale=scale, axis=axis)
+    return [
+        of_kind("time").mark_rule(strokeWidth=3).encode(y=y, x=x, x2="end:Q", color=colour),
+        of_kind("time").mark_tick(thickness=3, size=14, opacity=1)
+        .encode(y=y, x=alt.X("end:Q", scale=scale, axis=axis), color=colour),
+        of_kind("time").mark_point(filled=True, shape="circle", size=80, opacity=1, aria=True)
+        .encode(y=y, x=x, color=colour, description="text:N"),
+        of_kind("ci").mark_rule(strokeWidth=1.6, stroke=LIGHT["ink"], yOffset=9).encode(y=y, x=x, x2="end:Q"),
+        of_kind("time-text").mark_text(align="left", dx=8, fontSize=11, fill=LIGHT["soft"])
+        .encode(y=y, x=x, text="text:N"),
+    ]  # fmt: skip
+
+
+def time_entries(table: Sequence[Row]) -> list[Entry]:
+    found = [Entry("median", LIGHT["soft"], is_dot=True), Entry("95th percentile", LIGHT["soft"], is_tick=True)]
+    return [*found, Entry("95 % intervals", LIGHT["ink"], is_line=True)] if any(map(spans_of, table)) else found
+
+
+def latency_caption(report: Report, table: Sequence[Row]) -> str:
+    return write_caption(
+        report,
+        f"{n_words(table)} completions a row, those that failed left out.",
+        definitions=["latency_s"],
+    )
+
+
+def describe_times(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    fast, slow = (pick(rows, key=lambda pair: pair[1]["p50"]) for pick in (min, max))
+    ends = [f"{row['p50']:.1f} s ({name}, {shown_model(row['model'], options)})" for name, row in (fast, slow)]
+    return f"Median waiting times go from {ends[0]} to {ends[1]}."

@@ -1,0 +1,98 @@
+"""Figures of a page: drawn once for what they show, kept in the cache, and written as files."""
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.core.cache import cache
+
+from analysis.export_formats import csv_cell
+from analysis.figures import FIGURES, Figure, Options, render
+from analysis.samples import ALL
+from analysis.views.compare.places import Places
+from analysis.views.compare.tables import chosen_prompt
+
+Made = TypeVar("Made")
+KEPT_SECONDS = 3600
+DRAWN = ("svg", "png", "pdf")
+SCHEMES = ("light", "dark", "print")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as a page shows it: broad, and narrow for phones."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    wide: str
+    narrow: str
+
+
+def make_figure(places: Places, name: str, narrow: bool = False) -> Figure:
+    asked = places.shown.asked
+    names = {slug: words for (kind, slug), words in places.names.items() if kind in ("prompt", "chatbot")}
+    options = Options(
+        narrow=narrow,
+        rarefied=asked.rarefied,
+        measure=asked.measure,
+        prompt=chosen_prompt(places) if name == "items" else "",
+        names=names | {ALL: places.chatbot(ALL)},
+    )
+    return FIGURES[name](places.shown.report, options)
+
+
+def kept(places: Places, what: str, make: Callable[[], Made]) -> Made:
+    """Made once for what the page shows; anything that changes it changes the key."""
+    shown = places.shown
+    about = json.dumps([shown.study.pk, shown.fingerprint, shown.asked.address(sort="", q=""), what])
+    key = f"compare:{hashlib.sha256(about.encode()).hexdigest()}"
+    found: Made | None = cache.get(key)
+    if found is None:
+        found = make()
+        cache.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def draw(places: Places, name: str) -> Drawing:
+    def make() -> Drawing:
+        wide, narrow = (make_figure(places, name, narrow=narrow) for narrow in (False, True))
+        pictures = [render(figure, "svg").decode() for figure in (wide, narrow)]
+        return Drawing(name, wide.title, wide.caption, wide.alt, *pictures)
+
+    return kept(places, f"page {name}", make)
+
+
+def write_figure(places: Places, name: str, kind: str, scheme: str) -> bytes:
+    """The file of a figure; `kind` is one of FILES."""
+
+    def make() -> bytes:
+        figure = make_figure(places, name)
+        if kind in DRAWN:
+            return render(figure, kind, scheme)
+        return (write_csv(figure) if kind == "csv" else json.dumps(figure.spec, ensure_ascii=False)).encode()
+
+    return kept(places, f"{kind} {name} {scheme}", make)
+
+
+def write_csv(figure: Figure) -> str:
+    """The figure's table, a row for each mark; units stand in the header."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([name for name, _, _ in figure.columns])
+    writer.writerows([csv_cell(row.get(name)) for name, _, _ in figure.columns] for row in figure.table)
+    return out.getvalue()
+
+
+FILES = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+}

@@ -1,0 +1,163 @@
+"""Precision and recall of the reader of answers, and the command that publishes them."""
+
+import json
+import shutil
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from surveys.answer_rates import Read, as_tables, doubt_rates, item_rates, letter_rates, read_all, share_of
+from surveys.answer_samples import LabelledAnswer, read_labelled_answers
+from surveys.answers import RULES_VERSION, Reading
+from surveys.check_rates import BEGIN, END
+from surveys.management.commands.measure_checks import default_data
+
+DATA = Path(default_data())
+needs_data = pytest.mark.skipif(
+    not (DATA / "profile_vs_generic.jsonl").is_file(), reason="needs the model answers of FIELDSTUDY_SHARED"
+)
+
+
+def make_read(found=(), wanted=(), **changes):
+    """A reading of items, or of a letter, beside what was wanted; its text is of the developed half."""
+    kind = changes.get("kind", "recommendation")
+    fields = {
+        "kind": kind,
+        "form": "numbered",
+        "drawn": "sample",
+        "doubtful": False,
+        "text": "d",
+        "record": "a:1",
+        **changes,
+    }
+    doubt = fields.pop("doubt", "")
+    answer = LabelledAnswer(wanted=tuple(wanted), **fields)
+    if kind == "choice":
+        return Read(answer, Reading(letter="".join(found), doubt=doubt))
+    return Read(answer, Reading(tuple(found), tuple(found), doubt=doubt))
+
+
+def rates_of(rates, group, half="developed"):
+    return next(rate for rate in rates if (rate.half, rate.group) == (half, group))
+
+
+def test_share_of_has_wilsons_interval():
+    # 8 of 10: centre (0.8 + 3.8415/20) / (1 + 3.8415/10) = 0.7167, half width 0.2266
+    share = share_of(10, 8)
+    assert (share.share, round(share.low, 3), round(share.high, 3)) == (0.8, 0.490, 0.943)
+
+
+def test_share_of_nothing_is_undefined():
+    assert share_of(0, 0).share is None
+
+
+def test_item_rates_count_items_over_all_texts():
+    # read 2 + 3 = 5 items, wanted 3 + 2 = 5, right 2 + 2 = 4; one text of two has nothing wrong
+    read = [make_read(("heat", "alien"), ("heat", "alien", "up")), make_read(("heat", "up", "it"), ("heat", "up"))]
+    rates = rates_of(item_rates([*read, make_read(("up",), ("up",))]), "clear")
+    assert (rates.precision.hits, rates.precision.n, rates.recall.n) == (5, 6, 6)
+    assert rates.f1 == pytest.approx(10 / 12)
+    assert (rates.perfect.hits, rates.perfect.n) == (1, 3)
+
+
+def test_item_rates_of_items_in_another_order_are_right_but_not_perfect():
+    rates = rates_of(item_rates([make_read(("up", "heat"), ("heat", "up"))]), "clear")
+    assert (rates.precision.share, rates.recall.share, rates.perfect.share) == (1.0, 1.0, 0.0)
+
+
+def test_item_rates_count_a_name_within_a_name_as_right_only_leniently():
+    rates = rates_of(item_rates([make_read(("gin tonic", "gin"), ("gin tonic with lime",))]), "clear")
+    assert rates.precision.hits == 0
+    assert (rates.lenient_precision.hits, rates.lenient_recall.hits) == (1, 1)
+
+
+def test_item_rates_show_doubtful_and_further_texts_apart():
+    read = [
+        make_read(("heat",), ("heat",)),
+        make_read(("heat",), ("up",), doubtful=True),
+        make_read((), ("up",), drawn="no list"),
+    ]
+    rates = item_rates(read)
+    assert rates_of(rates, "clear").precision.share == 1.0
+    assert rates_of(rates, "doubtful").precision.share == 0.0
+    assert rates_of(rates, "clear and doubtful").texts == 2
+    further = rates_of(rates, "clear, further ones without marks of a list")
+    assert (further.precision.share, further.recall.share) == (None, 0.0)
+
+
+def test_letter_rates_count_unknown_where_it_is_right():
+    # C right, nothing where nothing is: right; B where nothing is, nothing where D is: wrong
+    pairs = [("C", "C"), ("", ""), ("B", ""), ("", "D")]
+    rates = rates_of(letter_rates([make_read(found, wanted, kind="choice") for found, wanted in pairs]), "clear")
+    assert (rates.precision.hits, rates.precision.n) == (1, 2)
+    assert (rates.recall.hits, rates.recall.n) == (1, 2)
+    assert (rates.accuracy.hits, rates.accuracy.n) == (2, 4)
+
+
+def test_doubt_rates_show_what_the_doubts_are_worth():
+    held_out = "e"
+    assert make_read(text=held_out).answer.held_out
+    read = [
+        make_read(("heat",), ("heat",), text=held_out),
+        make_read(("heat",), ("up",), text=held_out, doubt="prose-list"),
+    ]
+    assert [(rate.doubt, rate.perfect.share) for rate in doubt_rates(read)] == [("none", 1.0), ("prose-list", 0.0)]
+
+
+def test_measure_answers_without_data_says_what_to_do(tmp_path):
+    with pytest.raises(CommandError, match=r"^No sample: .*Name the folder with --data\.$"):
+        call_command("measure_answers", data=tmp_path)
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return read_labelled_answers(DATA)
+
+
+@needs_data
+def test_sample_is_large_and_labels_no_text_twice(answers):
+    lists = [answer for answer in answers if answer.kind == "recommendation"]
+    assert len([answer for answer in lists if answer.source == "repeated_answers_recommendations"]) >= 130
+    assert len([answer for answer in lists if answer.source == "profile_vs_generic"]) >= 60
+    assert len([answer for answer in answers if answer.kind == "choice"]) >= 100
+    assert len({answer.text for answer in lists}) == len(lists)
+
+
+@needs_data
+def test_reader_is_as_good_as_it_is_said_to_be(answers):
+    read, _ = read_all(answers)
+    items = rates_of(item_rates(read), "clear", "held-out")
+    assert min(items.precision.share, items.recall.share) >= 0.95
+    letters = rates_of(letter_rates(read), "clear", "held-out")
+    assert min(letters.precision.share, letters.recall.share, letters.accuracy.share) >= 0.98
+
+
+@needs_data
+def test_measure_answers_prints_one_json_object(answers):
+    out = StringIO()
+    call_command("measure_answers", json=True, stdout=out)
+    printed = json.loads(out.getvalue())
+    assert (printed["rules"], printed["texts"]) == (RULES_VERSION, len(answers))
+    assert printed["items"][0]["half"] == "held-out"
+
+
+@needs_data
+def test_measure_answers_refuses_a_text_that_was_not_labelled(tmp_path):
+    for path in DATA.glob("*.jsonl"):
+        shutil.copyfile(path, tmp_path / path.name)
+    changed = tmp_path / "profile_vs_generic.jsonl"
+    changed.chmod(0o644)
+    lines = changed.read_text(encoding="utf-8").splitlines()
+    lines[6] = json.dumps({**json.loads(lines[6]), "answer": "1. Heat"})
+    changed.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(CommandError, match="profile_vs_generic:6 is not the text that was labelled"):
+        call_command("measure_answers", data=tmp_path)
+
+
+@needs_data
+def test_published_page_shows_what_is_measured(answers):
+    page = (settings.BASE_DIR / "docs" / "answers.md").read_text(encoding="utf-8")
+    assert f"{BEGIN}\n\n{as_tables(read_all(answers)[0])}\n{END}" in page
