@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis import readings, second_opinions
+from analysis import asking, readings, second_opinions
 from analysis.models import Answer, SecondOpinion
 from analysis.second_opinions import give_opinions
 from surveys.models import Study
@@ -37,7 +37,7 @@ def test_only_texts_in_doubt_are_read_and_no_answer_changes(study: Study) -> Non
     reader('{"choice": "B"}')
     before = list(Answer.objects.order_by("pk").values())
     given = give_opinions(study, "reader")
-    assert (given.opinions, given.failed, given.usd > 0) == (2, 0, True)
+    assert (given.replies, given.failed, given.usd > 0) == (2, 0, True)
     assert opinions()[0] == ("B", [])
     assert list(Answer.objects.order_by("pk").values()) == before
 
@@ -50,53 +50,45 @@ def test_items_are_read_from_the_reply(study: Study) -> None:
 
 def test_nothing_is_asked_twice(study: Study) -> None:
     reader('{"choice": "B"}')
-    assert (give_opinions(study, "reader").opinions, give_opinions(study, "reader").opinions) == (2, 0)
+    assert (give_opinions(study, "reader").replies, give_opinions(study, "reader").replies) == (2, 0)
 
 
 def test_the_limit_holds(study: Study) -> None:
     reader("A")
-    assert give_opinions(study, "reader", limit=1).opinions == 1
+    assert give_opinions(study, "reader", limit=1).replies == 1
 
 
 def test_the_budget_stops_before_it_is_exceeded(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     reader("A")
-    monkeypatch.setattr(second_opinions, "BATCH", 1)
+    monkeypatch.setattr(asking, "BATCH", 1)
     given = give_opinions(study, "reader", budget=Decimal("0.000001"))
-    assert given.opinions == 1
+    assert given.replies == 1
     assert "could exceed the budget" in given.stopped
 
 
 def test_an_authentication_error_stops_with_its_reason(study: Study) -> None:
     reader("A", faults={"authentication": 1.0})
     given = give_opinions(study, "reader")
-    assert (given.opinions, given.stopped) == (0, "401: The script says so.")
+    assert (given.replies, given.stopped) == (0, "401: The script says so.")
 
 
 def test_what_is_refused_is_counted_and_the_rest_goes_on(study: Study) -> None:
     reader("A", faults={"refused": 1.0})
     given = give_opinions(study, "reader")
-    assert (given.opinions, given.failed, given.stopped) == (0, 2, "")
+    assert (given.replies, given.failed, given.stopped) == (0, 2, "")
 
 
-def test_the_request_holds_the_text_and_the_options(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader("A")
-    sent: list[str] = []
-    complete = second_opinions.call
-
-    async def listen(provider, limiter, question, given):
-        sent.append(json.loads(question.body)["messages"][0]["content"])
-        return await complete(provider, limiter, question, given)
-
-    monkeypatch.setattr(second_opinions, "call", listen)
-    give_opinions(study, "reader", limit=1)
-    assert sent[0].endswith("The answer:\nEither A or B.")
-    assert "Options:\nA. " in sent[0]
+def test_the_request_holds_the_text_and_the_options(study: Study) -> None:
+    (ask,) = second_opinions.write_asks([Answer.objects.order_by("pk").first().pk])
+    content = ask.messages[0]["content"]
+    assert content.endswith("The answer:\nEither A or B.")
+    assert "Options:\nA. " in content
 
 
 def test_command_prints_json(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     reader("A")
     call_command("second_opinions", "teas", endpoint="reader", json=True)
-    assert json.loads(capsys.readouterr().out)["opinions"] == 2
+    assert json.loads(capsys.readouterr().out)["replies"] == 2
 
 
 @pytest.mark.parametrize(

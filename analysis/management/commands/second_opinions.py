@@ -38,7 +38,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report))
         else:
-            self.stdout.write("{study}: {opinions} texts read, {failed} calls failed, ${usd:.4f}".format(**report))
+            self.stdout.write("{study}: {replies} texts read, {failed} calls failed, ${usd:.4f}".format(**report))
         if given.stopped:
             raise CommandError(f"Stopped early: {given.stopped}")
 

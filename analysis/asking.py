@@ -1,0 +1,111 @@
+"""Asking an endpoint many small things outside a run: paced, retried, batch by batch, within a budget."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from analysis.endpoints import open_provider, price
+from analysis.limits import Limiter
+from analysis.models import Endpoint
+from analysis.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
+
+BATCH = 50
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One thing to ask: what it is about, under which idempotency key, and the messages."""
+
+    about: Any
+    key: str
+    messages: list[dict[str, str]]
+
+
+class Told(NamedTuple):
+    ask: Ask
+    reply: Reply
+    milliseconds: int
+
+
+@dataclass
+class Spent:
+    """What became of it: replies, calls that failed for good, dollars, and why it stopped early."""
+
+    replies: int = 0
+    failed: int = 0
+    usd: Decimal = Decimal(0)
+    stopped: str = ""
+
+
+def ask_all(
+    endpoint: Endpoint,
+    temperature: float,
+    things: Sequence[Any],
+    make: Callable[[Sequence[Any]], list[Ask]],
+    store: Callable[[list[Told]], None],
+    budget: Decimal | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Spent:
+    """Ask about `things` in batches: `make` writes a batch's messages, `store` keeps its replies.
+
+    A batch that was stored is never asked again by a caller who leaves out what is there. Stops before a batch that
+    could exceed `budget` dollars at the price of those before it. Raises EndpointError for a missing key.
+    """
+    spent = Spent()
+    for begin in range(0, len(things), BATCH):
+        batch = things[begin : begin + BATCH]
+        if budget is not None and begin and spent.usd / begin * len(batch) + spent.usd > budget:
+            spent.stopped = f"The next {len(batch)} could exceed the budget of {budget} dollars."
+            break
+        provider = open_provider(endpoint, temperature)  # its connections belong to one event loop
+        told = asyncio.run(ask_batch(endpoint, provider, make(batch), spent))
+        store(told)
+        progress(begin + len(batch), len(things))
+        if spent.stopped:
+            break
+    return spent
+
+
+async def ask_batch(endpoint: Endpoint, provider: Provider, asks: list[Ask], spent: Spent) -> list[Told]:
+    limiter, room = Limiter(endpoint), asyncio.Semaphore(endpoint.concurrency)
+
+    async def one(ask: Ask) -> Told | None:
+        async with room:
+            return await call(provider, limiter, ask, spent)
+
+    try:
+        told = [done for done in await asyncio.gather(*map(one, asks)) if done]
+    finally:
+        await limiter.close()
+        await provider.close()
+    spent.replies += len(told)
+    spent.usd += sum(
+        (price(endpoint, done.reply.prompt_tokens or 0, done.reply.completion_tokens or 0) for done in told), Decimal(0)
+    )
+    return told
+
+
+async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> Told | None:
+    """Ask until there is a reply, or no hope of one; what no call could survive stops everything."""
+    body = provider.encode(ask.messages)
+    for attempt in range(ATTEMPTS):
+        if spent.stopped:
+            return None
+        await limiter.wait(len(body) // 4)
+        began = time.monotonic()
+        try:
+            reply = await provider.complete(body, f"{ask.key}-{attempt}")
+            return Told(ask, reply, round((time.monotonic() - began) * 1000))
+        except CallFailed as failure:
+            if failure.kind in STOPS_RUN:
+                spent.stopped = failure.reason
+                return None
+            if failure.kind == "refused":
+                break
+            await asyncio.sleep(failure.retry_after or 0.25 * 2**attempt)
+    spent.failed += 1
+    return None
