@@ -47,5 +47,6 @@ urlpatterns = [
     path(f"{HERE}texts/", texts.texts, name="texts"),
     path(f"{HERE}<compare-page:name>/", views.page, name="page"),
     path(f"{HERE}computing/<any-compare-page:name>/", views.computing, name="computing"),
+    path(f"{HERE}figures/<figure:name>/", views.figure_part, name="figure-part"),
     path(f"{HERE}figures/<figure:name>.<file:kind>", views.figure, name="figure"),
 ]

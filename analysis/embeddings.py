@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 import openai
@@ -133,12 +134,22 @@ def endpoint_name(endpoint: Endpoint) -> str:
 
 
 def endpoint_embedder(endpoint: Endpoint) -> Embedder:
-    """The endpoint's `/embeddings`, with its extra fields, such as {"dimensions": 384}."""
+    """The endpoint's `/embeddings`, with its extra fields, such as {"dimensions": 384}; a scripted one counts words."""
+    if endpoint.provider == Endpoint.Provider.FAKE:
+        return Embedder(endpoint_name(endpoint), lambda texts: np.stack([_count_words(text) for text in texts]))
     check_address(endpoint.base_url)
     client = openai.OpenAI(
         base_url=endpoint.base_url, api_key=find_key(endpoint) or "none", max_retries=RETRIES, timeout=SECONDS
     )
     return Embedder(endpoint_name(endpoint), lambda texts: _ask_endpoint(client, endpoint, texts))
+
+
+def _count_words(text: str) -> np.ndarray:
+    """Texts with the same words are near: each word counts in a place that its hash decides."""
+    counts = np.zeros(DIMENSIONS, "float32")
+    for word in text.lower().split():
+        counts[crc32(word.encode()) % DIMENSIONS] += 1
+    return _to_length_one(counts)
 
 
 def _ask_endpoint(client: openai.OpenAI, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:

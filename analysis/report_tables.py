@@ -21,6 +21,17 @@ class Table:
     rows: list[list[str]]
     notes: list[str]  # why values are undefined
 
+    @property
+    def heads(self) -> list[dict[str, Any]]:
+        return [{"label": label, "right": right} for label, right in zip(self.labels, self.right, strict=True)]
+
+    @property
+    def cells(self) -> list[list[dict[str, Any]]]:
+        """Each cell with the side it stands on, for templates."""
+        return [
+            [{"text": cell, "right": right} for cell, right in zip(row, self.right, strict=True)] for row in self.rows
+        ]
+
 
 @dataclass(frozen=True)
 class Column:

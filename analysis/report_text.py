@@ -3,6 +3,7 @@
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from analysis.findings import findings
@@ -53,7 +54,12 @@ def basis(report: Mapping[str, Any]) -> Iterator[str]:
                 f"Rule {rule['slug']} ({rule['rule']}; declared {rule['declared']}): "
                 f"{plural(rule['people'], 'person', 'people')}, {plural(rule['answers'], 'answer')}."
             )
-    yield f"{report['draws']:,} draws, seed {report['seed']}; computed {report['generated_at']}."
+    yield f"{report['draws']:,} draws, seed {report['seed']}; computed {moment(report['generated_at'])}."
+
+
+def moment(written: str) -> str:
+    at = datetime.fromisoformat(written).astimezone(UTC)
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"
 
 
 def plural(number: int, word: str, many: str = "") -> str:

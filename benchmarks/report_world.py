@@ -1,8 +1,9 @@
 """A made-up study of full size, written in bulk: people's answers and the runs that stand beside them."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from django.db import connection
@@ -75,6 +76,7 @@ def make_people(study: Study, prompts: list[Prompt], count: int, rng: np.random.
         )
         for number, person in enumerate(people)
     )
+    said = list(zip(*(answers_to(prompt, "field", count, rng) for prompt in prompts), strict=True))
     responses = Response.objects.bulk_create(
         (
             Response(
@@ -85,17 +87,15 @@ def make_people(study: Study, prompts: list[Prompt], count: int, rng: np.random.
                 revision=1,
                 accepted=True,
                 key=uuid.uuid4(),
-                text="made up",
+                text=write_text(*answer),
                 text_sha256="",
             )
-            for person in people
-            for prompt in prompts
+            for person, said_by in zip(people, said, strict=True)
+            for prompt, answer in zip(prompts, said_by, strict=True)
         ),
         batch_size=BATCH,
     )
-    said = [answers_to(prompt, "field", count, rng) for prompt in prompts]
-    rows = (said[place][number] for number in range(count) for place in range(len(prompts)))
-    write_answers("response_id", [response.pk for response in responses], rows)
+    write_answers("response_id", [response.pk for response in responses], chain.from_iterable(said))
 
 
 def make_run(
@@ -114,6 +114,7 @@ def make_run(
     indexes = range(repeats) if condition != "offline" else ()
     users = SimulatedUser.objects.bulk_create(SimulatedUser(run=run, index=index) for index in indexes)
     now = timezone.now()
+    said = [answers_to(prompt, condition, repeats, rng) for prompt in prompts]
     calls = Completion.objects.bulk_create(
         (
             Completion(
@@ -124,18 +125,18 @@ def make_run(
                 position=number,
                 status="done",
                 done_at=now,
+                reply=write_text(*answer),
                 prompt_tokens=200,
                 completion_tokens=50,
                 latency_ms=int(rng.gamma(4, 200)),
                 cost="0.0001",
             )
-            for prompt in prompts
-            for number in range(repeats)
+            for prompt, answers in zip(prompts, said, strict=True)
+            for number, answer in enumerate(answers)
         ),
         batch_size=BATCH,
     )
-    rows = (row for prompt in prompts for row in answers_to(prompt, condition, repeats, rng))
-    write_answers("completion_id", [call.pk for call in calls], rows)
+    write_answers("completion_id", [call.pk for call in calls], chain.from_iterable(said))
 
 
 def answers_to(prompt: Prompt, source: str, count: int, rng: np.random.Generator) -> list[tuple[list[str], str]]:
@@ -153,7 +154,11 @@ def answers_to(prompt: Prompt, source: str, count: int, rng: np.random.Generator
     return [([] if quiet else [names[item] for item in row], "") for row, quiet in zip(chosen, silent, strict=True)]
 
 
-def write_answers(key: str, keys: list[int], said: Iterator[tuple[list[str], str]]) -> None:
+def write_text(items: Sequence[str], letter: str) -> str:
+    return "\n".join(f"{place}. {item.title()}" for place, item in enumerate(items, 1)) or letter or "I cannot say."
+
+
+def write_answers(key: str, keys: list[int], said: Iterable[tuple[list[str], str]]) -> None:
     Answer.objects.bulk_create(
         (
             Answer(

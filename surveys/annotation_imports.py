@@ -76,7 +76,7 @@ def import_annotations(
     else:
         scales = reader.find_scales(rows, work.scales if work else (), labels, ordered)
         rows = in_one_spelling(rows)
-    raise_sorted(faults)
+    faults.raise_any()
     if not rows:
         raise ImportFault([Fault(0, "the file has no annotations")], 1)
     with transaction.atomic():
@@ -84,18 +84,13 @@ def import_annotations(
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         storing = Storing(study, faults, native=work is not None and work.kind in KINDS)
         storing.store(rows)
-        raise_sorted(faults)
+        faults.raise_any()
         done = replace(storing.done, ignored=sorted(reader.ignored))
         audit.record(study, actor, "annotations imported", path.name, **vars(done))
         # PostgreSQL plans by what it knew of the tables before they grew.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation")
     return study, done
-
-
-def raise_sorted(faults: Faults) -> None:
-    faults.first.sort(key=lambda fault: fault.line)
-    faults.raise_any()
 
 
 # --- a study of our own kinds -----------------------------------------------

@@ -14,8 +14,9 @@ from surveys import capture, recruitment, studies
 from surveys.definitions import Definition, read_study
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.pages import answered_slugs
-from surveys.simulation.answers import write_answer
+from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
+from surveys.study_parts import AttentionCheck
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"
@@ -24,6 +25,11 @@ ACTOR = "demo"
 LARGE = "field-13"
 # Share of the large study's people who come, by stage; `empty` leaves it a draft.
 STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0}
+# How far a person's own chatbot is from everybody's, by whether it remembers earlier chats.
+SPREAD = {"on": 0.95, "off": 0.6, "unknown": 0.75}
+SKEW = 0.95
+# So many of a hundred people fail both attention checks, and so many type what they should paste.
+INATTENTIVE, TYPING = 3, 2
 
 Step = Participant.Step
 
@@ -93,21 +99,23 @@ def take_part(study: Study, definition: Definition, person: Person, finishes: bo
     participant = recruitment.screen(participant, given.pop("chatbot"), given)
     if participant.has_ended:
         return participant
-    describe_chatbot(participant, person.rng)
+    context = describe_chatbot(participant, person.rng)
     # They take no time here, so they are given some; otherwise the monitor would show thousands of dollars an hour.
     came = participant.consented_at - timedelta(minutes=definition.minutes * person.rng.lognormvariate(0, 0.3))
     Participant.objects.filter(pk=participant.pk).update(
-        step=Step.PROMPTS, checks=passed_checks(definition), consented_at=came
+        step=Step.PROMPTS, checks=answered_checks(definition, person.rng), consented_at=came
     )
     participant.refresh_from_db()
-    answer_prompts(participant, person, len(participant.order) if finishes else person.stops_at - 1)
+    taste = Taste(participant.cell.chatbot, SKEW, SPREAD[context.memory], participant.pseudonym, participant.cell.slug)
+    count = len(participant.order) if finishes else person.stops_at - 1
+    answer_prompts(participant, person.rng, taste, count)
     return recruitment.complete(participant) if finishes else participant
 
 
-def describe_chatbot(participant: Participant, rng: Random) -> None:
+def describe_chatbot(participant: Participant, rng: Random) -> ChatbotContext:
     bots = studies.definition_of(participant.version_id).chatbots
     bot = next(bot for bot in bots if bot.slug == participant.cell.chatbot)
-    ChatbotContext.objects.create(
+    return ChatbotContext.objects.create(
         participant=participant,
         product=bot.slug,
         model_shown=bot.model,
@@ -120,14 +128,30 @@ def describe_chatbot(participant: Participant, rng: Random) -> None:
     )
 
 
-def passed_checks(definition: Definition) -> dict[str, object]:
-    attention = {check.slug: {"answer": check.answer, "passed": True} for check in definition.attention}
+def answered_checks(definition: Definition, rng: Random) -> dict[str, object]:
+    fails = rng.randrange(100) < INATTENTIVE
+    attention = {
+        check.slug: {"answer": wrong_option(check) if fails else check.answer, "passed": not fails}
+        for check in definition.attention
+    }
     understood = {check.slug: check.answer for check in definition.comprehension}
     return {"attention": attention, "comprehension": [understood]} if definition.comprehension else {}
 
 
-def answer_prompts(participant: Participant, person: Person, count: int) -> None:
+def wrong_option(check: AttentionCheck) -> str:
+    return next(option for option in check.options if option not in (check.answer, *check.also))
+
+
+def answer_prompts(participant: Participant, rng: Random, taste: Taste, count: int) -> None:
     prompts, answered = studies.prompts_of(participant.version_id), answered_slugs(participant)
+    types = rng.randrange(100) < TYPING
     for slug in [slug for slug in participant.order[:count] if slug not in answered]:
-        submission = capture.Submission(prompts[slug], write_answer(prompts[slug], person.rng), keep=True)
+        text = write_lifelike(prompts[slug], rng, taste)
+        submission = capture.Submission(prompts[slug], text, evidence=evidence_of(text, types), keep=True)
         capture.submit_paste(participant, submission)
+
+
+def evidence_of(text: str, types: bool) -> dict[str, object]:
+    """What the page would have noted of somebody who pastes, or who types."""
+    entered = {"typed": len(text), "pasted": 0} if types else {"typed": 0, "pasted": len(text)}
+    return {"observed": True, **entered, "share_pasted": 0.0 if types else 1.0, "edited_after": types}

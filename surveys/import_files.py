@@ -60,7 +60,7 @@ class Faults:
 
     def raise_any(self) -> None:
         if self.count:
-            raise ImportFault(self.first, self.count)
+            raise ImportFault(sorted(self.first, key=lambda fault: fault.line), self.count)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from analysis.runs import RunError, failures, progress
 from analysis.views.runs import read_budget
 from surveys.access import Role, studies_of, study_for
 
-
 COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")
 
 

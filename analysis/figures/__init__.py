@@ -14,6 +14,8 @@ from analysis.figures.heterogeneity import draw_heterogeneity
 from analysis.figures.items import draw_items
 from analysis.figures.precision import draw_precision
 from analysis.figures.rendering import render
+from analysis.figures.scores import draw_scores
+from analysis.figures.variants import draw_variants
 
 FIGURES: dict[str, Callable[[Report, Options], Figure]] = {
     "heterogeneity": draw_heterogeneity,
@@ -26,6 +28,8 @@ FIGURES: dict[str, Callable[[Report, Options], Figure]] = {
     "contexts": CONTEXTS.draw,
     "sensitivity": SENSITIVITY.draw,
     "drift": draw_drift,
+    "scores": draw_scores,
+    "variants": draw_variants,
     "precision": draw_precision,
     "costs": draw_costs,
     "latency": draw_latency,

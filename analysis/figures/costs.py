@@ -57,7 +57,7 @@ def draw_costs(report: Report, options: Options) -> Figure:
         return empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
     names = name_rows(rows)
     key, key_rows = draw_key(
-        [Entry("prompt tokens", LIGHT["soft"]), Entry("completion tokens", LIGHT["strong-line"])],
+        [Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"])],
         options,
         room_for(names),
     )
@@ -91,10 +91,8 @@ def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
     asked, given = ((value or 0) / row["completions"] for value in tokens)
     if any(value is not None for value in tokens):
         told = f"{name}: {asked:,.0f} prompt and {given:,.0f} completion tokens on average"
-        parts.append({"kind": "tokens", "start": 0, "end": asked, "colour": LIGHT["soft"], "text": told})
-        parts.append(
-            {"kind": "tokens", "start": asked, "end": asked + given, "colour": LIGHT["strong-line"], "text": told}
-        )
+        parts.append({"kind": "tokens", "start": 0, "end": asked, "colour": LIGHT["strong-line"], "text": told})
+        parts.append({"kind": "tokens", "start": asked, "end": asked + given, "colour": LIGHT["ink"], "text": told})
         parts.append(text_part("tokens", asked + given, f"{asked + given:,.0f}"))
     return [where | part for part in parts]
 
@@ -121,7 +119,7 @@ def draw_models(
 
 def bar_layers(kind: str, strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Chart]:
     series = series_of_sources(row["source"] for row in rows)
-    axis = alt.Axis(title=None, tickCount=4, format="~s", ticks=False, grid=True)
+    axis = alt.Axis(title=None, tickCount=4, format=",~f", ticks=False, grid=True)
     x = alt.X("start:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=axis)
     by_source = alt.Color(
         "series:N", scale=alt.Scale(domain=list(series.names), range=list(series.colours)), legend=None

@@ -1,7 +1,7 @@
 """The same plan again on other days: how far its answers are from those of the first run."""
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import date
 
 import altair as alt
 
@@ -26,6 +26,7 @@ from analysis.figures.theme import LIGHT, Series, printable, series_of_groups
 TITLE = "Drift: the same prompts on another day"
 NOTHING = "No run has been repeated on another day yet: there is no drift to show."
 LIMIT = 0.05
+MOST_DAYS = 6  # labels along x
 # What is drawn of prompts of each kind.
 MEASURES = {
     "recommendation": ("jsd_bits", "Distance from the first run, bits"),
@@ -106,7 +107,7 @@ def draw_section(kind: str, points: Sequence[Row], series: Series, options: Opti
     """A panel for each prompt, all with the same axes."""
     across = 1 if options.narrow else 3
     width = (options.width - 20 - across * (AXIS + 14)) // across
-    layers = specs_of(day_layers(series, axis_ends(points), kind, options))
+    layers = specs_of(day_layers(series, points, kind, options))
     prompts = in_order(point["prompt"] for point in points)
     panels = [panel(layers, width, 92, prompt, prompt=prompt, kind=kind) for prompt in prompts]
     rows = [beside(some, 14) for some in split(panels, across)]
@@ -118,9 +119,10 @@ def axis_ends(points: Sequence[Row]) -> Span:
     return min(0.0, *values), max(0.0, *values) or 1.0
 
 
-def day_layers(series: Series, ends: Span, kind: str, options: Options) -> list[alt.Chart]:
+def day_layers(series: Series, points: Sequence[Row], kind: str, options: Options) -> list[alt.Chart]:
     """Days along x; marks that could be chance are hollow."""
-    days = alt.Axis(title=None, format="%-d %b", tickCount=4, ticks=False, grid=False, labelFontSize=11, labelPadding=6)
+    ends, shown = axis_ends(points), shown_days(sorted({point["date"] for point in points}))
+    days = alt.Axis(title=None, format="%-d %b", values=shown, grid=False, labelFontSize=11, labelOverlap=True)
     # Days are days of the study, not of whoever draws them: no time zone may move them.
     x = alt.X("date:T", scale=alt.Scale(type="utc", padding=12), axis=days)
     form = ".1~f" if ends[1] - ends[0] > 0.5 else ".2~f"
@@ -133,16 +135,34 @@ def day_layers(series: Series, ends: Span, kind: str, options: Options) -> list[
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", scale=scale, axis=axis)
 
-    hollow: Any = alt.Chart().transform_filter(alt.FieldEqualPredicate(field="clear", equal=False))
     zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(y=alt.datum(0))
+    marks = {"opacity": 1, "size": 50, "aria": True}
+    clear, chance = (
+        base.transform_filter(alt.FieldEqualPredicate(field="clear", equal=is_clear)) for is_clear in (True, False)
+    )
     return [
         *([zero] if kind == "choice" else []),
         base.mark_line(strokeWidth=1, opacity=0.5).encode(y=y("value")),
         base.mark_rule(strokeWidth=1.4).encode(y=y("low"), y2="high:Q"),
-        base.mark_point(filled=True, opacity=1, size=50, aria=True)
+        clear.mark_point(filled=True, **marks).encode(y=y("value"), shape=shape, description="text:N"),
+        chance.mark_point(filled=False, fill=LIGHT["paper"], strokeWidth=1.5, **marks)
         .encode(y=y("value"), shape=shape, description="text:N"),
-        hollow.mark_point(filled=True, opacity=1, size=11, shape="circle", color=LIGHT["paper"]).encode(x=x, y=y("value")),
     ]  # fmt: skip
+
+
+def shown_days(days: Sequence[str]) -> list[alt.DateTime]:
+    """At most six of the days, the first and the last among them."""
+    places = (
+        range(len(days))
+        if len(days) <= MOST_DAYS
+        else [round(k * (len(days) - 1) / (MOST_DAYS - 1)) for k in range(MOST_DAYS)]
+    )
+    return [moment(days[place]) for place in places]
+
+
+def moment(day: str) -> alt.DateTime:
+    found = date.fromisoformat(day)
+    return alt.DateTime(year=found.year, month=found.month, date=found.day, utc=True)
 
 
 def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
@@ -150,7 +170,7 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
     return write_caption(
         report,
         f"{n_words(table)} answers a mark, against {first} of the first run.",
-        f"Marks with a hole could be chance (Holm-corrected p of at least {LIMIT}). Lines are 95 % bootstrap intervals.",
+        f"Hollow marks could be chance (Holm-corrected p of at least {LIMIT}). Lines are 95 % bootstrap intervals.",
         definitions=["jsd_bits"],
         missing=sum(value_of(row) is None for row in rows),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from analysis.figures.captions import bootstrap_words, write_caption
 from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.heterogeneity import MEASURES, highest, value_of, with_axes
+from analysis.figures.heterogeneity import MEASURES, value_of, with_axes
 from analysis.figures.panels import Grid, Measure, draw_grid
 from analysis.figures.rows import in_order, join_words, n_words, plural, prompts_in_order, rows_of, shown_model
 from analysis.figures.theme import printable, series_of_groups
@@ -58,6 +58,7 @@ class Parts:
             report,
             f"Field answers only; {n_words(table)} responses a mark{', rarefied' if drawn_down else ', not rarefied'}.",
             bootstrap_words(report),
+            "The axis need not begin at 0.",
             definitions=[measure.name],
             missing=sum(row[measure.name] is None for row in table),
         )
@@ -66,9 +67,7 @@ class Parts:
         """For each chatbot which part is highest for how many prompts, and how far apart the parts are at most."""
         models = in_order(row["model"] for row in rows)
         found = [self.describe_model([r for r in rows if r["model"] == model], measure, options) for model in models]
-        return (
-            " ".join(sentence for sentence in found if sentence) or f"{self.title}: {measure.title.lower()} by prompt."
-        )
+        return " ".join(sentence for sentence in found if sentence) or f"{self.title}: {measure.spoken} by prompt."
 
     def describe_model(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
         prompts = {
@@ -83,10 +82,9 @@ class Parts:
             p: max(r[measure.name] for r in here) - min(r[measure.name] for r in here) for p, here in several.items()
         }
         widest = max(gaps, key=lambda prompt: gaps[prompt])
-        return (
-            f"{shown_model(rows[0]['model'], options)}: {measure.title.lower()} is highest in {join_words(counts)} of "
-            f"{plural(len(several), 'prompt')}; the parts differ most for {options.name(widest)}, by {gaps[widest]:.2f}."
-        )
+        most = f"{measure.spoken} is highest in {join_words(counts)} of {plural(len(several), 'prompt')}"
+        gap = f"the parts differ most for {options.name(widest)}, by {gaps[widest]:.2f}"
+        return f"{shown_model(rows[0]['model'], options)}: {most}; {gap}."
 
 
 def fits(row: Row, measure: Measure) -> bool:
@@ -95,7 +93,10 @@ def fits(row: Row, measure: Measure) -> bool:
 
 
 def measure_axis(measure: Measure, points: Sequence[Row]) -> Measure:
-    return measure if measure is CORRECT else with_axes([measure], points)[0]
+    """From a little below the lowest value: parts of the field are near each other, and marks are read by position."""
+    upper = measure if measure is CORRECT else with_axes([measure], points)[0]
+    lowest = min(point["value"] if point["low"] is None else point["low"] for point in points)
+    return replace(upper, bottom=max(0.0, lowest - 0.15 * (upper.top - lowest)))
 
 
 def table_columns(word: str, measure: Measure) -> list[tuple[str, str, str]]:
@@ -104,7 +105,7 @@ def table_columns(word: str, measure: Measure) -> list[tuple[str, str, str]]:
         ("model", "chatbot", ""),
         (word, word, ""),
         ("n", "responses", ""),
-        (measure.name, measure.title.lower(), ""),
+        (measure.name, measure.spoken, ""),
         ("low", "from", ""),
         ("high", "to", ""),
         ("why", "why undefined", ""),
@@ -114,7 +115,7 @@ def table_columns(word: str, measure: Measure) -> list[tuple[str, str, str]]:
 def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
     prompt, model, value = options.name(row["prompt"]), shown_model(row["model"], options), row[measure.name]
     interval = f", 95 % interval {row['low']:.2f} to {row['high']:.2f}" if row["low"] is not None else ""
-    told = f"{row[word]}, {prompt}, {model}: {measure.title.lower()} {value:.2f}{interval}, n = {row['n']}"
+    told = f"{row[word]}, {prompt}, {model}: {measure.spoken} {value:.2f}{interval}, n = {row['n']}"
     where = {"panel": measure.name, "model": model, "prompt": prompt, "series": row[word], "text": told}
     return where | {"value": value, "low": row["low"], "high": row["high"]}
 

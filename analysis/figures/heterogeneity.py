@@ -110,7 +110,7 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
         "value": value,
         "low": bounds[0] if bounds else None,
         "high": bounds[1] if bounds else None,
-        "text": f"{source}, {prompt}, {model}: {measure.title.lower()} {value:.{digits}f}{interval}, n = {row['n']}",
+        "text": f"{source}, {prompt}, {model}: {measure.spoken} {value:.{digits}f}{interval}, n = {row['n']}",
     }
 
 

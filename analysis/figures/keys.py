@@ -35,7 +35,7 @@ def draw_key(entries: Sequence[Entry], options: Options, indent: int) -> tuple[S
     rows: list[Row] = []
     x, y = 0.0, 0
     for entry in entries:
-        room = SWATCH + 8 + text_width(entry.text, SIZE) + 20
+        room = SWATCH + 8 + 1.08 * text_width(entry.text, SIZE) + 18
         if x and x + room > width:
             x, y = 0.0, y + LINE
         rows += entry_rows(entry, x - indent, y)

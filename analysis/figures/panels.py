@@ -1,6 +1,6 @@
 """Small multiples of dots with intervals: one panel for each measure and model, prompts along x, sources dodged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,11 @@ class Measure:
     format: str = "~s"
     integers: bool = False
 
+    @property
+    def spoken(self) -> str:
+        """Its name in a sentence, without the unit."""
+        return self.title.partition(",")[0].lower()
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -52,8 +57,14 @@ def draw_grid(grid: Grid) -> Spec:
     across = count_columns(grid)
     width = panel_width(across, grid.options)
     per_row = max(1, int(width / (FINEST * (len(grid.series.names) + 1))))
+    chunks = split_evenly(grid.prompts, per_row)
+    layers_of = [
+        {measure: specs_of(layers(grid, measure, prompts, width)) for measure in grid.measures} for prompts in chunks
+    ]
     blocks = [
-        block for prompts in split_evenly(grid.prompts, per_row) for block in draw_blocks(grid, across, prompts, width)
+        beside([draw_column(grid, model, prompts, width, drawn) for model in models], GAP)
+        for models in split(grid.models, across)
+        for prompts, drawn in zip(chunks, layers_of, strict=True)
     ]
     return below(blocks, 18)
 
@@ -69,19 +80,15 @@ def panel_width(across: int, options: Options) -> int:
     return (options.width - 14 - across * AXIS - (across - 1) * GAP) // across
 
 
-def draw_blocks(grid: Grid, across: int, prompts: Sequence[str], width: int) -> list[Spec]:
-    """Columns of models for these prompts, a block for each `across` of them."""
-    drawn = {measure: specs_of(layers(grid, measure, prompts, width)) for measure in grid.measures}
-
-    def column(model: str) -> Spec:
-        where: Any = {"model": model, "prompt": prompts}
-        panels = [
-            panel(specs, width, grid.height, measure.title, panel=measure.name, **where)
-            for measure, specs in drawn.items()
-        ]
-        return below(panels, title=model)
-
-    return [beside([column(model) for model in models], GAP) for models in split(grid.models, across)]
+def draw_column(
+    grid: Grid, model: str, prompts: Sequence[str], width: int, drawn: Mapping[Measure, Sequence[Spec]]
+) -> Spec:
+    """One model: its measures below each other."""
+    where: Any = {"model": model, "prompt": prompts}
+    panels = [
+        panel(specs, width, grid.height, measure.title, panel=measure.name, **where) for measure, specs in drawn.items()
+    ]
+    return below(panels, title=model)
 
 
 def layers(grid: Grid, measure: Measure, prompts: Sequence[str], width: int) -> list[alt.Chart]:
@@ -96,9 +103,13 @@ def layers(grid: Grid, measure: Measure, prompts: Sequence[str], width: int) -> 
     colour = alt.Color("series:N", scale=colour_scale(grid.series), legend=legend)
     shape = alt.Shape("series:N", scale=shape_scale(grid.series), legend=legend)
     side = min(9.5, 0.92 * pitch)
-    drawn = [base.mark_rule(strokeWidth=1.6).encode(y=y("low"), y2="high:Q", color=colour)]
+    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(y=alt.datum(0))
+    drawn = [zero] if measure.bottom < 0 else []
+    drawn += [base.mark_rule(strokeWidth=1.6).encode(y=y("low"), y2="high:Q", color=colour)]
     if grid.with_chance:
-        tick = base.mark_tick(color=LIGHT["soft"], thickness=1.4, size=max(4.0, pitch), orient="horizontal", opacity=1)
+        tick = base.mark_tick(
+            color=LIGHT["soft"], thickness=1.4, size=min(16.0, max(4.0, pitch)), orient="horizontal", opacity=1
+        )
         drawn.append(tick.encode(y=y("chance")))
     marks = base.mark_point(filled=True, opacity=1, size=0.79 * side**2, aria=True)
     drawn.append(marks.encode(y=y("value"), color=colour, shape=shape, description="text:N"))

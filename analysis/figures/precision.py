@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from analysis.figures.captions import write_caption
 from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.figures.heterogeneity import with_axes
+from analysis.figures.layout import below
 from analysis.figures.panels import Grid, Measure, draw_grid
 from analysis.figures.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span
 from analysis.figures.theme import series_of_groups
@@ -16,6 +17,7 @@ MEASURES = (
     Measure("item_share", "Width for the share of the most frequent item", format=".2~f"),
     Measure("correct_share", "Width for the share answered correctly", format=".2~f"),
 )
+OF_CHOICES = {"correct_share"}
 COLUMNS = [
     ("prompt", "prompt", ""),
     ("model", "chatbot", ""),
@@ -36,17 +38,24 @@ def draw_precision(report: Report, options: Options) -> Figure:
     shown = [m for m in MEASURES if options.measure in ("", m.name) and m.name in {row["measure"] for row in known}]
     if not shown:
         return empty_figure("precision", TITLE, NOTHING, COLUMNS, options)
-    points = [point_of(row, options) for row in known if row["measure"] in {measure.name for measure in shown}]
-    grid = Grid(
-        with_axes(shown, points),
-        tuple(in_order(point["model"] for point in points)),
-        tuple(options.name(prompt) for prompt in prompts_in_order(report, known)),
-        series_of_groups(planned(size) for size in sorted({int(row["planned_n"]) for row in known})),
-        options,
-        height=130,
-    )
-    words = Words(TITLE, caption(report, table), describe(known, options))
-    return make_figure("precision", words, draw_grid(grid), points, table, COLUMNS)
+    points = [point_of(row, options) for row in known]
+    sizes = sorted({int(row["planned_n"]) for row in known})
+    # Prompts with choices have other measures than those with lists.
+    halves = [[m for m in shown if (m.name in OF_CHOICES) == of_choices] for of_choices in (False, True)]
+    grids = [
+        Grid(
+            with_axes(measures, points),
+            tuple(in_order(point["model"] for point in points)),
+            tuple(options.name(prompt) for prompt in prompts_in_order(report, asked)),
+            series_of_groups(planned(size) for size in sizes),
+            options,
+            height=130,
+        )
+        for measures in halves
+        if (asked := [row for row in known if row["measure"] in {measure.name for measure in measures}])
+    ]
+    words = Words(TITLE, caption(report, table), describe(known))
+    return make_figure("precision", words, below([draw_grid(grid) for grid in grids], 20), points, table, COLUMNS)
 
 
 def planned(size: int) -> str:
@@ -75,7 +84,7 @@ def caption(report: Report, table: Sequence[Row]) -> str:
     )
 
 
-def describe(rows: Sequence[Row], options: Options) -> str:
+def describe(rows: Sequence[Row]) -> str:
     """The mean width at the smallest and the largest planned number."""
     found = []
     for measure in MEASURES:

@@ -34,7 +34,7 @@ def clean_svg(drawn: str, title: str, description: str) -> str:
         keep_children(element)
     for element in root.iter():
         clean_element(element, name)
-    root.attrib |= {"role": "img", "aria-labelledby": f"{name}-title {name}-desc"}
+    root.attrib |= {"class": "figure", "role": "img", "aria-labelledby": f"{name}-title {name}-desc"}
     root.insert(0, text_element("desc", description, f"{name}-desc"))
     root.insert(0, text_element("title", title, f"{name}-title"))
     return ET.tostring(root, encoding="unicode")

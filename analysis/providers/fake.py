@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from analysis.providers.calls import CallFailed, Messages, Reply, Settings
+from analysis.providers.lifelike import lifelike_reply, lifelike_wait
 from analysis.providers.scripts import scripted_reply
 
 FAULTS = {
@@ -18,7 +19,7 @@ FAULTS = {
 
 
 class FakeProvider:
-    """`extra` of its endpoint may hold `latency_ms`, `faults` ({kind: share}) and `reply`."""
+    """`extra` of its endpoint may hold `latency_ms`, `faults` ({kind: share}), `reply`, and `script`: "lifelike"."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -28,16 +29,17 @@ class FakeProvider:
         return json.dumps({"messages": list(messages)}).encode()
 
     async def complete(self, body: bytes, key: str) -> Reply:
-        extra = self.settings.extra
-        await asyncio.sleep(extra.get("latency_ms", 0) / 1000)
+        extra, messages = self.settings.extra, json.loads(body)["messages"]
+        is_lifelike, wait = extra.get("script") == "lifelike", extra.get("latency_ms", 0)
+        await asyncio.sleep((lifelike_wait(messages, key, wait) if is_lifelike else wait) / 1000)
         self.attempts[key] = self.attempts.get(key, 0) + 1
         share, dice = 0.0, Random(f"{key} {self.attempts[key]}").random()
         for kind, part in extra.get("faults", {}).items():
             share += part
             if dice < share:
                 raise FAULTS[kind]()
-        messages = json.loads(body)["messages"]
-        text = extra.get("reply") or scripted_reply(messages, key)
+        script = lifelike_reply(messages, key, self.settings) if is_lifelike else scripted_reply(messages, key)
+        text = extra.get("reply") or script
         return Reply(
             text=text,
             finish_reason="stop",

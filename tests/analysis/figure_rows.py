@@ -43,6 +43,11 @@ def make_report(
         "benchmarks": [row for m in models for row in benchmark_rows(rng, m)],
         "cells": [row for m in models for p in lists for row in cell_rows(rng, p, MODELS.get(m, m))],
         "drift": [row for m in models for p in (*lists, *questions) for row in drift_rows(rng, p, m, p in lists)],
+        "contexts": [row for m in models for p in lists for row in context_rows(rng, p, MODELS.get(m, m))],
+        "sensitivity": [row for m in models for p in lists for row in set_rows(rng, p, MODELS.get(m, m))],
+        "scores": [row for m in models for row in score_rows(rng, m)],
+        "variants": [row for m in models for s in sources for row in variant_rows(rng, m, s)],
+        "precision": [row for m in models for p in (*lists, *questions) for row in width_rows(p, MODELS.get(m, m))],
         "costs": [row for m in models for row in cost_rows(rng, m)],
     }
     return report | parts
@@ -197,4 +202,52 @@ def cost_rows(rng: Random, model: str) -> list[Row]:
             },
         }
         for source, size in tokens.items()
+    ]  # fmt: skip
+
+
+def context_rows(rng: Random, prompt: str, chatbot: str) -> list[Row]:
+    values = {"memory": ("on", "off"), "plan": ("free", "paid")}
+    return [
+        variety_row(rng, prompt, chatbot, "field") | {"context": context, "value": value, "kind": "recommendation"}
+        for context, names in values.items()
+        for value in names
+    ]
+
+
+def set_rows(rng: Random, prompt: str, chatbot: str) -> list[Row]:
+    names = ("as analysed", "with excluded", "without flagged")
+    return [variety_row(rng, prompt, chatbot, "field") | {"set": name, "kind": "recommendation"} for name in names]
+
+
+def score_rows(rng: Random, model: str) -> list[Row]:
+    rows = []
+    for measure in ("unique", "entropy_bits", "correct_share"):
+        for source in SOURCES[1:]:
+            rho = rng.uniform(-0.2, 0.9)
+            rows.append({
+                "measure": measure, "over": "prompts", "source": source, "model": model, "n": 9, "spearman": rho,
+                "ci_spearman": around(rho, 0.3, -1, 1), "kendall": rho * 0.8, "ci_kendall": around(rho, 0.3, -1, 1),
+            })  # fmt: skip
+    return rows
+
+
+def variant_rows(rng: Random, model: str, source: str) -> list[Row]:
+    rows = []
+    for variant in ("typos", "slang", "spanish"):
+        where = {"variant": variant, "source": source, "model": field_model(model, source), "n": 400, "n_original": 398}
+        jsd, effect = rng.uniform(0.05, 0.3), rng.uniform(-0.12, 0.03)
+        rows.append(where | {"prompt": "movies", "kind": "recommendation", "jsd_bits": jsd, "chance": 0.05,
+                             "ci": around(jsd, 0.03, 0), "p": 0.01, "p_holm": 0.03})
+        rows.append(where | {"prompt": "justice", "kind": "choice", "effect": effect, "ci": around(effect, 0.03, -1),
+                             "p": 0.2, "p_holm": 0.6})  # fmt: skip
+    return rows
+
+
+def width_rows(prompt: str, chatbot: str) -> list[Row]:
+    measures = ("correct_share",) if prompt in QUESTIONS else ("entropy_bits", "item_share")
+    return [
+        {"prompt": prompt, "model": chatbot, "source": "field", "measure": measure, "n": 60, "planned_n": size,
+         "width": 2 / size**0.5, "ci": around(2 / size**0.5, 0.01)}
+        for measure in measures
+        for size in (50, 100, 200, 400, 800)
     ]  # fmt: skip

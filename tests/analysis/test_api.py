@@ -1,8 +1,10 @@
 """The API shows each account its own studies, in pages that hold still, with few queries."""
 
 import json
+from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
@@ -132,6 +134,20 @@ def test_export_comes_whatever_the_client_accepts(study: Study) -> None:
         response = client.get(address, headers={"Accept": accept})
         assert (response.status_code, response["Content-Type"]) == (200, "text/csv; charset=utf-8")
     assert client.get(address.replace("flags", "users")).json()["detail"].startswith("There is no table users")
+
+
+def test_schema_is_valid_and_nothing_in_it_is_guessed(tmp_path: Path) -> None:
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema.yml"))
+    assert "openapi: 3" in (tmp_path / "schema.yml").read_text()
+
+
+@pytest.mark.parametrize("name", ["studies", "participants", "responses", "runs", "completions"])
+def test_schema_says_that_rows_come_in_pages(study: Study, name: str) -> None:
+    schema = json.loads(Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).content)
+    [way] = [ways["get"] for ways in schema["paths"].values() if ways.get("get", {}).get("operationId") == name]
+    told = way["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
+    served = client_of("ada", study, "viewer").get(reverse(f"api:{name}", args=[] if name == "studies" else ["teas"]))
+    assert schema["components"]["schemas"][told]["properties"].keys() == served.json().keys()
 
 
 def test_schema_names_every_address_and_docs_obey_the_content_policy() -> None:

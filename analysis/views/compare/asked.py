@@ -12,7 +12,7 @@ from analysis.filters import FilterError, Filters
 from surveys.models import Study
 
 VALUES = ("rarefied", "raw")
-MEASURES = ("entropy_bits", "unique", "outside_top5")
+MEASURES = ("entropy_bits", "unique", "outside_top5", "correct_share")
 # The pages' own parameters; all others are filters.
 OWN = ("values", "measure", "sort", "q", "page", "show")
 LONGEST_SEARCH = 200

@@ -12,10 +12,10 @@ MakeTable = Callable[[Places], Table | None]
 
 @dataclass(frozen=True)
 class Section:
-    """A figure, if there is one, and the tables below it."""
+    """A figure and the tables below it."""
 
-    figure: str = ""
-    tables: tuple[MakeTable, ...] = ()
+    figure: str
+    tables: tuple[MakeTable, ...]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ PAGES: dict[str, Page] = {
             (
                 Section("calibration", (tables.calibration,)),
                 Section("distances", (tables.distances,)),
-                Section("", (tables.scores, tables.near_labels)),
+                Section("scores", (tables.scores, tables.near_labels)),
             ),
             "calibration",
         ),
@@ -102,7 +102,7 @@ PAGES: dict[str, Page] = {
             sentences.say_parts,
             (
                 Section("demographics", (group_tables.cells_of_lists, group_tables.cells_of_choices)),
-                Section("", (group_tables.contexts_of_lists, group_tables.contexts_of_choices)),
+                Section("contexts", (group_tables.contexts_of_lists, group_tables.contexts_of_choices)),
             ),
             "demographics",
             ("values", "measure"),
@@ -113,7 +113,7 @@ PAGES: dict[str, Page] = {
             "Does the same run give the same answers on another day, or to a noisy variant of a prompt?",
             ("drift", "variants"),
             sentences.say_drift,
-            (Section("drift", (group_tables.drift,)), Section("", (group_tables.variants,))),
+            (Section("drift", (group_tables.drift,)), Section("variants", (group_tables.variants,))),
             "drift",
         ),
         Page(
@@ -130,7 +130,7 @@ PAGES: dict[str, Page] = {
             "How wide will the intervals be with a planned number of answers?",
             ("precision",),
             sentences.say_precision,
-            (Section("", (group_tables.precision,)),),
+            (Section("precision", (group_tables.precision,)),),
         ),
         Page(
             "sensitivity",
@@ -138,13 +138,13 @@ PAGES: dict[str, Page] = {
             "What changes with or without flagged and excluded answers?",
             ("sensitivity",),
             sentences.say_sensitivity,
-            (Section("", (group_tables.sensitivity_of_lists, group_tables.sensitivity_of_choices)),),
+            (Section("sensitivity", (group_tables.sensitivity_of_lists, group_tables.sensitivity_of_choices)),),
             "",
             ("measure",),
         ),
     )
 }
 # The page that shows a figure: what has to be there before it can be drawn.
-PAGE_OF_FIGURE = {section.figure: page for page in PAGES.values() for section in page.sections if section.figure}
+PAGE_OF_FIGURE = {section.figure: page for page in PAGES.values() for section in page.sections}
 # Where a finding leads.
 PAGE_OF_KIND = {page.kind: page.name for page in PAGES.values() if page.kind}

@@ -36,7 +36,7 @@ class Drawing:
 
 def make_figure(places: Places, name: str, narrow: bool = False) -> Figure:
     asked = places.shown.asked
-    names = {slug: words for (kind, slug), words in places.names.items() if kind in ("prompt", "chatbot")}
+    names = {slug: words for (kind, slug), words in places.names.items() if kind == "chatbot"}
     options = Options(
         narrow=narrow,
         rarefied=asked.rarefied,
@@ -47,15 +47,25 @@ def make_figure(places: Places, name: str, narrow: bool = False) -> Figure:
     return FIGURES[name](places.shown.report, options)
 
 
-def kept(places: Places, what: str, make: Callable[[], Made]) -> Made:
-    """Made once for what the page shows; anything that changes it changes the key."""
+def key_of(places: Places, what: str) -> str:
+    """Anything that changes what is drawn changes the key."""
     shown = places.shown
     about = json.dumps([shown.study.pk, shown.fingerprint, shown.asked.address(sort="", q=""), what])
-    key = f"compare:{hashlib.sha256(about.encode()).hexdigest()}"
+    return f"compare:{hashlib.sha256(about.encode()).hexdigest()}"
+
+
+def kept(places: Places, what: str, make: Callable[[], Made]) -> Made:
+    key = key_of(places, what)
     found: Made | None = cache.get(key)
     if found is None:
         found = make()
         cache.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def find_drawing(places: Places, name: str) -> Drawing | None:
+    """The figure if it has been drawn; drawing takes a second that a page need not wait for."""
+    found: Drawing | None = cache.get(key_of(places, f"page {name}"))
     return found
 
 
@@ -89,6 +99,13 @@ def write_csv(figure: Figure) -> str:
     return out.getvalue()
 
 
+FILE_WORDS = [
+    ("SVG", "svg"),
+    ("PNG", "png"),
+    ("PDF", "pdf"),
+    ("CSV (its numbers)", "csv"),
+    ("JSON (Vega-Lite spec)", "json"),
+]
 FILES = {
     "svg": "image/svg+xml",
     "png": "image/png",

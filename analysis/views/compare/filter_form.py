@@ -56,6 +56,10 @@ class Choice:
     options: list[Option]
     single: bool
 
+    @property
+    def is_long(self) -> bool:
+        return len(self.options) > 5
+
 
 @dataclass(frozen=True)
 class Chip:

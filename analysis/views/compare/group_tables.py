@@ -277,7 +277,8 @@ SETS = {
 
 
 def sensitivity_of_lists(places: Places) -> Table:
-    measure = places.shown.asked.measure
+    asked = places.shown.asked.measure
+    measure = asked if asked in dict(MEASURES) else "entropy_bits"
     label = dict(MEASURES)[measure]
     return sensitivity(places, LIST, "left-out", f"Recommendations: {label.lower()}", measure)
 

@@ -31,7 +31,9 @@ class Places:
         return names_of(self.shown.study)
 
     def prompt(self, slug: str) -> str:
-        return self.names.get(("prompt", slug), slug)
+        """`weekend-trips` as Weekend trips: the names that stand in the figures too."""
+        words = slug.replace("-", " ")
+        return words[:1].upper() + words[1:]
 
     def chatbot(self, slug: str | None) -> str:
         return "Everybody" if slug in (None, ALL) else self.names.get(("chatbot", str(slug)), str(slug))

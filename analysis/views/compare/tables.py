@@ -7,6 +7,7 @@ from analysis.views.compare.cells import Cell, Table, bits, chance, count, make_
 from analysis.views.compare.places import Places, Row, setting_words
 
 MEASURES = (("unique", "Distinct items"), ("outside_top5", "Outside top five"), ("entropy_bits", "Entropy, bits"))
+MEASURE_NAMES = dict(MEASURES) | {"top5_coverage": "Top-five coverage", "correct_share": "Right answers"}
 WHO = ("Prompt", "Source", "Compared")
 
 
@@ -119,7 +120,7 @@ def choices(places: Places) -> Table:
     return make_table(
         "answers",
         "The numbers in the figure",
-        [*WHO, "n", "Right, %", "Bounds, %", *letters, "Unknown", "Entropy, bits"],
+        [*WHO, "n", "Right", "Bounds, %", *letters, "Unknown", "Entropy, bits"],
         map(cells, rows),
         definitions=("correct_share", "bounds", "unknown", "entropy_bits", "ci"),
         note="✓ marks the right letter. Bounds: if every unknown answer were wrong, and if every one were right.",
@@ -249,12 +250,10 @@ def calibration(places: Places) -> Table:
 
 
 def scores(places: Places) -> Table:
-    names = dict(MEASURES) | {"top5_coverage": "Top-five coverage", "correct_share": "Right answers"}
-
     def cells(row: Row) -> list[Cell]:
         why = row.get("why", "")
         return [
-            words(names.get(row["measure"], row["measure"])),
+            words(MEASURE_NAMES.get(row["measure"], row["measure"])),
             words(row["over"]),
             places.source_cell(row),
             words(row["model"] or "all"),

@@ -20,6 +20,7 @@ from analysis.models import Completion
 from analysis.samples import ALL, FIELD
 from analysis.views.compare.asked import Asked
 from analysis.views.compare.filter_form import names_of
+from analysis.views.compare.page_contents import other_pages
 from analysis.views.compare.views import compare_page
 from surveys.models import Response, Study
 from surveys.studies import definition_of
@@ -79,6 +80,7 @@ def texts(request: HttpRequest) -> HttpResponse:
         rows=rows,
         texts=[text_of(request.study, row, spellings) for row in rows.object_list],
         wanted=wanted,
+        compare_pages=other_pages(request.study),
         about=describe(request.study, names, wanted),
         filters=asked.filters.describe() if asked.filters.to_pairs() else "",
         query=address_without_page(request),

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
         except ImportFault as fault:
-            raise CommandError(f"{path}: nothing was imported, {fault.count} faults.\n{fault}") from None
+            raise CommandError(f"{path}: nothing was imported. Faults: {fault.count}\n{fault}") from None
         report = {"study": study.slug, **vars(done)}
         if options["json"]:
             self.stdout.write(json.dumps(report))

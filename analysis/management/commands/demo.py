@@ -1,0 +1,52 @@
+"""Make the demo studies, the demo log-in and, if asked, made-up people and what scripted models answer."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.demo import analyse
+from analysis.models import Completion
+from surveys.demo import LARGE, STAGES, NotADemo, build_demo
+from surveys.models import Participant, Study
+
+ANALYSED = "analysed"  # collected, with baselines to compare it with
+
+
+class Command(BaseCommand):
+    help = "Make the two shipped studies and the demo log-in; running it again changes nothing."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument(
+            "--stage", choices=[*STAGES, ANALYSED], default="empty", help="how far field-13 has come (empty: a draft)"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="repeat the same made-up people")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        stage = options["stage"]
+        try:
+            study = build_demo("collected" if stage == ANALYSED else stage, options["seed"], self.show_people)
+        except NotADemo as error:
+            raise CommandError(str(error)) from None
+        if stage == ANALYSED:
+            analyse(Study.objects.select_related("current").get(slug=LARGE), self.show_step)
+        report = {"study": study.slug, "state": study.state, "stage": stage, **counts()}
+        line = "{study}: {state}; {simulated} simulated people in all studies, {completions:,} scripted completions"
+        self.stdout.write(json.dumps(report) if options["json"] else line.format(**report))
+
+    def show_people(self, done: int, total: int) -> None:
+        end = "\n" if done == total else ""
+        self.stderr.write(f"\r{done} of {total} made-up people", ending=end)
+        self.stderr.flush()
+
+    def show_step(self, done: int, total: int, name: str) -> None:
+        self.stderr.write(f"\r{done} of {total}: {name:<70}", ending="\n" if done == total else "")
+        self.stderr.flush()
+
+
+def counts() -> dict[str, Any]:
+    return {
+        "simulated": Participant.objects.filter(origin=Participant.Origin.SIMULATED).count(),
+        "completions": Completion.objects.filter(run__endpoint__provider="fake", status="done").count(),
+    }
