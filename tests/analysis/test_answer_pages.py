@@ -121,7 +121,9 @@ def test_much_reading_is_left_to_a_worker(study: Study, client: Client, monkeypa
     assert "This page counts along" in lines_of(page)
 
 
-def test_the_list_takes_as_many_statements_for_many(study: Study, client: Client, django_assert_num_queries: Any) -> None:
+def test_the_list_takes_as_many_statements_for_many(
+    study: Study, client: Client, django_assert_num_queries: Any
+) -> None:
     for number in range(12):
         give(study, "teas", LIST.replace("Assam", f"Tea {number}"))
         run_offline(study, LIST)
@@ -224,7 +226,9 @@ def test_a_proposal_is_accepted_and_undone(study: Study, client: Client) -> None
         "item-0": "earl grey",
         "action": "accept",
     }
-    assert "One thing now: earl-grey → earl grey" in lines_of(client.post(address("decide-spellings"), data, follow=True))
+    assert "One thing now: earl-grey → earl grey" in lines_of(
+        client.post(address("decide-spellings"), data, follow=True)
+    )
     assert alias_map(study) == {"teas": {"earl-grey": "earl grey"}}
     client.post(address("undo-spellings"), {"number": "1"})
     assert alias_map(study) == {}
