@@ -12,7 +12,7 @@ from analysis.export_formats import FORMATS, Chunks, Format
 from analysis.tables import Row, Selection, count_rows, stream_rows
 from surveys import audit
 from surveys.access import Role, study_for
-from surveys.codebook import TABLES, Table, codebook_of
+from surveys.codebook import Table, codebook_of
 from surveys.models import Study
 
 
@@ -46,8 +46,8 @@ def open_export(
 ) -> Export:
     """The export, if this account may have it; else 404, or 403 when it is PIDs for a viewer."""
     study = study_for(user, slug, Role.RESEARCHER if selection.pids else Role.VIEWER)
-    if table not in TABLES:
-        raise Http404(f"There is no table {table}. The tables are {', '.join(TABLES)}.")
+    if table not in (tables := tuple(codebook_of(study).tables)):
+        raise Http404(f"There is no table {table}. The tables are {', '.join(tables)}.")
     if kind not in FORMATS:
         raise Http404(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
     return begin_export(study, user.get_username(), table, kind, selection)
@@ -71,7 +71,7 @@ def begin_export(study: Study, actor: str, table: str, kind: str, selection: Sel
 
 
 def count_tables(study: Study, selection: Selection) -> dict[str, int]:
-    return {table: count_rows(study, table, selection) for table in TABLES}
+    return {table: count_rows(study, table, selection) for table in codebook_of(study).tables}
 
 
 def write_export(export: Export, folder: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from analysis.annotation_rows import AnnotationRows, LabelRows, gate_rows, item_rows, read_gate, read_json
 from surveys.codebook import Column, Table
 from surveys.flow import reason_of
 from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Response, Study
@@ -279,6 +280,25 @@ class Flow:
         return sum(1 for _ in self.iterator(1))
 
 
+# --- annotation -------------------------------------------------------------
+
+
+def item_table(study: Study, selection: Selection) -> QuerySet:
+    return item_rows(study, selection.pilot)
+
+
+def annotation_table(study: Study, selection: Selection) -> AnnotationRows:
+    return AnnotationRows(study, selection.people("participant__"), selection.pilot)
+
+
+def label_table(study: Study, selection: Selection) -> LabelRows:
+    return LabelRows(study, selection.simulated, selection.pilot)
+
+
+def gate_table(study: Study, selection: Selection) -> QuerySet:
+    return gate_rows(study, selection.people("participant__"), selection.pilot)
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a table comes from. `chunk` rows are held at once, fewer where texts may be long."""
@@ -299,4 +319,8 @@ SOURCES = {
     "timings": Source(timing_rows, read_timing, 500),
     "participants": Source(participant_rows, read_participant, 500),
     "flow": Source(Flow, read_person, 100),
+    "items": Source(item_table, read_json, 100),
+    "annotations": Source(annotation_table, read_json, 1000),
+    "labels": Source(label_table, read_json, 1000),
+    "gate": Source(gate_table, read_gate, 500),
 }

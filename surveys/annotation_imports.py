@@ -86,7 +86,8 @@ def import_annotations(
         storing.store(rows)
         faults.raise_any()
         done = replace(storing.done, ignored=sorted(reader.ignored))
-        audit.record(study, actor, "annotations imported", path.name, **vars(done))
+        counts = {"labels": done.labels, "annotators": done.annotators, "models": done.models}
+        audit.record(study, actor, "annotations imported", path.name, **counts)
         # PostgreSQL plans by what it knew of the tables before they grew.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation")

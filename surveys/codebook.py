@@ -8,7 +8,17 @@ from django.db.models import F, Func
 
 from surveys.definitions import Definition
 from surveys.flow import OUTCOMES
-from surveys.models import ChatbotContext, Flag, Participant, Prompt, Study, StudyVersion
+from surveys.models import (
+    Annotation,
+    AnnotationItem,
+    ChatbotContext,
+    Flag,
+    Participant,
+    Prompt,
+    Slot,
+    Study,
+    StudyVersion,
+)
 from surveys.quality import MESSAGES
 from surveys.study_parts import Prompt as PromptPart
 from surveys.study_schema import NONE, SEVERAL
@@ -109,6 +119,8 @@ def moment(name: str, meaning: str) -> Column:
 
 PID = text("pid", "Prolific's participant id (only in exports that were asked to hold it)")
 TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
+# Of studies of annotators only, behind the others.
+ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")
 
 
 def with_pids(table: Table) -> Table:
@@ -155,6 +167,21 @@ def list_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[
         ),
     )
     yield "flow", "how many people of one version and origin came to one end", (*origin, *FLOW)
+    if any(version.definition.annotation for version in versions):
+        yield "items", "one item that annotators are shown", (origin[0], *ITEM)
+        yield (
+            "annotations",
+            "one answer of one rater to one question about one item",
+            (*rater_columns(origin), *ANNOTATION),
+        )
+        yield "labels", "the votes about one question of one item, or part of one", (origin[0], *LABEL)
+        yield "gate", "one person in one decision about who is kept as an annotator", (origin[0], *GATE)
+
+
+def rater_columns(origin: tuple[Column, ...]) -> tuple[Column, ...]:
+    """What an annotation says of its rater: as of a person elsewhere, but models are raters too."""
+    *others, whence = origin
+    return (*others, replace(whence, levels={**whence.levels, "model": "Model"}), *RATER)
 
 
 def version_columns(versions: tuple[Version, ...]) -> tuple[Column, ...]:
@@ -274,6 +301,82 @@ FLOW = (
     text("reason", "why, where a rule of the study says so"),
     boolean("overflow", "completed after the place was given to somebody else"),
     integer("people", "how many", "people"),
+)
+
+ITEM_KEY = text("item", "the item's name in the study")
+PILOT = boolean("pilot", "whether it belongs to the pilot")
+SIDES = labels(Slot.Left.choices)
+ITEM = (
+    ITEM_KEY,
+    PILOT,
+    text("purpose", "what it is for", labels(AnnotationItem.Purpose.choices)),
+    text("kind", "the kind of annotation"),
+    text("source", "by which its maker finds it again"),
+    text("cluster", "the user whom it is about"),
+    text("corpus", "where the user is from"),
+    Column("tags", "json", "what analyses group by"),
+    Column("payload", "json", "what is shown, without the history; not in SPSS files", spss=False),
+    text("history_sha256", "SHA-256 of the history that is shown with it"),
+    integer("history_characters", "length of that history", "characters"),
+    Column("gold", "json", "the right labels, of training and gold items"),
+    text("explanation", "what is said after a training item"),
+    integer("position", "place in the order of import, from 0"),
+    integer("wanted", "labels that it is to have", "labels"),
+    integer("labelled", "labels by people that it has and that count", "labels"),
+    moment("created_at", "when it was imported"),
+)
+RATER = (
+    text("participant", "the person's random label in this study; empty for models"),
+    text("rater", "the rater's name: the label, a model's name, or the name in an imported file"),
+    boolean("is_model", "whether the rater is a model"),
+)
+ANNOTATION = (
+    ITEM_KEY,
+    text("purpose", "what the item is for", labels(AnnotationItem.Purpose.choices)),
+    text("question", "what was asked; empty when the item was skipped"),
+    text("part", "the part of the item that it was asked about, where there are several"),
+    text("value", "the label; with two responses 1 stands for the generic and 5 for the personalised one"),
+    text("shown_value", "the label as it was shown, where 1 stands for the left response"),
+    text("left", "the response that stood on the left", SIDES),
+    boolean("counted", "whether it counts: the newest revision, within the overlap, of somebody who is kept"),
+    text("state", "what the rater did", labels(Annotation.State.choices)),
+    integer("revision", "which revision of this rater and item, from 1"),
+    text("reason", "why it was skipped"),
+    text("guidelines_version", "the guidelines that the rater had"),
+    text("opened", "numbers of the evidence snippets that were opened"),
+    number("active_seconds", "time with the page in use; of models, of the call", "seconds"),
+    moment("shown_at", "when the server sent the page"),
+    moment("submitted_at", "when it was stored"),
+    Column("detail", "json", "of a model: temperature, prompt version and the like"),
+)
+LABEL = (
+    ITEM_KEY,
+    PILOT,
+    text("part", "the part of the item, where there are several"),
+    text("question", "what was asked"),
+    text("source", "by which the item's maker finds it again"),
+    text("cluster", "the user whom it is about"),
+    text("corpus", "where the user is from"),
+    integer("people", "people whose labels count", "people"),
+    integer("models", "models that labelled it; they have no vote", "models"),
+    Column("votes", "json", "votes by label"),
+    Column("soft_label", "json", "share of the votes by label"),
+    text("majority", "the label with the most votes; empty for a tie"),
+    boolean("tie", "whether two labels have the most votes"),
+)
+GATE = (
+    integer("decision", "number of the decision in the study"),
+    PILOT,
+    text("origin", "where the person came from", labels(Participant.Origin.choices)),
+    text("participant", "the person's random label in this study"),
+    boolean("kept", "whether the person goes on as an annotator"),
+    text("note", "why the person differs from the rule"),
+    Column("figures", "json", "the figures that it rests on"),
+    text("rule", "the rule in words"),
+    Column("thresholds", "json", "the rule's figures"),
+    text("reason", "why it was decided so"),
+    text("decided_by", "who decided"),
+    moment("decided_at", "when it was decided"),
 )
 
 

@@ -23,8 +23,9 @@ PASSWORD = "field-study-demo"
 FILES = Path(__file__).resolve().parent / "studies"
 ACTOR = "demo"
 LARGE = "field-13"
-# Share of the large study's people who come, by stage; `empty` leaves it a draft.
-STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0}
+# Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to be
+# compared with models, which is what the stage `analysed` adds.
+STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0, "analysed": 0.5}
 # How far a person's own chatbot is from everybody's, by whether it remembers earlier chats.
 SPREAD = {"on": 0.95, "off": 0.6, "unknown": 0.75}
 SKEW = 0.95
@@ -42,7 +43,8 @@ def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int
     """The two shipped studies and the demo account; `demo` is live and waits for you.
 
     From the stage `recruiting` on, `field-13` is launched and has made-up people, marked as simulated: some still
-    working, or, when `collected`, every place taken. Running it again adds nobody.
+    working, or all finished: at every place when `collected`, at half of them when `analysed`. Running it again adds
+    nobody.
     """
     if not settings.DEBUG:
         raise NotADemo("The demo has a published password. It runs with DEBUG=true only; make an owner instead.")
@@ -53,7 +55,8 @@ def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int
             Membership.objects.get_or_create(study=study, user=user, defaults={"role": Membership.Role.OWNER})
         study = open_study("demo")
     if STAGES[stage]:
-        fill(open_study(LARGE), STAGES[stage], seed, progress or (lambda done, total: None))
+        show = progress or (lambda done, total: None)
+        fill(open_study(LARGE), STAGES[stage], seed, show, all_finish=stage != "recruiting")
     return study
 
 
@@ -80,8 +83,8 @@ def open_study(slug: str) -> Study:
     return Study.objects.select_related("current").get(slug=slug)
 
 
-def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], None]) -> None:
-    """Made-up people for this share of the places; in a study not meant to be full, every seventh still works."""
+def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], None], all_finish: bool = False) -> None:
+    """Made-up people for this share of the places; unless all are to finish, every seventh still works."""
     definition = studies.definition_of(study.current_id)
     places = sum(cell.places for cell in definition.cells) * len(definition.chatbots)
     wanted = round(places * share)
@@ -89,7 +92,7 @@ def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], N
     people = make_people(definition, wanted, faults=False, seed=seed)[there:]
     for number, person in enumerate(people, there + 1):
         with transaction.atomic():
-            take_part(study, definition, person, finishes=share == 1 or number % 7 != 0)
+            take_part(study, definition, person, finishes=all_finish or number % 7 != 0)
         progress(number, wanted)
 
 

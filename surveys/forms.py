@@ -31,7 +31,8 @@ class QuestionsForm(forms.Form):
         bots = [(bot.slug, bot.name) for bot in definition.chatbots]
         several = [(SEVERAL, asked.several)] if asked.several and len(bots) > 1 else []
         none = [(NONE, asked.none)] if asked.none else []
-        self.fields["chatbot"] = ChoiceField(label=asked.text, choices=bots + several + none)
+        if bots:  # annotators need none
+            self.fields["chatbot"] = ChoiceField(label=asked.text, choices=bots + several + none)
         for question in definition.questions:
             self.fields[f"q-{question.slug}"] = question_field(question)
 

@@ -1,4 +1,4 @@
-"""Which page a participant is on, what comes next and what came before."""
+"""Which page a participant or annotator is on, what comes next and what came before."""
 
 from django.urls import reverse
 
@@ -22,8 +22,19 @@ URL_NAMES = {
 
 def address(participant: Participant, name: str, *args: object) -> str:
     """The participant's own address of a page."""
-    slug = definition_of(participant.version_id).slug
-    return reverse(f"survey:{name}", args=[slug, sign_link(slug, participant.pseudonym), *args])
+    definition = definition_of(participant.version_id)
+    token = sign_link(definition.slug, participant.pseudonym)
+    return reverse(f"{area_of(definition)}:{name}", args=[definition.slug, token, *args])
+
+
+def area_of(definition: Definition) -> str:
+    """Where a study's addresses are: `/s/…` of people who paste answers, `/a/…` of annotators."""
+    return "annotation" if definition.annotation else "survey"
+
+
+def first_work(definition: Definition) -> str:
+    """The step after the checks; annotators use no chatbot that we would ask about."""
+    return Step.PROMPTS if definition.annotation else Step.CONTEXT
 
 
 def has_reached(participant: Participant, step: str) -> bool:
@@ -47,7 +58,7 @@ def current_page(participant: Participant, definition: Definition) -> str:
     if participant.has_ended:
         return address(participant, "end")
     if participant.step == Step.PROMPTS:
-        return next_prompt(participant, definition)
+        return address(participant, "work") if definition.annotation else next_prompt(participant, definition)
     return address(participant, URL_NAMES[Step(participant.step)])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surveys.answers import count_items
-from surveys.item_forms import BULLET, NUMBER
+from surveys.markup import BULLET, NUMBER
 from surveys.quality import OtherPrompt, Paste
 
 HERE = Path(__file__).parent

@@ -1,24 +1,40 @@
-"""Addresses of participants. A person's own pages carry a signed link, so that they work without cookies."""
+"""Addresses of participants and annotators. Their own pages carry a signed link, so they work without cookies."""
 
-from django.urls import path
+from django.urls import include, path
 
-from surveys.views import arrival, participant, paste
+from surveys.views import annotate, arrival, participant, paste
 
-app_name = "survey"
+OWN = "<slug:study>/<str:token>/"
+arriving = [
+    path("<slug:study>/", arrival.arrive, name="arrive"),
+    path("<slug:study>/no-consent/", arrival.no_consent, name="no-consent"),
+    path("<slug:study>/withdrawn/", arrival.withdrawn, name="withdrawn"),
+    path(OWN, participant.resume, name="resume"),
+    path(f"{OWN}questions/", participant.questions, name="questions"),
+    path(f"{OWN}instructions/", participant.instructions, name="instructions"),
+    path(f"{OWN}comprehension/", participant.comprehension, name="comprehension"),
+    path(f"{OWN}debrief/", participant.debrief, name="debrief"),
+    path(f"{OWN}end/", participant.end, name="end"),
+    path(f"{OWN}draft/", paste.draft, name="draft"),
+    path(f"{OWN}help/", participant.trouble, name="trouble"),
+    path(f"{OWN}stop/", participant.stop, name="stop"),
+]
+answering = [
+    path(f"{OWN}chatbot/", participant.context, name="context"),
+    path(f"{OWN}prompt/<int:number>/", paste.prompt, name="prompt"),
+    path(f"{OWN}attention/<slug:slug>/", participant.attention, name="attention"),
+]
+annotating = [
+    path(f"{OWN}work/", annotate.work, name="work"),
+    path(f"{OWN}item/<int:item>/", annotate.item, name="item"),
+    path(f"{OWN}item/<int:item>/skip/", annotate.skip, name="skip"),
+    path(f"{OWN}item/<int:item>/feedback/", annotate.feedback, name="feedback"),
+    path(f"{OWN}undo/", annotate.undo, name="undo"),
+    path(f"{OWN}labels/", annotate.labels, name="labels"),
+    path(f"{OWN}guidelines/", annotate.guidelines, name="guidelines"),
+    path(f"{OWN}alive/", annotate.alive, name="alive"),
+]
 urlpatterns = [
-    path("s/<slug:study>/", arrival.arrive, name="arrive"),
-    path("s/<slug:study>/no-consent/", arrival.no_consent, name="no-consent"),
-    path("s/<slug:study>/withdrawn/", arrival.withdrawn, name="withdrawn"),
-    path("s/<slug:study>/<str:token>/", participant.resume, name="resume"),
-    path("s/<slug:study>/<str:token>/questions/", participant.questions, name="questions"),
-    path("s/<slug:study>/<str:token>/instructions/", participant.instructions, name="instructions"),
-    path("s/<slug:study>/<str:token>/comprehension/", participant.comprehension, name="comprehension"),
-    path("s/<slug:study>/<str:token>/chatbot/", participant.context, name="context"),
-    path("s/<slug:study>/<str:token>/prompt/<int:number>/", paste.prompt, name="prompt"),
-    path("s/<slug:study>/<str:token>/attention/<slug:slug>/", participant.attention, name="attention"),
-    path("s/<slug:study>/<str:token>/debrief/", participant.debrief, name="debrief"),
-    path("s/<slug:study>/<str:token>/end/", participant.end, name="end"),
-    path("s/<slug:study>/<str:token>/draft/", paste.draft, name="draft"),
-    path("s/<slug:study>/<str:token>/help/", participant.trouble, name="trouble"),
-    path("s/<slug:study>/<str:token>/stop/", participant.stop, name="stop"),
+    path("s/", include((arriving + answering, "survey"))),
+    path("a/", include((arriving + annotating, "annotation"))),
 ]

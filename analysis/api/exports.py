@@ -19,7 +19,7 @@ from analysis.exports import open_export
 from analysis.tables import Selection, reader_of, rows_of
 from analysis.views.exports import export_response, read_selection
 from surveys.access import Role, studies_of, study_for
-from surveys.codebook import TABLES, codebook_of
+from surveys.codebook import ANNOTATION_TABLES, TABLES, codebook_of
 from surveys.models import Study
 
 WHOSE = [
@@ -162,7 +162,7 @@ class ExportFile(APIView):
         summary="A whole table as a file",
         parameters=[
             *WHOSE,
-            OpenApiParameter("table", str, OpenApiParameter.PATH, enum=list(TABLES)),
+            OpenApiParameter("table", str, OpenApiParameter.PATH, enum=[*TABLES, *ANNOTATION_TABLES]),
             OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=list(FORMATS)),
         ],
         responses={(200, entry.content_type.split(";")[0]): OpenApiTypes.BINARY for entry in FORMATS.values()},

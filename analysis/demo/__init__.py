@@ -41,15 +41,15 @@ class Asked:
 
 
 RUNS = (
-    Asked("offline", 100),
-    Asked("sp-history", settings={"users": 60, "history_size": 20}),
-    Asked("sp-history", settings={"users": 60, "history_size": 5}),
-    Asked("sp-rag", settings={"users": 60, "history_size": 5, "per_user": True}),
-    Asked("sp-profile", settings={"users": 60}),
-    Asked("offline", 12, benchmark=True),
+    Asked("offline", 60),
+    Asked("sp-history", settings={"users": 40, "history_size": 20}),
+    Asked("sp-history", settings={"users": 40, "history_size": 5}),
+    Asked("sp-rag", settings={"users": 40, "history_size": 5, "per_user": True}),
+    Asked("sp-profile", settings={"users": 40}),
+    Asked("offline", 8, benchmark=True),
     Asked("offline", 3, {"temperature": 0.0}, benchmark=True),
-    Asked("sp-history", settings={"users": 12, "history_size": 20}, benchmark=True),
-    Asked("sp-profile", settings={"users": 12}, benchmark=True),
+    Asked("sp-history", settings={"users": 8, "history_size": 20}, benchmark=True),
+    Asked("sp-profile", settings={"users": 8}, benchmark=True),
 )
 
 

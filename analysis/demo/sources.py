@@ -16,7 +16,7 @@ from surveys.demo import ACTOR
 
 CORPUS, PERSONAS, BENCHMARK = "made-up-conversations", "made-up-personas", "made-up-times"
 USERS, CONVERSATIONS = 64, 5  # conversations of each user
-QUESTIONS = 30
+QUESTIONS = 24
 SEED = "demo sources"
 
 SUBJECTS = {

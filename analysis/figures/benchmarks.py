@@ -27,7 +27,7 @@ from analysis.figures.theme import LIGHT, Series, printable, series_of_sources, 
 
 TITLE = "How far benchmark scores range"
 NOTHING = "No complete benchmark runs yet: there is nothing to compare."
-SUMMARY = 104  # px at the end of a row for the mean and the number of runs
+SUMMARY, MEAN = 104, 50  # px at the end of a row for the mean and the number of runs, and for the mean alone
 LABEL = 15  # px of a row of leaderboard names
 COLUMNS = [
     ("benchmark", "benchmark", ""),
@@ -92,7 +92,7 @@ def draw_benchmark(
     benchmark: str, rows: Sequence[tuple[str, Row]], room: int, options: Options
 ) -> tuple[Spec, list[Row]]:
     """Leaderboard names on top, then a panel for each model, all along the same axis."""
-    width = options.width - room - SUMMARY - 14
+    width = options.width - room - (MEAN if options.narrow else SUMMARY) - 14
     domain, title = axis_domain([row for _, row in rows]), printable(benchmark)
     references = {(printable(line["name"]), float(line["accuracy"])) for _, row in rows for line in references_of(row)}
     labels, height = place_labels(sorted(references, key=lambda line: line[1]), domain, width)
@@ -132,7 +132,7 @@ def place_labels(lines: Sequence[tuple[str, float]], domain: Span, width: int) -
     `lines` ascend, so that a line that comes down from a higher row only meets names that were placed later.
     """
     placed: list[tuple[float, int]] = []  # of each line, where it stands and the row of its name
-    found = []
+    found: list[Row] = []
     for name, accuracy in lines:
         text = f"{name} {percent(accuracy, 1)}"
         x = (accuracy - domain[0]) / (domain[1] - domain[0]) * width
@@ -167,7 +167,7 @@ def parts_of(name: str, row: Row, options: Options) -> list[Row]:
         parts.append({"kind": "mean", "at": mean})
     accuracies = [(printable(run["run"]), number(run.get("accuracy"))) for run in row["runs"]]
     parts += [{"kind": "run", "at": at, "text": f"{run}: {percent(at, 1)}"} for run, at in accuracies if at is not None]
-    parts.append({"kind": "summary", "text": summary(row)})
+    parts.append({"kind": "summary", "text": summary(row, options)})
     return [where | part for part in parts]
 
 
@@ -175,9 +175,10 @@ def told(name: str, row: Row) -> str:
     return f"{name}: {percent(row['min'], 1)} to {percent(row['max'], 1)} in {plural(len(row['runs']), 'run')}"
 
 
-def summary(row: Row) -> str:
+def summary(row: Row, options: Options) -> str:
     mean = number(row.get("mean"))
-    return f"{percent(mean, 1) if mean is not None else '–'}, {plural(len(row['runs']), 'run')}"
+    words = "–" if mean is None else percent(mean, 1)
+    return words if options.narrow else f"{words}, {plural(len(row['runs']), 'run')}"
 
 
 def range_layers(strips: Strips, domain: Span, rows: Sequence[Row], labelled: bool) -> list[alt.Chart]:
@@ -210,14 +211,14 @@ def scale_of(series: Series) -> alt.Scale:
 
 
 def key_entries(rows: Sequence[Row]) -> list[Entry]:
-    found = [Entry("each run", LIGHT["ink"], is_dot=True), Entry("lowest to highest", LIGHT["strong-line"])]
-    found.append(Entry("mean", LIGHT["ink"], is_tick=True))
+    found = [Entry("each run", LIGHT["ink"], sign="dot"), Entry("lowest to highest", LIGHT["strong-line"])]
+    found.append(Entry("mean", LIGHT["ink"], sign="tick"))
     if any(span(row.get("noise_floor")) for row in rows):
         found.append(Entry("range of as many offline repeats", LIGHT["band"]))
     if any((bound_of(row) or 0) > float(row["max"]) for row in rows):
-        found.append(Entry("if unknown answers were right", LIGHT["soft"], is_line=True))
+        found.append(Entry("if unknown answers were right", LIGHT["soft"], sign="line"))
     if any(references_of(row) for row in rows):
-        found.append(Entry("leaderboard", LIGHT["soft"], is_dashed=True))
+        found.append(Entry("leaderboard", LIGHT["soft"], sign="dashed"))
     return found
 
 

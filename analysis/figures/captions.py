@@ -1,9 +1,10 @@
 """What stands below every figure: n, study version, exclusions, definitions, and what is simulated."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from analysis.figures.figure import Report, Row
-from analysis.figures.rows import number, plural, printable
+from analysis.figures.rows import number, plural
+from analysis.figures.theme import printable
 
 # Said where the report brings no sentence of its own under the name.
 MEANINGS = {
@@ -74,7 +75,3 @@ def bootstrap_words(report: Report, unit: str = "responses") -> str:
     draws = number(report.get("draws"))
     seeded = f" ({int(draws):,} draws)" if draws else ""
     return f"Lines are 95 % bootstrap intervals over {unit}{seeded}."
-
-
-def model_words(models: Sequence[str]) -> str:
-    return ", ".join(printable(model) for model in models)

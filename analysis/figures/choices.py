@@ -183,7 +183,7 @@ def key_entries(letters: Sequence[str], rows: Sequence[Row]) -> list[Entry]:
     if any(row["counts"].get(UNKNOWN) for row in rows):
         found.append(Entry("? unknown", LIGHT["unknown"]))
     if any(row.get("correct") for row in rows):
-        found += [Entry("correct answer", is_hatched=True), Entry("its 95 % interval", LIGHT["ink"], is_line=True)]
+        found += [Entry("correct answer", sign="hatch"), Entry("its 95 % interval", LIGHT["ink"], sign="line")]
     return found
 
 

@@ -223,8 +223,8 @@ def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Cha
 
 
 def time_entries(table: Sequence[Row]) -> list[Entry]:
-    found = [Entry("median", LIGHT["soft"], is_dot=True), Entry("95th percentile", LIGHT["soft"], is_tick=True)]
-    return [*found, Entry("95 % intervals", LIGHT["ink"], is_line=True)] if any(map(spans_of, table)) else found
+    found = [Entry("median", LIGHT["soft"], sign="dot"), Entry("95th percentile", LIGHT["soft"], sign="tick")]
+    return [*found, Entry("95 % intervals", LIGHT["ink"], sign="line")] if any(map(spans_of, table)) else found
 
 
 def latency_caption(report: Report, table: Sequence[Row]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 import altair as alt
 
@@ -136,7 +137,7 @@ def day_layers(series: Series, points: Sequence[Row], kind: str, options: Option
         return alt.Y(f"{field}:Q", scale=scale, axis=axis)
 
     zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(y=alt.datum(0))
-    marks = {"opacity": 1, "size": 50, "aria": True}
+    marks: dict[str, Any] = {"opacity": 1, "size": 50, "aria": True}
     clear, chance = (
         base.transform_filter(alt.FieldEqualPredicate(field="clear", equal=is_clear)) for is_clear in (True, False)
     )

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from analysis.figures.layout import complete, panel, specs_of
-from analysis.figures.theme import LIGHT, NARROW, WIDE
+from analysis.figures.theme import LIGHT, NARROW, WIDE, printable
 
 Row = dict[str, Any]
 Report = Mapping[str, Any]
@@ -32,7 +32,7 @@ class Options:
     def name(self, slug: str) -> str:
         """`family-names` is written as Family names when no better name is given."""
         if slug in self.names:
-            return self.names[slug]
+            return printable(self.names[slug])
         words = slug.replace("-", " ").strip()
         return words[:1].upper() + words[1:]
 

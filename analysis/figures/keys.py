@@ -15,15 +15,11 @@ LINE, SWATCH, HIGH, SIZE = 22, 22, 12, 12  # px: line height, width and height o
 
 @dataclass(frozen=True)
 class Entry:
-    """One sign and what it means. Without a colour it is the sign of a hatching over any colour."""
+    """One sign and what it means. A hatching may stand over any colour and has none itself."""
 
     text: str
-    colour: str | None = None
-    is_hatched: bool = False
-    is_line: bool = False
-    is_dot: bool = False
-    is_dashed: bool = False
-    is_tick: bool = False
+    colour: str = LIGHT["unknown"]
+    sign: str = "box"  # or hatch, tick, line, dashed, dot
 
 
 def draw_key(entries: Sequence[Entry], options: Options, indent: int) -> tuple[Spec, list[Row]]:
@@ -45,21 +41,20 @@ def draw_key(entries: Sequence[Entry], options: Options, indent: int) -> tuple[S
 
 def entry_rows(entry: Entry, x: float, y: float) -> list[Row]:
     top, bottom, middle = y + (LINE - HIGH) / 2, y + (LINE + HIGH) / 2, y + LINE / 2
-    rows: list[Row] = [{"kind": "key-text", "x": x + SWATCH + 7, "y": middle, "text": entry.text}]
-    box = {"x": x, "x2": x + SWATCH, "y": top, "y2": bottom, "colour": entry.colour}
-    flat = {"x": x, "x2": x + SWATCH, "y": middle, "colour": entry.colour}
-    if entry.is_dot:
-        rows.append({"kind": "key-dot", "x": x + SWATCH / 2, "y": middle, "colour": entry.colour})
-    elif entry.is_tick:
-        rows.append(box | {"kind": "key-tick", "x": x + SWATCH / 2})
-    elif entry.is_line or entry.is_dashed:
-        rows.append(flat | {"kind": "key-dashed" if entry.is_dashed else "key-line"})
-    elif entry.is_hatched:
-        rows.append(box | {"kind": "key-box", "colour": LIGHT["unknown"]})
-        rows.append({"kind": "key-hatch", "x": x, "y": middle, "path": hatch_path(SWATCH, HIGH)})
-    else:
-        rows.append(box | {"kind": "key-box"})
-    return rows
+    box = {"x": x, "x2": x + SWATCH, "y": top, "y2": bottom}
+    signs: dict[str, list[Row]] = {
+        "box": [{"kind": "key-box", **box}],
+        "hatch": [
+            {"kind": "key-box", **box},
+            {"kind": "key-hatch", "x": x, "y": middle, "path": hatch_path(SWATCH, HIGH)},
+        ],
+        "tick": [{"kind": "key-tick", "x": x + SWATCH / 2, "y": top, "y2": bottom}],
+        "line": [{"kind": "key-line", "x": x, "x2": x + SWATCH, "y": middle}],
+        "dashed": [{"kind": "key-dashed", "x": x, "x2": x + SWATCH, "y": middle}],
+        "dot": [{"kind": "key-dot", "x": x + SWATCH / 2, "y": middle}],
+    }
+    text = {"kind": "key-text", "x": x + SWATCH + 7, "y": middle, "text": entry.text}
+    return [*({"colour": entry.colour} | sign for sign in signs[entry.sign]), text]
 
 
 def layers(width: int, height: int) -> list[alt.Chart]:

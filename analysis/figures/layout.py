@@ -1,13 +1,14 @@
 """Panels put side by side and below each other, and the whole as a spec whose rows stand in it once."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
 
 from analysis.figures.theme import CONFIG, LIGHT
 
 Spec = dict[str, Any]
+Part = TypeVar("Part")
 SCHEMA = alt.SCHEMA_URL
 # All panels draw from one dataset by filters. Altair's own concatenation copies every part of every part again and
 # again, seconds for a figure of this size; so panels are Altair's and what holds them together is written here.
@@ -51,7 +52,7 @@ def beside(specs: Sequence[Spec], spacing: int = 22) -> Spec:
 
 def below(specs: Sequence[Spec], spacing: int = 10, title: str = "") -> Spec:
     heading = {"title": {"text": title, "fontSize": 14, "offset": 8}} if title else {}
-    return {"vconcat": list(specs), "spacing": spacing, "align": "none", **heading}
+    return {"vconcat": list(specs), "spacing": spacing, **heading}
 
 
 def complete(spec: Spec, rows: Sequence[Spec]) -> Spec:
@@ -65,11 +66,11 @@ def complete(spec: Spec, rows: Sequence[Spec]) -> Spec:
     }
 
 
-def split(names: Sequence[str], most: int) -> list[Sequence[str]]:
+def split(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
     return [names[start : start + most] for start in range(0, len(names), most)]
 
 
-def split_evenly(names: Sequence[str], most: int) -> list[Sequence[str]]:
+def split_evenly(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
     """Parts of at most `most`, as equal in length as can be."""
     parts = -(-len(names) // most)
     return split(names, -(-len(names) // parts)) if parts else []

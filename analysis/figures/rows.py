@@ -113,7 +113,7 @@ def shown_source(source: object) -> str:
 
 
 def shown_model(model: object, options: Options) -> str:
-    return options.names.get(str(model), printable(model))
+    return printable(options.names.get(str(model), model))
 
 
 def n_words(rows: Iterable[Row], key: str = "n") -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
@@ -34,8 +35,8 @@ class Strips:
 
     def axis(self, field: str) -> alt.Y:
         scale = alt.Scale(domain=list(self.names), paddingInner=self.padding, paddingOuter=self.padding / 2)
-        extent = {"minExtent": self.room, "maxExtent": self.room, "labelLimit": self.room - 4}
-        grid = {"grid": True, "tickBand": "extent"} if self.lined else {}
+        extent: dict[str, Any] = {"minExtent": self.room, "maxExtent": self.room, "labelLimit": self.room - 4}
+        grid: dict[str, Any] = {"grid": True, "tickBand": "extent"} if self.lined else {}
         axis = alt.Axis(title=None, ticks=False, domain=False, labelPadding=6, labelOverlap=False, **extent, **grid)
         return alt.Y(f"{field}:N", scale=scale, axis=axis)
 

@@ -63,8 +63,7 @@ def is_unseen(element: ET.Element) -> bool:
 
 
 def clean_element(element: ET.Element, name: str) -> None:
-    told = element.get("aria-label", "") if element.get("role") == "graphics-symbol" else ""
-    is_mark = element.get("aria-roledescription", "").endswith("mark")
+    told = element.get("aria-label", "") if is_mark(element) else ""
     kept = {key: value for key, value in attributes(element) if key in ATTRIBUTES}
     element.attrib.clear()
     element.attrib |= {
@@ -72,8 +71,14 @@ def clean_element(element: ET.Element, name: str) -> None:
     }
     if classes := [f"{key}-{TOKENS[kept[key]]}" for key in ("fill", "stroke") if kept.get(key) in TOKENS]:
         element.set("class", " ".join(classes))
-    if told and is_mark:
+    if told:
         element.insert(0, text_element("title", told))
+
+
+def is_mark(element: ET.Element) -> bool:
+    """Axes, legends and titles have labels of their own, which say nothing that is not written beside them."""
+    kind = element.get("aria-roledescription", "")
+    return element.get("role") == "graphics-symbol" and kind not in ("axis", "legend", "title", "subtitle")
 
 
 def attributes(element: ET.Element) -> Iterator[tuple[str, str]]:

@@ -64,11 +64,12 @@ def push_numbered(
         for batch in batches(items):
             pushing.take(batch)
         faults.raise_any()
-        audit.record(study, actor, "items added", subject, pilot=pilot, **vars(pushing.done))
+        done = pushing.done
+        audit.record(study, actor, "items added", subject, pilot=pilot, added=done.items, slots=done.slots)
         # PostgreSQL plans by what it knew of the tables before they grew.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE surveys_annotationitem, surveys_slot")
-    return pushing.done
+    return done
 
 
 def batches(items: Numbered) -> Iterator[list[tuple[int, Mapping[str, Any]]]]:

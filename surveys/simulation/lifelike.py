@@ -15,7 +15,7 @@ OF_THE_GROUP = 0.5  # how far a group's order is from its chatbot's, at full spr
 ABILITY = 0.9  # of questions of usual difficulty
 SURENESS = 2.4  # how much the same question gets the same answer
 FAVOURITE_MISTAKE = 0.75
-RESPELLED = 0.07
+RESPELLED = 0.04
 
 
 @dataclass(frozen=True)
@@ -80,24 +80,20 @@ def choose_letter(question: str, options: int, right: str, rng: Random, taste: T
 
 
 def write_items(items: Sequence[str], rng: Random) -> str:
-    names = [respell(item, rng) if rng.random() < RESPELLED else item for item in items]
+    names = [respell(item) if rng.random() < RESPELLED else item for item in items]
     form = rng.choices(list(LIST_FORMS), list(LIST_FORMS.values()))[0]
     return form(names, rng)
 
 
-def respell(name: str, rng: Random) -> str:
-    """As it is written elsewhere, or with a slip."""
+def respell(name: str) -> str:
+    """The same as it is also written."""
     if " & " in name:
         return name.replace(" & ", " and ")
     if ", " in name or ": " in name:
         return name.replace(", ", " ").replace(": ", " ")
-    return rng.choice((name.replace(" ", "-", 1) if name.count(" ") == 1 else name, f"{name}s", slip(name, rng)))
-
-
-def slip(name: str, rng: Random) -> str:
-    """A letter of the second half is left out."""
-    place = rng.randrange(len(name) // 2, len(name))
-    return name[:place] + name[place + 1 :] if name[place].isalpha() and len(name) > 7 else name
+    if name.startswith("A "):
+        return f"{name[2:].capitalize()}s"
+    return name.replace(" ", "-", 1) if name.count(" ") == 1 else name
 
 
 def numbered(pattern: str, end: str = "\n") -> Callable[[Sequence[str], Random], str]:

@@ -9,10 +9,11 @@ from django.views.decorators.http import require_http_methods
 
 from surveys import recruitment
 from surveys.access import is_simulated
+from surveys.annotation import work
 from surveys.definitions import Definition
 from surveys.limits import within_limit
 from surveys.models import Participant, Study
-from surveys.pages import current_page
+from surveys.pages import area_of, current_page
 from surveys.prolific import Visit, completion_url, read_visit
 from surveys.studies import definition_of
 
@@ -63,11 +64,15 @@ def decide(request: HttpRequest, study: Study, visit: Visit) -> HttpResponse:
     origin = read_origin(request, visit)
     if request.POST.get("consent") == "no":
         recruitment.refuse_consent(study, origin)
-        return redirect(f"{reverse('survey:no-consent', args=[study.slug])}?lang={translation.get_language()}")
+        refused = reverse(f"{area_of(definition_of(study.current_id))}:no-consent", args=[study.slug])
+        return redirect(f"{refused}?lang={translation.get_language()}")
     if not within_limit(request, "consent"):
         return trouble(request, "busy", status=429)
     participant = recruitment.give_consent(study, visit, origin, translation.get_language() or "en")
-    return redirect(current_page(participant, definition_of(participant.version_id)))
+    definition = definition_of(participant.version_id)
+    if definition.annotation and not definition.questions:
+        participant = work.admit(recruitment.screen(participant, "", {}))
+    return redirect(current_page(participant, definition))
 
 
 def read_origin(request: HttpRequest, visit: Visit) -> str:

@@ -12,9 +12,10 @@ from django.views.decorators.csrf import csrf_exempt
 
 from surveys import recruitment
 from surveys.access import read_link
+from surveys.annotation import work
 from surveys.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
 from surveys.models import Draft, Participant
-from surveys.pages import address, answered_slugs, current_page, has_reached, next_prompt
+from surveys.pages import address, answered_slugs, area_of, current_page, first_work, has_reached, next_prompt
 from surveys.places import hold_place_again
 from surveys.prolific import completion_url
 from surveys.statements import find_by_link
@@ -37,16 +38,18 @@ def participant_page(step: str | None = None) -> Callable:
             try:
                 return as_wanted(request, answer(request, study, token, **more))
             except Participant.DoesNotExist:  # another window ended or erased the part at this moment
-                return as_wanted(request, redirect("survey:resume", study, token))
+                return as_wanted(request, redirect(f"{request.resolver_match.namespace}:resume", study, token))
 
         def answer(request: HttpRequest, study: str, token: str, **more: object) -> HttpResponse:
             pseudonym = read_link(study, token)
             participant = find_by_link(study, pseudonym)
             if participant is None:
-                return redirect("survey:withdrawn", study)
+                return redirect(f"{request.resolver_match.namespace}:withdrawn", study)
             use_language(request, participant)
             definition = definition_of(participant.version_id)
             request.participant, request.definition = participant, definition
+            if request.resolver_match.namespace != area_of(definition):
+                return redirect(address(participant, "resume"))
             if step is not None:
                 if participant.has_ended or not has_reached(participant, step):
                     return redirect(current_page(participant, definition))
@@ -140,7 +143,9 @@ def questions(request: HttpRequest) -> HttpResponse:
         return redirect(current_page(request.participant, request.definition))
     form = QuestionsForm(request.definition, posted(request))
     if request.method == "POST" and form.is_valid():
-        participant = recruitment.screen(request.participant, form.cleaned_data["chatbot"], form.answers())
+        participant = recruitment.screen(request.participant, form.cleaned_data.get("chatbot", ""), form.answers())
+        if request.definition.annotation:
+            participant = work.admit(participant)
         return redirect(current_page(participant, request.definition))
     return form_page(request, "survey/questions.html", Step.QUESTIONS, form)
 
@@ -148,16 +153,18 @@ def questions(request: HttpRequest) -> HttpResponse:
 @participant_page(Step.INSTRUCTIONS)
 def instructions(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
-        return go_on(request, Step.COMPREHENSION if request.definition.comprehension else Step.CONTEXT)
-    return render(request, "survey/instructions.html", page_context(request, Step.INSTRUCTIONS))
+        following = Step.COMPREHENSION if request.definition.comprehension else first_work(request.definition)
+        return go_on(request, following)
+    template = "annotation/instructions.html" if request.definition.annotation else "survey/instructions.html"
+    return render(request, template, page_context(request, Step.INSTRUCTIONS))
 
 
 @participant_page(Step.COMPREHENSION)
 def comprehension(request: HttpRequest) -> HttpResponse:
     """Two tries, as Prolific asks; then a kind end with a code of its own, never a rejection."""
-    checks = request.definition.comprehension
-    if not checks or has_reached(request.participant, Step.CONTEXT):
-        return go_on(request, Step.CONTEXT)
+    checks, following = request.definition.comprehension, first_work(request.definition)
+    if not checks or has_reached(request.participant, following):
+        return go_on(request, following)
     form = ComprehensionForm(checks, posted(request))
     if request.method != "POST" or not form.is_valid():
         return form_page(request, "survey/comprehension.html", Step.COMPREHENSION, form, again=False)
@@ -165,7 +172,7 @@ def comprehension(request: HttpRequest) -> HttpResponse:
     request.participant.checks = {**request.participant.checks, "comprehension": tries}
     wrong = [check for check in checks if not check.passed_by(form.cleaned_data[check.slug])]
     if not wrong:
-        return go_on(request, Step.CONTEXT)
+        return go_on(request, following)
     Participant.objects.filter(pk=request.participant.pk).update(checks=request.participant.checks)
     if len(tries) >= 2:
         participant = recruitment.stop(request.participant, State.MISUNDERSTOOD, "comprehension-failed-twice")
@@ -214,6 +221,8 @@ def note_attention(participant: Participant, check: AttentionCheck, answer: str)
 def debrief(request: HttpRequest) -> HttpResponse:
     """The last page; sending it completes the part."""
     participant = request.participant
+    if request.definition.annotation and not work.may_stop_paid(participant):
+        return redirect(address(participant, "work"))
     if set(participant.order) - answered_slugs(participant):
         return redirect(next_prompt(participant, request.definition))
     form = LastForm(posted(request), initial={"comments": participant.comments})
@@ -221,6 +230,10 @@ def debrief(request: HttpRequest) -> HttpResponse:
         Participant.objects.filter(pk=participant.pk).update(comments=form.cleaned_data["comments"])
         participant = recruitment.complete(participant)
         return redirect(current_page(participant, request.definition))
+    if request.definition.annotation:
+        more = work.has_work(participant)
+        back = address(participant, "work" if more else "labels")
+        return form_page(request, "annotation/debrief.html", Step.DEBRIEF, form, back_url=back, more=more)
     back = address(participant, "prompt", len(participant.order))
     return form_page(request, "survey/debrief.html", Step.DEBRIEF, form, back_url=back)
 
@@ -248,7 +261,8 @@ def trouble(request: HttpRequest) -> HttpResponse:
         reason = form.cleaned_data["what"][:200] or "no words"
         participant = recruitment.stop(request.participant, State.TECHNICAL, reason)
         return redirect(current_page(participant, request.definition))
-    return form_page(request, "survey/trouble.html", "trouble", form)
+    template = "annotation/trouble.html" if request.definition.annotation else "survey/trouble.html"
+    return form_page(request, template, "trouble", form)
 
 
 @participant_page()
@@ -257,8 +271,21 @@ def stop(request: HttpRequest) -> HttpResponse:
     slug = request.participant.study.slug
     if request.method == "POST" and request.POST.get("how") == "withdraw":
         recruitment.withdraw(request.participant)
-        return redirect(f"{reverse('survey:withdrawn', args=[slug])}?lang={translation.get_language()}")
+        erased = reverse(f"{area_of(request.definition)}:withdrawn", args=[slug])
+        return redirect(f"{erased}?lang={translation.get_language()}")
     if request.method == "POST" and request.POST.get("how") == "return":
         participant = recruitment.stop(request.participant, State.RETURNED, "returned-by-participant")
         return redirect(current_page(participant, request.definition))
+    if request.definition.annotation:
+        return render(request, "annotation/stop.html", page_context(request, "stop", **paid_way_out(request)))
     return render(request, "survey/stop.html", page_context(request, "stop"))
+
+
+def paid_way_out(request: HttpRequest) -> dict:
+    """Whether an annotator who stops now is paid in full, and else after how many more labels."""
+    participant = request.participant
+    if participant.has_ended or not has_reached(participant, Step.PROMPTS):
+        return {"paid_now": False, "paid_after": 0}
+    missing = request.definition.annotation.least - work.done_work(participant)
+    debrief = address(participant, "debrief")
+    return {"paid_now": work.may_stop_paid(participant), "paid_after": max(0, missing), "debrief_url": debrief}

@@ -63,7 +63,7 @@ def around(value: float, half: float, low: float = 0.0, high: float = 1e9) -> li
 
 
 def variety_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
-    level = LEVELS[source] * rng.uniform(0.85, 1.15)
+    level = LEVELS.get(source, 0.6) * rng.uniform(0.85, 1.15)
     unique, coverage, entropy = round(160 * level), max(0.05, 1 - 0.8 * level), 7 * level**0.5
     values = {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
     spans = {
@@ -82,7 +82,7 @@ def variety_row(rng: Random, prompt: str, model: str, source: str, **changes: An
 def choice_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
     letters = "AB" if prompt in ("justice", "commonsense") else "ABCD"
     correct = "B" if prompt in ("medicine-1", "justice") else "A"
-    weights = {letter: rng.uniform(0, 0.4) * LEVELS[source] for letter in letters} | {correct: 1.0}
+    weights = {letter: rng.uniform(0, 0.4) * LEVELS.get(source, 0.6) for letter in letters} | {correct: 1.0}
     weights["unknown"] = rng.choice((0, 0.02, 0.06))
     counts = {letter: int(400 * weight / sum(weights.values())) for letter, weight in weights.items()}
     n = sum(counts.values())
@@ -95,7 +95,7 @@ def choice_row(rng: Random, prompt: str, model: str, source: str, **changes: Any
 
 
 def distance_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
-    jsd = min(0.9, abs(LEVELS[source] - 0.75) * rng.uniform(0.7, 1.3) + 0.12)
+    jsd = min(0.9, abs(LEVELS.get(source, 0.6) - 0.75) * rng.uniform(0.7, 1.3) + 0.12)
     return {
         "prompt": prompt, "model": model, "source": source, "n": 400, "n_field": 352, "jsd_bits": jsd, "tv": jsd * 1.1,
         "ci": around(jsd, 0.03, 0, 1), "ci_tv": around(jsd * 1.1, 0.03, 0, 1), "chance": 0.05, "chance_tv": 0.08,
@@ -124,7 +124,7 @@ def fall(rng: Random, far: float) -> list[tuple[int, float]]:
 
 def item_rows(rng: Random, prompt: str, model: str, source: str) -> list[Row]:
     shares = {
-        item: min(0.97, (1 - place / 16) * rng.uniform(0.3, 1.1) * (1.2 - LEVELS[source]))
+        item: min(0.97, (1 - place / 16) * rng.uniform(0.3, 1.1) * (1.2 - LEVELS.get(source, 0.6)))
         for place, item in enumerate(ITEMS)
     }
     return [
@@ -236,8 +236,18 @@ def variant_rows(rng: Random, model: str, source: str) -> list[Row]:
     for variant in ("typos", "slang", "spanish"):
         where = {"variant": variant, "source": source, "model": field_model(model, source), "n": 400, "n_original": 398}
         jsd, effect = rng.uniform(0.05, 0.3), rng.uniform(-0.12, 0.03)
-        rows.append(where | {"prompt": "movies", "kind": "recommendation", "jsd_bits": jsd, "chance": 0.05,
-                             "ci": around(jsd, 0.03, 0), "p": 0.01, "p_holm": 0.03})
+        rows.append(
+            where
+            | {
+                "prompt": "movies",
+                "kind": "recommendation",
+                "jsd_bits": jsd,
+                "chance": 0.05,
+                "ci": around(jsd, 0.03, 0),
+                "p": 0.01,
+                "p_holm": 0.03,
+            }
+        )
         rows.append(where | {"prompt": "justice", "kind": "choice", "effect": effect, "ci": around(effect, 0.03, -1),
                              "p": 0.2, "p_holm": 0.6})  # fmt: skip
     return rows

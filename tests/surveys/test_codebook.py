@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from analysis.codebook_files import as_document, as_markdown
-from surveys.codebook import KINDS, TABLES, Column, Table, codebook_of, unique_names
+from surveys.codebook import ANNOTATION_TABLES, KINDS, TABLES, Column, Table, codebook_of, unique_names
 from surveys.definitions import Definition, read_study
 from surveys.studies import load_definition
 from tests.factories import make_definition, make_participant, make_study
@@ -25,7 +25,8 @@ def columns_of(table: Table) -> dict[str, Column]:
 @pytest.mark.parametrize("path", sorted((settings.BASE_DIR / "surveys" / "studies").glob("*.toml")), ids=str)
 def test_columns_of_shipped_studies_are_named_and_described(path: Path) -> None:
     codebook = codebook_of(make_study(definition=read_study(path)), pids=True)
-    assert tuple(codebook.tables) == TABLES
+    annotated = codebook.versions[-1].definition.annotation is not None
+    assert tuple(codebook.tables) == (*TABLES, *(ANNOTATION_TABLES if annotated else ()))
     for table in codebook.tables.values():
         names = [column.name.casefold() for column in table.columns]
         assert len(names) == len(set(names))

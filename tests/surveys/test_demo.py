@@ -28,7 +28,7 @@ def test_demo_again_changes_nothing(settings) -> None:
 
 def test_filled_study_has_simulated_people_only_and_keeps_its_cells() -> None:
     study = make_study(places=2)
-    demo.fill(study, 1.0, seed=3, progress=lambda done, total: None)
+    demo.fill(study, 1.0, seed=3, progress=lambda done, total: None, all_finish=True)
     people = Participant.objects.filter(study=study)
     assert set(people.values_list("origin", "state")) == {("simulated", "completed")}
     places = Place.objects.filter(cell__study=study)
@@ -39,7 +39,7 @@ def test_filled_study_has_simulated_people_only_and_keeps_its_cells() -> None:
 def test_filling_again_adds_nobody() -> None:
     study = make_study(places=1)
     for _ in range(2):
-        demo.fill(study, 1.0, seed=3, progress=lambda done, total: None)
+        demo.fill(study, 1.0, seed=3, progress=lambda done, total: None, all_finish=True)
     assert Participant.objects.count() == Place.objects.count()
 
 

@@ -10,15 +10,13 @@ from analysis.models import Completion
 from surveys.demo import LARGE, STAGES, NotADemo, build_demo
 from surveys.models import Participant, Study
 
-ANALYSED = "analysed"  # collected, with baselines to compare it with
-
 
 class Command(BaseCommand):
     help = "Make the two shipped studies and the demo log-in; running it again changes nothing."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument(
-            "--stage", choices=[*STAGES, ANALYSED], default="empty", help="how far field-13 has come (empty: a draft)"
+            "--stage", choices=list(STAGES), default="empty", help="how far field-13 has come (empty: a draft)"
         )
         parser.add_argument("--seed", type=int, default=1, help="repeat the same made-up people")
         parser.add_argument("--json", action="store_true")
@@ -26,10 +24,10 @@ class Command(BaseCommand):
     def handle(self, *args, **options) -> None:
         stage = options["stage"]
         try:
-            study = build_demo("collected" if stage == ANALYSED else stage, options["seed"], self.show_people)
+            study = build_demo(stage, options["seed"], self.show_people)
         except NotADemo as error:
             raise CommandError(str(error)) from None
-        if stage == ANALYSED:
+        if stage == "analysed":
             analyse(Study.objects.select_related("current").get(slug=LARGE), self.show_step)
         report = {"study": study.slug, "state": study.state, "stage": stage, **counts()}
         line = "{study}: {state}; {simulated} simulated people in all studies, {completions:,} scripted completions"

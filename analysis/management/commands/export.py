@@ -12,7 +12,7 @@ from analysis.codebook_files import as_document, as_markdown
 from analysis.export_formats import FORMATS
 from analysis.exports import begin_export, write_export, write_whole
 from analysis.tables import Selection
-from surveys.codebook import TABLES, codebook_of
+from surveys.codebook import ANNOTATION_TABLES, TABLES, codebook_of
 from surveys.models import Study
 
 
@@ -22,7 +22,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser) -> None:
         parser.add_argument("study")
         parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made when it is not there")
-        parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="TABLE")
+        known = (*TABLES, *ANNOTATION_TABLES)
+        parser.add_argument("--tables", nargs="+", choices=known, metavar="TABLE", help="all that the study has")
         parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS), metavar="FORMAT")
         parser.add_argument("--pilot", action="store_true", help="with the pilot's rows")
         parser.add_argument("--preview", action="store_true", help="with previews")
@@ -46,14 +47,17 @@ class Command(BaseCommand):
 
     def write_files(self, study: Study, folder: Path, options: dict) -> Iterator[dict]:
         selection = Selection(**{name: options[name] for name in Selection.__annotations__})
-        for table in options["tables"]:
+        codebook = codebook_of(study, selection.pids)
+        tables = options["tables"] or list(codebook.tables)
+        if missing := [table for table in tables if table not in codebook.tables]:
+            raise CommandError(f"{study.slug} has no {', '.join(missing)}: it is no study of annotators.")
+        for table in tables:
             for kind in options["formats"]:
                 began = time.monotonic()
                 export = begin_export(study, "command line", table, kind, selection)
                 path = write_export(export, folder)
                 self.say(f"{path.name}: {export.rows:,} rows in {time.monotonic() - began:.1f} s")
                 yield {"file": path.name, "rows": export.rows, "bytes": path.stat().st_size}
-        codebook = codebook_of(study, selection.pids)
         document = json.dumps(as_document(codebook), ensure_ascii=False, indent=2)
         for name, text in (("codebook.json", document), ("codebook.md", as_markdown(codebook))):
             write_whole(folder / name, iter([text.encode()]))

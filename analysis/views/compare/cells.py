@@ -62,7 +62,8 @@ def count(n: Any, href: str = "") -> Cell:
 
 
 def share(value: Any, interval: Any = None, href: str = "", why: str = "") -> Cell:
-    """As per cent: 35 % and 30–40."""
+    """As per cent: 35 % and 30–40. Behind 0 % there is nothing to read."""
+    href = href if value else ""
     return measured(value, interval, scale=100, digits=0, unit=f"{THIN}%", href=href, why=why)
 
 

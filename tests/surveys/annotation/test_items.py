@@ -56,7 +56,7 @@ def test_item_is_stored_to_the_letter_with_its_slots() -> None:
     )
     assert sorted(item.slots.values_list("number", "wanted", "side")) == [(0, 3, ""), (1, 3, ""), (2, 3, "")]
     event = AuditEvent.objects.get(action="items added")
-    assert (event.actor, event.detail["items"]) == ("tests", 1)
+    assert (event.actor, event.detail) == ("tests", {"pilot": False, "added": 1, "slots": 3})
 
 
 def test_same_items_again_change_nothing_and_more_follow_behind() -> None:

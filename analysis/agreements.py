@@ -1,0 +1,155 @@
+"""How far annotators and judges agree: every number of a study, kept until a label changes."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, Max
+
+from analysis.annotations import EVERYTHING, Choice, Gathered, gather
+from analysis.kept_parts import keep_part
+from analysis.stats.agreement import THRESHOLD, Agreement, measure_agreement
+from analysis.stats.agreement_shape import shape_agreement
+from analysis.stats.estimates import Estimate
+from analysis.stats.labels import read_maybe
+from analysis.stats.resampling import generator
+from analysis.stats.sides import LEFT, NEITHER, RIGHT, measure_side_bias
+from surveys.annotation_kinds import GENERIC, PERSONALISED
+from surveys.models import Annotation, GateVerdict, Slot, Study
+
+AGREEMENT_VERSION = 1
+DRAWS = 1000
+MAYBE = ("no", "maybe", "yes")
+
+Shape = dict[str, Any]
+
+
+def agreement_of(
+    study: Study, choice: Choice = EVERYTHING, seed: int = 0, draws: int = DRAWS, threshold: int = THRESHOLD
+) -> Shape:
+    """`{"study", "questions": […]}` of docs/agreement.md for the labels chosen; kept by what it is made of."""
+    key = fingerprint(study, choice, seed, draws, threshold)
+    name = f"agreement {hash_inputs(vars_of(choice))[:16]}"
+    return keep_part(study, name, key, lambda: measure(study, choice, seed, draws, threshold)).value
+
+
+def hash_inputs(inputs: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(inputs, default=str).encode()).hexdigest()
+
+
+def vars_of(choice: Choice) -> list[Any]:
+    return [choice.pilot, choice.simulated, choice.corpus, choice.cluster, choice.tag]
+
+
+def fingerprint(study: Study, choice: Choice, seed: int, draws: int, threshold: int) -> str:
+    """Changes with every label, withdrawal, gate decision and taken slot."""
+    said = Annotation.objects.filter(item__study=study).aggregate(last=Max("pk"), count=Count("pk"))
+    gate = GateVerdict.objects.filter(decision__study=study).aggregate(last=Max("pk"), count=Count("pk"))
+    slots = Slot.objects.filter(item__study=study, done_at__isnull=False).aggregate(
+        last=Max("done_at"), count=Count("pk")
+    )
+    inputs = [AGREEMENT_VERSION, study.current_id, vars_of(choice), seed, draws, threshold]
+    return hash_inputs([*inputs, *said.values(), *gate.values(), str(slots["last"]), slots["count"]])
+
+
+def measure(study: Study, choice: Choice, seed: int, draws: int, threshold: int) -> Shape:
+    asked = gather(study, choice)
+    return {
+        "study": study.slug,
+        "threshold": threshold,
+        "seed": seed,
+        "questions": [measure_question(study, each, seed, draws, threshold) for each in asked],
+        "times": time_by_rater(asked),
+    }
+
+
+def measure_question(study: Study, asked: Gathered, seed: int, draws: int, threshold: int) -> Shape:
+    shape: Shape = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
+    if not len(asked.labels.values):
+        return shape | {"items": 0, "annotators": 0, "labels": 0, "why": "Nobody has given a label yet."}
+    rng = generator(seed, study.slug, asked.question.name)
+    found = measure_agreement(asked.labels, rng, asked.scale, threshold, draws)
+    shape |= shape_agreement(found, asked.names, asked.raters)
+    shape["by_corpus"] = shares_by(asked, lambda row: row.corpus)
+    if asked.names == MAYBE:
+        shape["maybe"] = measure_maybe(study, asked, seed, draws, threshold)
+    if sides := measure_sides(asked):
+        shape["sides"] = sides
+    return shape
+
+
+def measure_maybe(study: Study, asked: Gathered, seed: int, draws: int, threshold: int) -> Shape:
+    """The main coefficients of the four ways to read Maybe, side by side."""
+    views = {}
+    for name, view in read_maybe(asked.labels).items():
+        rng = generator(seed, study.slug, asked.question.name, name)
+        views[name] = head_of(measure_agreement(view.labels, rng, view.scale, threshold, draws))
+    return views
+
+
+def head_of(found: Agreement) -> Shape:
+    """Alpha, mean kappa, AC1 and raw agreement of people, or of all where there are no models."""
+    group = "humans" if "humans" in found.coefficients else "all"
+    coefficients, means = found.coefficients[group], found.means[group]
+    named = {
+        "alpha": coefficients.alpha_ordinal
+        if coefficients.alpha_ordinal.value is not None
+        else coefficients.alpha_nominal,
+        "kappa": means["kappa"],
+        "ac1": coefficients.ac1,
+        "raw": coefficients.raw,
+    }
+    return {name: write_estimate(each) for name, each in named.items()}
+
+
+def write_estimate(estimate: Estimate) -> Shape:
+    shape = {"value": estimate.value, "ci": list(estimate.ci) if estimate.ci else None, "n": estimate.n}
+    return shape | ({"why": estimate.why} if estimate.value is None or estimate.ci is None else {})
+
+
+def measure_sides(asked: Gathered) -> Shape | None:
+    """How often raters prefer what stands on the left; None for kinds without sides."""
+    rows = [row for row in asked.rows if row.left in (GENERIC, PERSONALISED)]
+    if not rows:
+        return None
+    middle = (len(asked.names) - 1) / 2
+    places = np.array([asked.names.index(row.shown_value) - middle for row in rows])
+    sides = np.select([places < 0, places > 0], [LEFT, RIGHT], NEITHER).astype(np.int8)
+    raters = {name: code for code, name in enumerate(dict.fromkeys(row.rater for row in rows))}
+    codes = np.array([raters[row.rater] for row in rows], np.int32)
+    bias = measure_side_bias(sides, codes, len(raters))
+    named = [("all", bias.share), *zip(raters, bias.raters, strict=True)]
+    return {"neither": bias.neither, "left": {name: write_estimate(each) for name, each in named}}
+
+
+def shares_by(asked: Gathered, key: Callable[[Any], str]) -> list[Shape]:
+    """Label shares of people by corpus: how many labels, and what share of them each label takes."""
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(asked.names, 0))
+    for row in asked.rows:
+        if not row.is_model:
+            counts[key(row)][row.value] += 1
+    return [
+        {
+            "corpus": name,
+            "n": sum(found.values()),
+            "shares": {label: n / sum(found.values()) for label, n in found.items()},
+        }
+        for name, found in sorted(counts.items())
+    ]
+
+
+def time_by_rater(asked: list[Gathered]) -> list[Shape]:
+    """Median active seconds of each person's annotations."""
+    times: dict[str, dict[int, int]] = defaultdict(dict)
+    for each in asked:
+        for row in each.rows:
+            if row.active_ms is not None and not row.is_model:
+                times[row.rater][row.annotation] = row.active_ms
+    return [
+        {"rater": rater, "n": len(found), "median_seconds": median(found.values()) / 1000}
+        for rater, found in sorted(times.items())
+    ]

@@ -1,0 +1,108 @@
+"""Say how far annotators and judges agree."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.agreements import DRAWS, agreement_of
+from analysis.annotations import Choice
+from analysis.stats.agreement import THRESHOLD
+from surveys.models import Study
+
+
+class Command(BaseCommand):
+    help = "Print every coefficient of agreement with its n and 95 % interval, for each question."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("--pilot", action="store_true", help="the pilot's labels instead of the main ones")
+        parser.add_argument("--corpus", default="", help="items of this corpus only")
+        parser.add_argument("--cluster", default="", help="items about this user only")
+        parser.add_argument("--tag", default="", metavar="NAME:VALUE", help="items with this tag only")
+        parser.add_argument("--without-simulated", action="store_true")
+        parser.add_argument("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count")
+        parser.add_argument("--draws", type=int, default=DRAWS)
+        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args, **options) -> None:
+        study = Study.objects.select_related("current").filter(slug=options["study"]).first()
+        if study is None:
+            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
+            raise CommandError(f"There is no study {options['study']}. Studies: {known}.")
+        if options["draws"] < 1 or options["threshold"] < 1:
+            raise CommandError("--draws and --threshold must be 1 or more.")
+        choice = Choice(
+            options["pilot"], not options["without_simulated"], options["corpus"], options["cluster"], options["tag"]
+        )
+        found = agreement_of(study, choice, options["seed"], options["draws"], options["threshold"])
+        if not found["questions"]:
+            raise CommandError(
+                f"{study.slug} asks annotators nothing. Import annotations, or load an annotation study."
+            )
+        self.stdout.write(
+            json.dumps(found, ensure_ascii=False) if options["json"] else "\n\n".join(map(say, found["questions"]))
+        )
+
+
+def say(question: dict[str, Any]) -> str:
+    """One question as a table for the terminal."""
+    head = (
+        f"{question['question']}: {question['text']}"
+        if question["text"] != question["question"]
+        else question["question"]
+    )
+    if not question["labels"]:
+        return f"{head}\n  {question['why']}"
+    size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
+    rows = [("α nominal", question["alpha"]["nominal"], question["ci"]["alpha_nominal"])]
+    rows += [
+        (f"α {name}", question["alpha"][name], question["ci"][f"alpha_{name}"]) for name in ("ordinal", "interval")
+    ]
+    rows += [
+        (name, question[key], question["ci"][key])
+        for name, key in (("Fleiss' κ", "fleiss"), ("AC1", "ac1"), ("raw", "raw"))
+    ]
+    means = question["mean_pairwise"]
+    rows += [
+        (f"mean {name.replace('_', ' ')}", means[name], means["ci"][name])
+        for name in ("kappa", "kappa_linear", "kappa_quadratic", "spearman")
+    ]
+    numbers = [
+        f"  {name:<22}{write(value):>8}  {write_interval(interval)}"
+        for name, value, interval in rows
+        if value is not None
+    ]
+    majority = "  majority: " + ", ".join(f"{label} {count}" for label, count in question["majority"].items())
+    skew = [f"  {question['skew']}"] if question.get("skew") else []
+    return "\n".join(
+        [head, size, *numbers, majority, *skew, *say_pairs(question["pairs"]), *say_raters(question["raters"])]
+    )
+
+
+def say_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
+    lines = [
+        f"    {pair['a']} – {pair['b']}: κ {write(pair['kappa'])} {write_interval(pair['ci']['kappa'])}, n {pair['n']}"
+        for pair in pairs[:most]
+    ]
+    more = [f"    … and {len(pairs) - most} more pairs (--json has them all)"] if len(pairs) > most else []
+    return ["  pairs", *lines, *more] if lines else []
+
+
+def say_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
+    lines = [
+        f"    {rater['rater']}{' (model)' if rater['is_model'] else ''}: n {rater['n']}, "
+        f"against the majority of the others accuracy {write(rater['accuracy'])}, F1 {write(rater['f1'])}"
+        for rater in raters[:most]
+    ]
+    more = [f"    … and {len(raters) - most} more raters"] if len(raters) > most else []
+    return ["  raters", *lines, *more]
+
+
+def write(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def write_interval(interval: list[float] | None) -> str:
+    return f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""

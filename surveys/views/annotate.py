@@ -1,0 +1,210 @@
+"""The annotator's work: the next item, submitting, skipping, taking back, and changing what was said."""
+
+import uuid
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
+
+from surveys.annotation.labels import Outcome, Submission, TooManyRevisions, find_newest, submit, take_back
+from surveys.annotation.labels import skip as skip_item
+from surveys.annotation.slots import renew_holds
+from surveys.annotation.training import Feedback, feedback_on
+from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_task, next_tasks, open_task
+from surveys.annotation_kinds import KINDS, PART, LabelFault, fields_of, turn_back
+from surveys.capture import show_life
+from surveys.models import AnnotationItem, Participant
+from surveys.pages import address
+from surveys.views.participant import page_context, participant_page
+from surveys.views.paste import read_key
+from surveys.views.task_page import about, describe, headline, label_in_words, read_opened, task_page, words_of
+
+Step, Purpose = Participant.Step, AnnotationItem.Purpose
+PASSED_ON = ("ahead", "older", "nothing")
+LONGEST_ACTIVE = 24 * 3600 * 1000  # milliseconds
+
+
+@participant_page(Step.PROMPTS)
+def work(request: HttpRequest) -> HttpResponse:
+    """On to the next item. With `ahead` to the one after that item, so that a script has it before it is needed."""
+    participant, before = request.participant, request.GET.get("ahead", "")
+    tasks = next_tasks(participant, count=2 if before else 1)
+    following = next((task for task in tasks if str(task.item.pk) != before), None)
+    if following is None:
+        return HttpResponse(status=204) if before else redirect(address(participant, "debrief"))
+    kept = {name: value for name, value in request.GET.items() if name in PASSED_ON and value.isdecimal()}
+    query = f"?{urlencode(kept)}" if kept else ""
+    return redirect(address(participant, "item", following.item.pk) + query)
+
+
+@participant_page(Step.PROMPTS)
+def item(request: HttpRequest, item: int) -> HttpResponse:
+    if request.method == "POST":
+        return receive(request)
+    task = task_at(request.participant, item)
+    if task is None:
+        return redirect(address(request.participant, "work"))
+    page = task_page(request, task) | {"notices": list(notices_of(request, task))}
+    return render(request, KINDS[task.item.kind].template, page)
+
+
+def task_at(participant: Participant, item_id: int) -> Task | None:
+    """The task of an item that is this person's, also one that has no slot; training only while it is due."""
+    task = find_task(participant, item_id)
+    if task and not task.is_training:
+        return task
+    return next((task for task in next_tasks(participant, 2) if task.item.pk == item_id), None)
+
+
+def notices_of(request: HttpRequest, task: Task) -> Iterator[str]:
+    if request.GET.get("older"):
+        yield gettext("You had answered that one in another window too. Both answers are kept; the newest one counts.")
+    if request.GET.get("nothing"):
+        yield gettext("There is nothing to take back.")
+    if request.GET.get("undone") and task.newest:
+        words = gettext("Taken back: “%(label)s”. It counts no longer. Answer again, or just save it as it was.")
+        yield words % {"label": describe(task.newest)}
+
+
+# --- submitting -------------------------------------------------------------
+
+
+def receive(request: HttpRequest) -> HttpResponse:
+    participant = request.participant
+    try:
+        shown = open_task(participant, request.POST.get("page", ""))
+    except NotShown:
+        return redirect(address(participant, "work"))
+    try:
+        outcome = submit(participant, shown, read_submission(request, shown.item))
+    except LabelFault as fault:
+        return ask_again(request, shown, fault.faults)
+    except TooManyRevisions:
+        return ask_again(request, shown, {}, gettext("This was changed too many times. The last answer counts."))
+    return redirect(after_submit(participant, outcome, request.POST.get("back", "")))
+
+
+def after_submit(participant: Participant, outcome: Outcome, back: str) -> str:
+    if outcome.failed_training:
+        return address(participant, "resume")
+    if outcome.feedback:
+        return address(participant, "feedback", outcome.annotation.item_id)
+    if outcome.older_page:
+        return f"{address(participant, 'work')}?older=1"
+    return address(participant, "labels" if back == "labels" else "work")
+
+
+def read_submission(request: HttpRequest, item: AnnotationItem) -> Submission:
+    form = request.POST
+    active = form.get("active_ms", "")[:12]
+    return Submission(
+        labels={name: form.get(name, "") for name in fields_of(KINDS[item.kind].questions, item.payload)},
+        key=read_key(form.get("key", "")),
+        opened=tuple(read_opened(form.get("opened", ""), item)),
+        active_ms=min(int(active), LONGEST_ACTIVE) if active.isdecimal() else None,
+    )
+
+
+def ask_again(request: HttpRequest, shown: Shown, faults: dict[str, str], error: str = "") -> HttpResponse:
+    """The same page with what was chosen still chosen; its seal stays the one that the answer came with."""
+    task = Task(shown.item, shown.left, find_newest(request.participant, shown.item))
+    page = task_page(request, task, given=request.POST, faults=faults)
+    page |= {"error": error, "page": request.POST["page"]}
+    return render(request, KINDS[shown.item.kind].template, page, status=422)
+
+
+@participant_page(Step.PROMPTS)
+def skip(request: HttpRequest, item: int) -> HttpResponse:
+    """Leave an item to others, for a reason."""
+    participant = request.participant
+    if request.method != "POST":
+        return redirect(address(participant, "item", item))
+    try:
+        shown = open_task(participant, request.POST.get("page", ""))
+        reason, words = request.POST.get("reason", ""), request.POST.get("words", "")
+        skip_item(participant, shown, reason, words, read_key(request.POST.get("key", "")))
+    except NotShown:
+        return redirect(address(participant, "work"))
+    except (LabelFault, TooManyRevisions):
+        return ask_again(request, shown, {"reason": gettext("Please choose a reason.")})
+    return redirect(address(participant, "work"))
+
+
+@participant_page(Step.PROMPTS)
+@require_POST
+def undo(request: HttpRequest) -> HttpResponse:
+    """Take back the last answer or skip, and show its item again."""
+    participant = request.participant
+    undone = take_back(participant, read_key(request.POST.get("key", "")))
+    if undone is None:
+        return redirect(f"{address(participant, 'work')}?nothing=1")
+    return redirect(f"{address(participant, 'item', undone.item_id)}?undone=1")
+
+
+@participant_page(Step.PROMPTS)
+@require_POST
+def alive(request: HttpRequest) -> HttpResponse:
+    """A sign of life from an open page: what this person holds stays theirs."""
+    with transaction.atomic():
+        show_life(request.participant)
+        renew_holds(request.participant)
+    return HttpResponse(status=204)
+
+
+# --- beside the work --------------------------------------------------------
+
+
+@participant_page(Step.PROMPTS)
+def feedback(request: HttpRequest, item: int) -> HttpResponse:
+    """What was right about the last answer to a training item, and why."""
+    participant = request.participant
+    trained = AnnotationItem.objects.filter(study=participant.study_id, purpose=Purpose.TRAINING, pk=item).first()
+    said = trained and find_newest(participant, trained)
+    if not said or request.method == "POST":
+        return redirect(address(participant, "work"))
+    rows = feedback_on(trained, said)
+    page = page_context(
+        request,
+        "feedback",
+        headline=headline(trained),
+        explanation=trained.explanation,
+        all_right=all(row.ok for row in rows),
+        rows=[feedback_row(trained, row, said.left) for row in rows],
+    )
+    return render(request, "annotation/feedback.html", page)
+
+
+def feedback_row(item: AnnotationItem, row: Feedback, left: str) -> dict:
+    """One question in the words of the page, with A and B as they stood on it."""
+    questions = {question.name: question for question in KINDS[item.kind].questions}
+    question = questions[row.field.split(PART)[0]]
+    right = [label_in_words(question, turn_back(question, value, left)) for value in row.right]
+    given = label_in_words(question, turn_back(question, row.given, left))
+    about_what = about(item, row.field, question)
+    return {"about": about_what or gettext(question.text), "given": given, "right": right, "ok": row.ok}
+
+
+@participant_page(Step.PROMPTS)
+def labels(request: HttpRequest) -> HttpResponse:
+    """Everything this person has said, the newest first, to be changed."""
+    participant = request.participant
+    rows = [
+        {
+            "headline": headline(task.item),
+            "words": list(words_of(task.item, task.newest.labels)),
+            "url": f"{address(participant, 'item', task.item.pk)}?back=labels",
+        }
+        for task in done_tasks(participant)
+    ]
+    page = page_context(request, "labels", rows=rows, work_url=address(participant, "work"), key=uuid.uuid4())
+    return render(request, "annotation/labels.html", page)
+
+
+@participant_page(Step.PROMPTS)
+def guidelines(request: HttpRequest) -> HttpResponse:
+    page = page_context(request, "guidelines", work_url=address(request.participant, "work"))
+    return render(request, "annotation/guidelines.html", page)

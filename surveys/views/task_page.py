@@ -1,0 +1,272 @@
+"""What an annotator's page shows: one item, its questions as far as they are answered, and how far the work is."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from surveys.annotation.labels import SKIP_REASONS
+from surveys.annotation.slots import slots_of
+from surveys.annotation.training import training_of
+from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal_task
+from surveys.annotation_kinds import KINDS, PART, SIDES, Choice, Kind, Question, fields_of
+from surveys.highlights import Piece, cut_text, find_quote, find_words
+from surveys.models import Annotation, AnnotationItem, Participant
+from surveys.pages import address
+from surveys.views.participant import page_context
+
+Purpose, State = AnnotationItem.Purpose, Annotation.State
+LONGEST_SEARCH = 200
+MOST_HITS_LINKED = 40
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question of the page's form: under which name, about what, and what is answered so far."""
+
+    number: int
+    field: str
+    question: Question
+    value: str = ""
+    about: str = ""
+    fault: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"question-{self.number}"
+
+    @property
+    def text(self) -> str:
+        return gettext(self.question.text)
+
+    @property
+    def choices(self) -> list[tuple[Choice, str, str]]:
+        return [(choice, gettext(choice.label), hint_of(choice)) for choice in self.question.shown]
+
+    @property
+    def switch(self) -> Choice:
+        """What a toggle is when it is on."""
+        return self.question.choices[-1]
+
+
+def hint_of(choice: Choice) -> str:
+    return gettext(choice.hint) if choice.hint else ""
+
+
+@dataclass(frozen=True)
+class Turn:
+    role: str
+    pieces: list[Piece]
+
+    @property
+    def has_evidence(self) -> bool:
+        return any(piece.evidence for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    title: str
+    turns: list[Turn]
+
+
+@dataclass(frozen=True)
+class Card:
+    """One of the things to say about the same user, in the list beside the history."""
+
+    item: AnnotationItem
+    url: str
+    words: str = ""
+    is_open: bool = False
+
+
+def task_page(
+    request: HttpRequest, task: Task, given: Mapping[str, str] | None = None, faults: Mapping[str, str] | None = None
+) -> dict:
+    """Everything that the template of an item's kind may show; `given` is what was sent and could not be kept."""
+    participant, item, kind = request.participant, task.item, KINDS[task.item.kind]
+    page = page_context(request, "work", **addresses_of(participant, item), **standing(request, task))
+    opened = read_opened(request.POST.get("opened") or request.GET.get("opened", ""), item)
+    asked = list(questions_of(kind, item, given if given is not None else labels_of(task), faults or {}))
+    return page | {
+        "task": task,
+        "payload": item.payload,
+        "kind": kind,
+        "title": gettext(kind.title),
+        "asked": asked,
+        "faults": faults or {},
+        "sides": sides_of(task, kind),
+        "chips": list(chips_of(item, asked)),
+        "cards": cards_of(participant, item),
+        "evidence": list(evidence_of(item, opened)),
+        "opened": ",".join(map(str, opened)),
+        "key": uuid.uuid4(),
+        "page": seal_task(participant, task),
+        "skip_reasons": [(code, gettext(words)) for code, words in SKIP_REASONS.items()],
+        "back": "labels" if "labels" in (request.GET.get("back"), request.POST.get("back")) else "",
+        "guidelines": request.definition.annotation.guidelines,
+        **history_of(request, item),
+    }
+
+
+def addresses_of(participant: Participant, item: AnnotationItem) -> dict[str, str]:
+    urls = {f"{name}_url": address(participant, name) for name in ("work", "undo", "labels", "guidelines", "alive")}
+    return urls | {f"{name}_url": address(participant, name, item.pk) for name in ("item", "skip")}
+
+
+# --- how far ----------------------------------------------------------------
+
+
+def standing(request: HttpRequest, task: Task) -> dict[str, Any]:
+    """How far the work is, and what an undo would take back. A page made ahead counts the item before it as done."""
+    participant = request.participant
+    if task.is_training:
+        training = training_of(participant)
+        return {"training": True, "progress": Progress(training.answered, training.total)}
+    progress, ahead = progress_of(participant), ahead_of(request)
+    return {
+        "progress": Progress(progress.done + ahead, progress.total),
+        "undo": "" if ahead else describe_last(participant),
+        "may_undo": True,
+    }
+
+
+def ahead_of(request: HttpRequest) -> int:
+    """1 when the page is asked for while its reader is still at an item that is not labelled yet."""
+    before = request.GET.get("ahead", "")[:18]
+    if not before.isdecimal():
+        return 0
+    return int(not newest_of(request.participant).filter(item=int(before), state=State.GIVEN).exists())
+
+
+def describe_last(participant: Participant) -> str:
+    last = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)
+    annotation = last.select_related("item").order_by("-id").first()
+    return describe(annotation) if annotation else ""
+
+
+def describe(annotation: Annotation) -> str:
+    """What somebody said, in the words of the page."""
+    if annotation.reason and not annotation.labels:
+        return gettext("Skipped")
+    return " · ".join(label for _, label in words_of(annotation.item, annotation.labels))
+
+
+def words_of(item: AnnotationItem, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(what it is about, the label in words) of each question that was answered; a switch only when it is on."""
+    for field, question in fields_of(KINDS[item.kind].questions, item.payload).items():
+        value = labels.get(field, "")
+        if question.toggle and value == question.choices[-1].value:
+            yield "", gettext(question.text)
+        elif question.is_label and not question.toggle and value:
+            yield about(item, field, question), label_in_words(question, value)
+
+
+def label_in_words(question: Question, value: str) -> str:
+    return next((gettext(choice.label) for choice in question.choices if choice.value == value), value)
+
+
+def about(item: AnnotationItem, field: str, question: Question) -> str:
+    """The part of the item that a field asks about; empty when it asks about the whole."""
+    parts = item.payload.get(question.per, ()) if question.per else ()
+    return next((part["text"] for part in parts if part["id"] == field.split(PART, 1)[1]), "")
+
+
+def headline(item: AnnotationItem) -> str:
+    """What an item is called in a list: its statement or its prompt."""
+    texts = (item.payload.get(name) for name in ("attribute", "prompt"))
+    return next((text for text in texts if text), item.key)
+
+
+# --- the form ---------------------------------------------------------------
+
+
+def labels_of(task: Task) -> Mapping[str, str]:
+    """What this person said before. Training that is asked again begins anew."""
+    return task.newest.labels if task.newest and not task.is_training else {}
+
+
+def questions_of(
+    kind: Kind, item: AnnotationItem, given: Mapping[str, str], faults: Mapping[str, str]
+) -> Iterator[Asked]:
+    for number, (field, question) in enumerate(fields_of(kind.questions, item.payload).items(), 1):
+        fault = fault_in_words(question) if field in faults else ""
+        yield Asked(number, field, question, given.get(field, ""), about(item, field, question), fault)
+
+
+def fault_in_words(question: Question) -> str:
+    return gettext("Please choose one answer.") if question.is_label else gettext("Please shorten this text.")
+
+
+def sides_of(task: Task, kind: Kind) -> list[tuple[str, str]]:
+    """The two responses as answers A and B, the left one first."""
+    if not kind.sided:
+        return []
+    order = sorted(SIDES, key=lambda side: side != task.left)
+    return list(zip("AB", (task.item.payload[side] for side in order), strict=True))
+
+
+def chips_of(item: AnnotationItem, asked: list[Asked]) -> Iterator[tuple[str, str]]:
+    """The profile, each line with the question that asks about it, if one does."""
+    questions = {one.about: one.id for one in asked if one.about}
+    for text in dict.fromkeys([*item.payload.get("profile", ()), *questions]):
+        yield text, questions.get(text, "")
+
+
+def cards_of(participant: Participant, item: AnnotationItem) -> list[Card]:
+    """All that this person is to say about the same user, the open one among it."""
+    mine = [item]
+    if item.cluster and item.purpose == Purpose.WORK:
+        slots = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
+        mine = [slot.item for slot in slots.order_by("item__position")] or mine
+    said = {row.item_id: row for row in newest_of(participant).filter(item__in=mine).select_related("item")}
+    return [
+        Card(
+            one,
+            address(participant, "item", one.pk),
+            describe(said[one.pk]) if one.pk in said and said[one.pk].state != State.WITHDRAWN else "",
+            one.pk == item.pk,
+        )
+        for one in mine
+    ]
+
+
+# --- history and evidence ---------------------------------------------------
+
+
+def evidence_of(item: AnnotationItem, opened: list[int]) -> Iterator[dict[str, Any]]:
+    """Each quote with its number, whether it was opened, and for pages without scripts the link that opens it."""
+    for number, snippet in enumerate(item.payload.get("evidence", ()), 1):
+        after = ",".join(map(str, sorted({*opened, number})))
+        here = {"number": number, "quote": snippet["quote"], "is_opened": number in opened}
+        yield here | {"link": f"?opened={after}#evidence-{number}" if snippet["turn"] else ""}
+
+
+def read_opened(raw: str, item: AnnotationItem) -> list[int]:
+    """Numbers of the snippets that were opened; anything else in the field is left out."""
+    there = range(1, len(item.payload.get("evidence", ())) + 1)
+    numbers = {int(part) for part in raw[:2_000].split(",") if part.isdecimal() and len(part) < 6}
+    return sorted(numbers & set(there))
+
+
+def history_of(request: HttpRequest, item: AnnotationItem) -> dict[str, Any]:
+    """The conversations with evidence and search hits marked in them; nothing for items without a history."""
+    if item.history is None:
+        return {}
+    words, hits, conversations = request.GET.get("find", "").strip()[:LONGEST_SEARCH], 0, []
+    snippets = list(enumerate(item.payload.get("evidence", ()), 1))
+    for number, conversation in enumerate(item.history.conversations, 1):
+        turns = []
+        for place, turn in enumerate(conversation["turns"], 1):
+            here = [(n, s["quote"]) for n, s in snippets if (s["conversation"], s["turn"]) == (number, place)]
+            found = find_words(turn["text"], words, hits + 1)
+            hits += len(found)
+            quoted = [mark for n, quote in here for mark in find_quote(turn["text"], quote, n)]
+            turns.append(Turn(turn["role"], cut_text(turn["text"], [*quoted, *found])))
+        conversations.append(Conversation(conversation["title"], turns))
+    linked = range(1, min(hits, MOST_HITS_LINKED) + 1)
+    return {"conversations": conversations, "find": words, "hits": hits, "linked_hits": linked}
+
+

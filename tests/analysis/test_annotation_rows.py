@@ -1,0 +1,166 @@
+"""The tables of annotation: items, every answer of every rater, the votes about each item, and the gate."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from analysis.export_formats import FORMATS
+from analysis.tables import Selection, count_rows, stream_rows
+from surveys.annotation.gate import Verdict, decide_gate
+from surveys.annotation.labels import record_judgement, skip, take_back
+from surveys.annotation.work import next_tasks, open_task, seal_task
+from surveys.annotation_imports import import_annotations
+from surveys.codebook import ANNOTATION_TABLES, codebook_of
+from surveys.models import Study
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+def rows_of(study: Study, table: str, **selection: bool) -> list[dict[str, Any]]:
+    chosen = Selection(**selection)
+    rows = list(stream_rows(study, codebook_of(study, chosen.pids).tables[table], chosen))
+    assert len(rows) == count_rows(study, table, chosen)
+    return rows
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_annotation_study()
+
+
+@pytest.mark.parametrize("pids", [False, True])
+@pytest.mark.parametrize("table", ANNOTATION_TABLES)
+def test_rows_have_the_columns_of_the_codebook(study: Study, table: str, pids: bool) -> None:
+    make_items(study, 1)
+    person = make_annotator(study)
+    annotate(person)
+    verdict = {person.pseudonym: Verdict(True)}
+    decide_gate(study, "owner", verdict, pilot=False, rule="All.", thresholds={}, reason="Good.")
+    (row,) = rows_of(study, table, pids=pids)
+    assert list(row) == [column.name for column in codebook_of(study, pids).tables[table].columns]
+    assert row["study"] == "teas"
+    assert (person.pid in str(row)) is (pids and table in ("annotations", "gate"))
+
+
+def test_item_says_what_it_shows_wants_and_has(study: Study) -> None:
+    make_items(study, 1, cluster="user-a", tags={"generator": "m"})
+    annotate(make_annotator(study))
+    (row,) = rows_of(study, "items")
+    assert (row["item"], row["purpose"], row["cluster"], row["tags"]) == (
+        "item-0",
+        "work",
+        "user-a",
+        {"generator": "m"},
+    )
+    assert (row["wanted"], row["labelled"], row["history_sha256"]) == (3, 1, None)
+    assert row["payload"] == {"attribute": "Has 0 cups.", "prompt": "Which tea is best?"}
+
+
+def test_every_revision_is_a_row_and_the_newest_counts(study: Study) -> None:
+    make_items(study, 2)
+    person = make_annotator(study)
+    annotate(person, relevance="no")
+    take_back(person)
+    annotate(person)
+    (task,) = next_tasks(person)
+    skip(person, open_task(person, seal_task(person, task)), "unclear")
+    told = [(r["question"], r["value"], r["state"], r["revision"], r["counted"]) for r in rows_of(study, "annotations")]
+    assert told == [
+        ("relevance", "no", "given", 1, False),
+        ("relevance", "no", "withdrawn", 2, False),
+        ("relevance", "yes", "given", 3, True),
+        ("", "", "skipped", 1, False),
+    ]
+    assert [row["reason"] for row in rows_of(study, "annotations")][-1] == "unclear"
+
+
+def test_preference_has_a_row_for_each_part_with_what_was_shown_and_meant() -> None:
+    study = make_annotation_study(kind="preference", overlap=2)
+    (item,) = make_items(study, 1)
+    for _ in range(2):
+        annotate(make_annotator(study), preference__milk="5", preference__budget="3")
+    record_judgement(item, "gpt", {"preference/milk": "4", "preference/budget": "4"}, left="generic", detail={"t": 0})
+    rows = [row for row in rows_of(study, "annotations") if row["part"] == "milk"]
+    assert {(row["left"], row["shown_value"], row["value"]) for row in rows if not row["is_model"]} == {
+        ("generic", "5", "5"),
+        ("personalised", "5", "1"),
+    }
+    model = next(row for row in rows if row["is_model"])
+    assert (model["rater"], model["participant"], model["origin"], model["detail"]) == ("gpt", "", "model", {"t": 0})
+
+
+def test_votes_are_kept_with_their_shares_and_ties_as_ties(study: Study) -> None:
+    (item,) = make_items(study, 1)
+    for label in ("yes", "yes", "no"):
+        annotate(make_annotator(study), relevance=label)
+    record_judgement(item, "gpt", {"relevance": "no"})
+    (row,) = rows_of(study, "labels")
+    assert (row["people"], row["models"], row["majority"], row["tie"]) == (3, 1, "yes", False)
+    assert (row["votes"], row["soft_label"]) == ({"no": 1, "yes": 2}, {"no": 0.3333, "yes": 0.6667})
+    tied = make_annotation_study(slug="tied", overlap=2)
+    make_items(tied, 1)
+    for label in ("yes", "no"):
+        annotate(make_annotator(tied), relevance=label)
+    (row,) = rows_of(tied, "labels")
+    assert (row["majority"], row["tie"], row["soft_label"]) == (None, True, {"no": 0.5, "yes": 0.5})
+
+
+def test_item_that_only_models_labelled_has_no_majority(study: Study) -> None:
+    (item,) = make_items(study, 1)
+    record_judgement(item, "gpt", {"relevance": "no"})
+    (row,) = rows_of(study, "labels")
+    assert (row["people"], row["votes"], row["majority"], row["tie"]) == (0, {}, None, False)
+
+
+def test_pilot_and_simulated_rows_come_only_when_asked_for() -> None:
+    study = make_annotation_study("pilot")
+    make_items(study, 1)
+    make_items(study, 1, pilot=True)
+    annotate(make_annotator(study, origin="simulated"))
+    for table in ("annotations", "labels"):
+        assert rows_of(study, table) == []
+        (row,) = rows_of(study, table, pilot=True)
+        assert row["pilot"]
+        assert rows_of(study, table, pilot=True, simulated=False) == []
+    assert [row["pilot"] for row in rows_of(study, "items", pilot=True)] == [False, True]
+
+
+def test_verdicts_stand_with_their_decision(study: Study) -> None:
+    make_items(study, 1)
+    good, bad = make_annotator(study), make_annotator(study)
+    annotate(good)
+    annotate(bad)
+    verdicts = {good.pseudonym: Verdict(True, {"n": 1}), bad.pseudonym: Verdict(False, {"n": 1}, "Too fast.")}
+    decide_gate(study, "owner", verdicts, pilot=False, rule="κ", thresholds={"kappa": 0.4}, reason="Pilot.")
+    told = {row["participant"]: (row["kept"], row["note"], row["figures"]) for row in rows_of(study, "gate")}
+    assert told == {good.pseudonym: (True, "", {"n": 1}), bad.pseudonym: (False, "Too fast.", {"n": 1})}
+    assert {(row["decision"], row["rule"], row["decided_by"]) for row in rows_of(study, "gate")} == {(1, "κ", "owner")}
+
+
+def test_imported_labels_are_exported_under_the_names_of_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,label,seconds\nt1,ann,1,2.5\nt1,bob,2,\n", encoding="utf-8")
+    study, _ = import_annotations("tea-labels", path, "tests")
+    told = [
+        (row["rater"], row["value"], row["active_seconds"], row["counted"]) for row in rows_of(study, "annotations")
+    ]
+    assert told == [("ann", "1", 2.5, True), ("bob", "2", None, True)]
+
+
+def test_command_writes_the_tables_of_annotation_in_every_format(study: Study, tmp_path: Path) -> None:
+    make_items(study, 2)
+    annotate(make_annotator(study))
+    call_command("export", study.slug, "--out", tmp_path, "--tables", *ANNOTATION_TABLES)
+    names = {f"{table}.{kind}" for table in ANNOTATION_TABLES for kind in FORMATS}
+    assert names <= {path.name for path in tmp_path.iterdir()}
+    assert "item-0" in (tmp_path / "items.csv").read_text(encoding="utf-8")
+
+
+def test_study_without_annotators_has_no_such_tables(tmp_path: Path) -> None:
+    study = make_study()
+    assert not set(ANNOTATION_TABLES) & set(codebook_of(study).tables)
+    with pytest.raises(CommandError, match="has no labels: it is no study of annotators"):
+        call_command("export", study.slug, "--out", tmp_path, "--tables", "labels")

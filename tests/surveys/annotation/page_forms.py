@@ -1,0 +1,47 @@
+"""An annotator without JavaScript: the forms of a page, filled in and sent as a browser does."""
+
+from django.http import HttpResponse
+from django.test import Client
+
+from surveys.models import Participant
+from surveys.pages import address
+from surveys.simulation.page import Form, Page, read_page
+
+CHOSEN = {
+    "relevance": {"relevance": "yes"},
+    "attribute": {"quality": "maybe"},
+    "preference": {"preference/milk": "4", "preference/budget": "2"},
+}
+
+
+def open_work(client: Client, participant: Participant) -> HttpResponse:
+    return client.get(address(participant, "work"), follow=True)
+
+
+def path_of(response: HttpResponse) -> str:
+    """Where the page was found after all redirects."""
+    return response.request["PATH_INFO"]
+
+
+def read(response: HttpResponse) -> Page:
+    return read_page(response.status_code, path_of(response), response.text)
+
+
+def fields_of(form: Form) -> dict[str, str]:
+    """What a browser would send of an untouched form: no switch that is off."""
+    return {name: value for name, value in form.fields.items() if name != "uncomfortable"}
+
+
+def send(client: Client, response: HttpResponse, **chosen: str) -> HttpResponse:
+    """Fill in the page's form and press its way forward."""
+    form = read(response).form
+    assert form and form.buttons
+    url = form.data.get("action") or path_of(response)
+    given = {name.replace("__", "/"): value for name, value in chosen.items()}
+    return client.post(url, fields_of(form) | given, follow=True)
+
+
+def label_next(client: Client, participant: Participant, kind: str, **more: str) -> HttpResponse:
+    """Label whatever is next, and return the page after it."""
+    chosen = {name.replace("/", "__"): value for name, value in CHOSEN[kind].items()}
+    return send(client, open_work(client, participant), **chosen | more)
