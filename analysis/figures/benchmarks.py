@@ -56,7 +56,7 @@ def draw_benchmarks(report: Report, options: Options) -> Figure:
     table = [table_row(row) for row in rows]
     drawn = [row for row in rows if number(row.get("min")) is not None and number(row.get("max")) is not None]
     if not drawn:
-        return empty_figure("benchmarks", TITLE, NOTHING, COLUMNS, options)
+        return empty_figure("benchmarks", TITLE, NOTHING, COLUMNS, options, table)
     names = label_variants(drawn)
     key, parts = draw_key(key_entries(drawn), options, indent := room_for(names))
     specs = [key]

@@ -45,7 +45,7 @@ def draw_calibration(report: Report, options: Options) -> Figure:
     table = [table_row(row) for row in rows]
     known = [row for row in rows if number(row.get("jsd_bits")) is not None]
     if not known:
-        return empty_figure("calibration", TITLE, NOTHING, COLUMNS, options)
+        return empty_figure("calibration", TITLE, NOTHING, COLUMNS, options, table)
     # The size of the history is the x axis; a name says only what else sets a source apart.
     names = label_variants([row | {"history_size": None} for row in known])
     points = [point_of(name, row, options) for name, row in zip(names, known, strict=True)]

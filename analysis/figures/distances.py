@@ -43,7 +43,7 @@ def draw_distances(report: Report, options: Options) -> Figure:
     table = [table_row(row) for row in rows]
     known = [row for row in table if row["jsd_bits"] is not None]
     if not known:
-        return empty_figure("distances", TITLE, NOTHING, COLUMNS, options)
+        return empty_figure("distances", TITLE, NOTHING, COLUMNS, options, table)
     points = [point_of(row, options) for row in known]
     top = max(max(row["jsd_bits"], row["high"] or 0, row["chance"] or 0) for row in known)
     grid = Grid(

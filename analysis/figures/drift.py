@@ -59,7 +59,7 @@ def draw_drift(report: Report, options: Options) -> Figure:
     names = name_runs(rows, options)
     points = [point_of(row, name, options) for row, name in zip(rows, names, strict=True) if value_of(row) is not None]
     if not points:
-        return empty_figure("drift", TITLE, NOTHING, COLUMNS, options)
+        return empty_figure("drift", TITLE, NOTHING, COLUMNS, options, table)
     series = series_of_groups(in_order(point["series"] for point in points))
     sections = [
         spec

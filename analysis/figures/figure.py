@@ -64,14 +64,16 @@ def make_figure(name: str, words: Words, spec: Row, rows: Sequence[Row], table: 
     return Figure(name, words.title, words.caption, words.alt, complete(spec, rows), table, list(columns))
 
 
-def empty_figure(name: str, title: str, sentence: str, columns: Columns, options: Options) -> Figure:
-    """A figure of one sentence, where there is nothing to draw yet."""
+def empty_figure(
+    name: str, title: str, sentence: str, columns: Columns, options: Options, table: Sequence[Row] = ()
+) -> Figure:
+    """A figure of one sentence, where there is nothing to draw yet; `table` may say why of each row."""
     lines = wrap(sentence, 48 if options.narrow else 130)
     rows = [{"text": line, "line": place} for place, line in enumerate(lines)]
     text = alt.Chart().mark_text(color=LIGHT["soft"], fontSize=13, align="left", baseline="middle", limit=0)
     drawn = text.encode(x=alt.value(0), y=alt.Y("line:O", axis=None), text=alt.Text("text:N"))
     spec = panel(specs_of([drawn]), options.width - 20, 20 * len(lines))
-    return make_figure(name, Words(title, sentence, sentence), spec, rows, [], columns)
+    return make_figure(name, Words(title, sentence, sentence), spec, rows, list(table), columns)
 
 
 def wrap(sentence: str, width: int) -> list[str]:

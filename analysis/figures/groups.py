@@ -31,7 +31,7 @@ class Parts:
         table = [self.table_row(row, measure, options) for row in rows_of(report, self.part) if fits(row, measure)]
         known = [row for row in table if row[measure.name] is not None]
         if not known:
-            return empty_figure(self.part, self.title, self.nothing, columns, options)
+            return empty_figure(self.part, self.title, self.nothing, columns, options, table)
         points = [point_of(row, self.word, measure, options) for row in known]
         grid = Grid(
             (measure_axis(measure, points),),

@@ -56,7 +56,7 @@ def draw_heterogeneity(report: Report, options: Options) -> Figure:
     points = [point for row in table for point in points_of(row, options)]
     if not points:
         sentence = "No answers with recommendations yet: there is nothing to compare."
-        return empty_figure("heterogeneity", TITLE, sentence, COLUMNS, options)
+        return empty_figure("heterogeneity", TITLE, sentence, COLUMNS, options, table)
     grid = Grid(
         with_axes(MEASURES, points),
         tuple(in_order(shown_model(row["model"], options) for row in table)),

@@ -12,7 +12,7 @@ from analysis.figures.theme import LIGHT, Series, text_width
 
 AXIS = 40  # px kept for the labels of a y axis
 GAP = 22  # px between columns
-FINEST = 5.4  # px that one dodged mark needs at least
+FINEST, FINEST_NARROW = 5.2, 6.4  # px that one dodged mark needs at least; on a phone nothing shows numbers on hover
 MOST_COLUMNS = 3
 PERCENT = "format(100 * datum.value, '~r') + '\u202f%'"  # Vega's expression for the labels of an axis of shares
 
@@ -56,7 +56,8 @@ def draw_grid(grid: Grid) -> Spec:
     """Rows drawn: panel (a measure's name), model, prompt, series, value, low, high, text; `chance` if there is one."""
     across = count_columns(grid)
     width = panel_width(across, grid.options)
-    per_row = max(1, int(width / (FINEST * (len(grid.series.names) + 1))))
+    finest = FINEST_NARROW if grid.options.narrow else FINEST
+    per_row = max(1, int(width / (finest * (len(grid.series.names) + 1))))
     chunks = split_evenly(grid.prompts, per_row)
     layers_of = [
         {measure: specs_of(layers(grid, measure, prompts, width)) for measure in grid.measures} for prompts in chunks

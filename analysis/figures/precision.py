@@ -37,7 +37,7 @@ def draw_precision(report: Report, options: Options) -> Figure:
     known = [row for row in table if row["width"] is not None]
     shown = [m for m in MEASURES if options.measure in ("", m.name) and m.name in {row["measure"] for row in known}]
     if not shown:
-        return empty_figure("precision", TITLE, NOTHING, COLUMNS, options)
+        return empty_figure("precision", TITLE, NOTHING, COLUMNS, options, table)
     points = [point_of(row, options) for row in known]
     sizes = sorted({int(row["planned_n"]) for row in known})
     # Prompts with choices have other measures than those with lists.

@@ -10,7 +10,7 @@ from analysis.figures.layout import Spec, below, beside, panel, specs_of, split
 from analysis.figures.panels import colour_scale, make_legend, shape_scale
 from analysis.figures.rows import all_sources, in_order, n_words, number, rows_of, shown_model, shown_source, span
 from analysis.figures.strips import Strips, room_for
-from analysis.figures.theme import LIGHT, Series, series_of_sources
+from analysis.figures.theme import LIGHT, Series, printable, series_of_sources
 
 TITLE = "Whether other sources foretell the field"
 NOTHING = "Too few prompts and models have scores of both the field and another source: no correlation can be shown."
@@ -39,7 +39,7 @@ def draw_scores(report: Report, options: Options) -> Figure:
     table = [table_row(row) for row in rows]
     known = [row for row in table if row["spearman"] is not None]
     if not known:
-        return empty_figure("scores", TITLE, NOTHING, COLUMNS, options)
+        return empty_figure("scores", TITLE, NOTHING, COLUMNS, options, table)
     points = [point_of(row, options) for row in known]
     series = series_of_sources(all_sources(report)).only(point["series"] for point in points)
     words = Words(TITLE, caption(report, table), describe(points))
@@ -63,12 +63,13 @@ def point_of(row: Row, options: Options) -> Row:
 
 
 def place_of(row: Row, options: Options) -> str:
-    return f"Prompts, {shown_model(row['model'], options)}" if row.get("model") else f"{row['over']}".capitalize()
+    """A model's name stands for the correlation over its prompts."""
+    return shown_model(row["model"], options) if row.get("model") else printable(row["over"]).capitalize()
 
 
 def draw_panels(points: Sequence[Row], series: Series, options: Options) -> Spec:
     names = tuple(in_order(point["row"] for point in points))
-    room, across = room_for(names, 170), 1 if options.narrow else 2
+    room, across = room_for(names), 1 if options.narrow else 2
     width = (options.width - 20 - (across - 1) * 22) // across - room
     strips = Strips(names, width, room, step=max(22, 11 * len(series.names) + 6), padding=0.1, lined=True)
     layers = specs_of(dot_layers(strips, series, options))
@@ -100,6 +101,7 @@ def caption(report: Report, table: Sequence[Row]) -> str:
     return write_caption(
         report,
         f"Spearman's rank correlation of each source's scores with the field's; {n_words(table)} pairs a mark.",
+        "A row that is named after a model is over its prompts.",
         "Lines are 95 % bootstrap intervals over pairs. 1: the same order; 0: no relation; -1: the opposite order.",
         missing=sum(row["spearman"] is None for row in table),
     )

@@ -49,7 +49,7 @@ def draw_variants(report: Report, options: Options) -> Figure:
     table = [table_row(row) for row in rows]
     points = [point_of(row, options) for row in rows if value_of(row) is not None]
     if not points:
-        return empty_figure("variants", TITLE, NOTHING, COLUMNS, options)
+        return empty_figure("variants", TITLE, NOTHING, COLUMNS, options, table)
     specs = [
         draw_grid(grid_of(measure, here, report, options))
         for measure in MEASURES.values()

@@ -25,10 +25,12 @@ from surveys.study_parts import AnnotationWork
 # same people share many of them; among equals each person has an order of their own.
 OPEN = """
 WITH pool AS (
-    SELECT id, position,
-           CASE WHEN %(by_user)s AND cluster <> '' THEN 'user ' || cluster ELSE 'item ' || key END AS block
-    FROM surveys_annotationitem
-    WHERE study_id = %(study)s AND pilot = %(pilot)s AND purpose = 'work'
+    SELECT * FROM (
+        SELECT id, position,
+               CASE WHEN %(by_user)s AND cluster <> '' THEN 'user ' || cluster ELSE 'item ' || key END AS block
+        FROM surveys_annotationitem
+        WHERE study_id = %(study)s AND pilot = %(pilot)s AND purpose = 'work' AND (%(item)s = 0 OR id = %(item)s)
+    ) AS items WHERE %(block)s = '' OR block = %(block)s
 ), begun AS (
     SELECT pool.block, count(slot.participant_id)::float / count(*) AS share
     FROM pool JOIN surveys_slot slot ON slot.item_id = pool.id GROUP BY pool.block
@@ -37,7 +39,6 @@ WITH pool AS (
            hashtextextended(pool.block, %(seed)s) AS lot, pool.position, slot.side = %(left)s AS fits, slot.held_until
     FROM surveys_slot slot JOIN pool ON pool.id = slot.item_id JOIN begun USING (block)
     WHERE slot.done_at IS NULL AND (slot.participant_id IS NULL OR slot.held_until < %(now)s)
-      AND (%(block)s = '' OR pool.block = %(block)s) AND (%(item)s = 0 OR slot.item_id = %(item)s)
       AND (%(slot)s = 0 OR slot.id = %(slot)s)
       AND slot.item_id NOT IN (SELECT item_id FROM surveys_slot WHERE participant_id = %(person)s)
       AND (%(again)s

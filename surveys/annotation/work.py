@@ -165,8 +165,10 @@ def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Task]:
     """All items about the same user that this person holds or has done, in their order: the page's list beside it."""
     if not item.cluster:
         return [task for task in [find_task(participant, item.pk)] if task]
-    mine = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
-    return [task_of(participant, slot.item, slot) for slot in mine.order_by("item__position")]
+    slots = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
+    said = {row.item_id: row for row in newest_of(participant).filter(item__cluster=item.cluster)}
+    mine = slots.order_by("item__position")
+    return [Task(slot.item, slot.left, said.get(slot.item_id), slot) for slot in mine]
 
 
 def done_tasks(participant: Participant) -> list[Task]:

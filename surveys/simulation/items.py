@@ -18,7 +18,7 @@ LISTS = {
         Do the Right Thing; Heat; Pride & Prejudice; Rye Lane; The Secret Life of Walter Mitty; Soul;
         The Martian; Waiting to Exhale; Ford v Ferrari""",
     "restaurant": """A neighborhood trattoria; A ramen bar; A farm-to-table bistro; A taqueria; A Thai kitchen;
-        An Ethiopian restaurant; A steakhouse; A sushi counter; A barbecue place; A vegan diner;
+        An Ethiopian restaurant; A steakhouse; A sushi counter; A smokehouse; A vegan diner;
         A Lebanese grill; A seafood shack; A soul food kitchen; A Korean barbecue; A dim sum house;
         An Indian buffet; A pizzeria; A Caribbean cafe; A tapas bar; A gastropub; A Nigerian kitchen;
         A noodle shop; A Greek taverna; A brunch cafe; A Vietnamese pho house; A Cajun restaurant;

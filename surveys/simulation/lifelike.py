@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from surveys.simulation.answers import CLOSINGS, OPENINGS, REASONS, Asked
+from surveys.simulation.answers import CLOSINGS, OPENINGS, Asked
 from surveys.simulation.items import items_for
 
 LETTERS = "ABCDEFGH"
@@ -16,6 +16,12 @@ ABILITY = 0.9  # of questions of usual difficulty
 SURENESS = 2.4  # how much the same question gets the same answer
 FAVOURITE_MISTAKE = 0.75
 RESPELLED = 0.04
+PRAISE = (
+    *("well loved and hard to get wrong", "popular right now", "a little unexpected", "friendly to beginners"),
+    *("a true classic", "perfect for a slow afternoon", "little effort, big effect"),
+    *("bold and memorable", "kind to your budget", "warm and easygoing", "highly rated lately"),
+    *("best when shared", "quietly brilliant", "versatile and long lasting"),
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ def respell(name: str) -> str:
 def numbered(pattern: str, end: str = "\n") -> Callable[[Sequence[str], Random], str]:
     def write(names: Sequence[str], rng: Random) -> str:
         lines = [
-            pattern.format(n=n, item=name, why=rng.choice(REASONS), Why=rng.choice(REASONS).capitalize())
+            pattern.format(n=n, item=name, why=rng.choice(PRAISE), Why=rng.choice(PRAISE).capitalize())
             for n, name in enumerate(names, 1)
         ]
         return "\n\n".join(part for part in (opening(len(names), rng), end.join(lines), closing(rng)) if part)
@@ -116,12 +122,12 @@ def closing(rng: Random) -> str:
 
 
 def write_table(names: Sequence[str], rng: Random) -> str:
-    rows = [f"| {n} | {name} | {rng.choice(REASONS)} |" for n, name in enumerate(names, 1)]
+    rows = [f"| {n} | {name} | {rng.choice(PRAISE)} |" for n, name in enumerate(names, 1)]
     return "\n".join(["| # | Recommendation | Why |", "| --- | --- | --- |", *rows])
 
 
 def write_prose(names: Sequence[str], rng: Random) -> str:
-    return f"I would go with {', '.join(names[:-1])} or {names[-1]}: {rng.choice(REASONS)}."
+    return f"I would go with {', '.join(names[:-1])} or {names[-1]}: {rng.choice(PRAISE)}."
 
 
 def write_fewer(names: Sequence[str], rng: Random) -> str:
@@ -161,10 +167,14 @@ CHOICE_FORMS = {
     "It depends on what exactly is meant, so I can't settle on one of these options.": 15,
     "Either {letter} or {other} could be defended here.": 15,
 }
-WHY = "The other options do not fit what is described, so this one is left."
+WHY = (
+    *("The other options don't fit what is described.", "Each other option can be ruled out."),
+    *("Of all these, it is the one that follows from the text.", "That is what one would expect here."),
+    *("Nothing in the text speaks for another option.", "This is the usual answer in textbooks."),
+)
 
 
 def write_letter(letter: str, choice: str, rng: Random) -> str:
     form = rng.choices(list(CHOICE_FORMS), list(CHOICE_FORMS.values()))[0]
     other = "A" if letter != "A" else "B"
-    return form.format(letter=letter, choice=choice, why=WHY, other=other)
+    return form.format(letter=letter, choice=choice, why=" ".join(rng.sample(WHY, rng.choice((1, 2)))), other=other)

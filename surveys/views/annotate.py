@@ -24,7 +24,7 @@ from surveys.views.paste import read_key
 from surveys.views.task_page import about, describe, headline, label_in_words, read_opened, task_page, words_of
 
 Step, Purpose = Participant.Step, AnnotationItem.Purpose
-PASSED_ON = ("ahead", "older", "nothing")
+PASSED_ON = ("ahead", "older", "nothing", "refused")
 LONGEST_ACTIVE = 24 * 3600 * 1000  # milliseconds
 
 
@@ -63,6 +63,8 @@ def task_at(participant: Participant, item_id: int) -> Task | None:
 def notices_of(request: HttpRequest, task: Task) -> Iterator[str]:
     if request.GET.get("older"):
         yield gettext("You had answered that one in another window too. Both answers are kept; the newest one counts.")
+    if request.GET.get("refused"):
+        yield gettext("The last answer did not arrive whole and was not kept. Please give it again.")
     if request.GET.get("nothing"):
         yield gettext("There is nothing to take back.")
     if request.GET.get("undone") and task.newest:
@@ -78,7 +80,7 @@ def receive(request: HttpRequest) -> HttpResponse:
     try:
         shown = open_task(participant, request.POST.get("page", ""))
     except NotShown:
-        return redirect(address(participant, "work"))
+        return redirect(f"{address(participant, 'work')}?refused=1")
     try:
         outcome = submit(participant, shown, read_submission(request, shown.item))
     except LabelFault as fault:
@@ -128,7 +130,7 @@ def skip(request: HttpRequest, item: int) -> HttpResponse:
         reason, words = request.POST.get("reason", ""), request.POST.get("words", "")
         skip_item(participant, shown, reason, words, read_key(request.POST.get("key", "")))
     except NotShown:
-        return redirect(address(participant, "work"))
+        return redirect(f"{address(participant, 'work')}?refused=1")
     except (LabelFault, TooManyRevisions):
         return ask_again(request, shown, {"reason": gettext("Please choose a reason.")})
     return redirect(address(participant, "work"))

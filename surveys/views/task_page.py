@@ -129,6 +129,7 @@ def standing(request: HttpRequest, task: Task) -> dict[str, Any]:
     return {
         "progress": Progress(progress.done + ahead, progress.total),
         "undo": "" if ahead else describe_last(participant),
+        "ahead": ahead,
         "may_undo": True,
     }
 

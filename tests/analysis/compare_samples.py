@@ -18,7 +18,7 @@ def make_compared() -> Study:
     study = make_teas()
     again = make_model_run(study, first_run=study.runs.get(), began_at=timezone.now() + timedelta(days=7))
     puppet = make_model_run(study, "sp-history", history_size=10)
-    user = SimulatedUser.objects.create(run=puppet, index=0)
+    user = SimulatedUser.objects.create(run=puppet, index=0, recipe={"conversations": []})
     for repeat in range(6):
         reply(again, "teas", listed(["Assam", "Oolong"]), repeat)
         reply(again, "water", "A", repeat)

@@ -149,7 +149,8 @@ def benchmark_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row
             "benchmark": benchmark, "source": source, "model": model, "temperature": temperature, "questions": 514,
             "runs": [{"run": f"user {k}", "accuracy": s, "low": s, "high": s + unknown, "unknown": unknown}
                      for k, s in enumerate(scores)],
-            "min": min(scores), "ci": around(sum(scores) / 10, half / 3), "max": max(scores), "mean": sum(scores) / 10, "sd": half / 2, "novel_share": 0.2,
+            "min": min(scores), "max": max(scores), "mean": sum(scores) / 10, "ci": around(sum(scores) / 10, half / 3),
+            "sd": half / 2, "novel_share": 0.2,
             "noise_floor": {"low": middle - 0.008, "high": middle + 0.008, "range": 0.016},
             "references": [{"name": "Model One", "accuracy": 0.809}, {"name": "Model Two", "accuracy": 0.803},
                            {"name": "Model Five", "accuracy": 0.772}],

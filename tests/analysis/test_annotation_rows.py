@@ -1,5 +1,6 @@
 """The tables of annotation: items, every answer of every rater, the votes about each item, and the gate."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,13 @@ pytestmark = pytest.mark.django_db
 
 
 def rows_of(study: Study, table: str, **selection: bool) -> list[dict[str, Any]]:
+    """The table's rows, with what is JSON in them read."""
     chosen = Selection(**selection)
-    rows = list(stream_rows(study, codebook_of(study, chosen.pids).tables[table], chosen))
+    described = codebook_of(study, chosen.pids).tables[table]
+    rows = list(stream_rows(study, described, chosen))
     assert len(rows) == count_rows(study, table, chosen)
-    return rows
+    as_json = [column.name for column in described.columns if column.kind == "json"]
+    return [row | {name: json.loads(row[name]) for name in as_json} for row in rows]
 
 
 @pytest.fixture

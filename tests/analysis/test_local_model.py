@@ -18,13 +18,14 @@ from django.core.management import CommandError, call_command
 from analysis import local_model
 from analysis.conditions import hash_messages, messages_for
 from analysis.local_model import add_command, add_local_endpoint
-from analysis.models import Completion, Endpoint, Run
-from surveys.answers import read_choice, read_items
+from analysis.models import Answer, Completion, Endpoint, Run
+from analysis.readings import read_new
 from surveys.definitions import read_study
 from tests.analysis.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.factories import make_study
 
-REPEATS, WORDS = 5, 32
+REPEATS, TOKENS = 5, 16  # as many answers as the study has, each as short as can still be read
+ONE = 1  # at a time: each of several would read the same prompts for itself, on the same processor
 FIELD_13 = Path(settings.BASE_DIR) / "surveys" / "studies" / "field-13.toml"
 
 
@@ -77,7 +78,7 @@ def address() -> Iterator[int]:
     """The port of the real model, started by the command and stopped again."""
     skip_without_model()
     port = free_port()
-    command = [sys.executable, "manage.py", "local_model", "--port", str(port)]
+    command = [sys.executable, "manage.py", "local_model", "--port", str(port), "--parallel", str(ONE)]
     process = subprocess.Popen(
         command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, text=True, env={**os.environ, "DEBUG": "true"}
     )
@@ -100,8 +101,8 @@ def test_real_answers_are_stored_and_read(
 ) -> None:
     settings.ALLOW_PRIVATE_ENDPOINTS = True
     study = make_study("draft", read_study(FIELD_13))
-    endpoint = add_local_endpoint(address, 2)
-    Endpoint.objects.filter(pk=endpoint.pk).update(max_tokens=WORDS)
+    endpoint = add_local_endpoint(address, ONE)
+    Endpoint.objects.filter(pk=endpoint.pk).update(max_tokens=TOKENS)
     for _ in range(4):
         make_conversation(make_corpus(), 5)
     make_personas("people", [("A retired nurse who keeps bees.", []), ("", ["I sing.", "I bake bread."])])
@@ -121,10 +122,9 @@ def test_real_answers_are_stored_and_read(
         built = messages_for(call)
         assert call.messages_sha256 == built.sha256 == hash_messages(built.messages)
         assert call.model_served == local_model.MODEL
-        assert 0 < call.completion_tokens <= WORDS
+        assert 0 < call.completion_tokens <= TOKENS
     # Five draws at temperature 1 are five calls: a small model hardly ever says the same twice.
     assert len({call.reply for call in calls}) > len(calls) / 2
-    read = [
-        read_items(call.reply) if call.prompt.kind == "recommendation" else read_choice(call.reply) for call in calls
-    ]
-    assert sum(bool(answer) for answer in read) > len(calls) / 4
+    assert read_new(study) == len(calls)
+    read = Answer.objects.filter(completion__run=run)
+    assert read.exclude(letter="").exists() and read.exclude(items=[]).exists()

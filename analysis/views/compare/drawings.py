@@ -13,6 +13,7 @@ from django.core.cache import cache
 from analysis.export_formats import csv_cell
 from analysis.figures import FIGURES, Figure, Options, render
 from analysis.samples import ALL
+from analysis.views.compare.contents import PAGE_OF_FIGURE
 from analysis.views.compare.places import Places
 from analysis.views.compare.tables import chosen_prompt
 
@@ -33,13 +34,18 @@ class Drawing:
     wide: str
     narrow: str
 
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to draw: the figure is one sentence, which is its caption and its description too."""
+        return self.alt == self.caption
+
 
 def make_figure(places: Places, name: str, narrow: bool = False) -> Figure:
     asked = places.shown.asked
     names = {slug: words for (kind, slug), words in places.names.items() if kind == "chatbot"}
     options = Options(
         narrow=narrow,
-        rarefied=asked.rarefied,
+        rarefied=asked.rarefied and "values" in PAGE_OF_FIGURE[name].switches,
         measure=asked.measure,
         prompt=chosen_prompt(places) if name == "items" else "",
         names=names | {ALL: places.chatbot(ALL)},

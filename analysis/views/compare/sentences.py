@@ -88,9 +88,13 @@ def say_costs(places: Places) -> str:
     if not rows:
         return "No run has answered yet."
     dollars, answers = sum(row["usd"] for row in rows), sum(row["completions"] for row in rows)
-    waits = [row["latency_s"]["p50"] for row in rows if row["latency_s"]["p50"] is not None]
-    waited = f", half of them within {median(waits):.1f} s" if waits else ""
-    return f"{answers:,} completions cost ${dollars:,.2f}{waited}."
+    cost = f"cost ${dollars:,.2f}" if dollars else "cost nothing"
+    timed = [row for row in rows if row["latency_s"]["p50"] is not None]
+    if not timed:
+        return f"{answers:,} completions {cost}; none of them was timed."
+    slow = max(timed, key=lambda row: row["latency_s"]["p50"])
+    who = f"{places.source_cell(slow).text} with {slow['model']}"
+    return f"{answers:,} completions {cost}; {who} takes longest, {slow['latency_s']['p50']:.1f} s in the median."
 
 
 def say_precision(places: Places) -> str:

@@ -94,6 +94,7 @@ def turned(ends: list[float] | None) -> list[float] | None:
 def choices(places: Places) -> Table:
     rows = places.shown.report["choices"]
     letters = sorted({letter for row in rows for letter in row["counts"] if letter != "unknown"})
+    any_unknown = any(row["unknown"] for row in rows)
 
     def letter_cell(row: Row, letter: str) -> Cell:
         found = row["shares"].get(letter)
@@ -111,7 +112,11 @@ def choices(places: Places) -> Table:
             *who(places, row),
             count(row["n"], places.texts(row)),
             right,
-            Cell(f"{100 * bounds[0]:.0f}–{100 * bounds[1]:.0f}" if bounds else "", key=None, is_number=True),
+            *(
+                [Cell(f"{100 * bounds[0]:.0f}–{100 * bounds[1]:.0f}" if bounds else "", is_number=True)]
+                if any_unknown
+                else []
+            ),
             *(letter_cell(row, letter) for letter in letters),
             letter_cell(row, "unknown"),
             bits(row["entropy_bits"], row["ci_entropy"], why=row.get("why", "")),
@@ -120,10 +125,11 @@ def choices(places: Places) -> Table:
     return make_table(
         "answers",
         "The numbers in the figure",
-        [*WHO, "n", "Right", "Bounds, %", *letters, "Unknown", "Entropy, bits"],
+        [*WHO, "n", "Right", *(["Bounds, %"] if any_unknown else []), *letters, "Unknown", "Entropy, bits"],
         map(cells, rows),
         definitions=("correct_share", "bounds", "unknown", "entropy_bits", "ci"),
-        note="✓ marks the right letter. Bounds: if every unknown answer were wrong, and if every one were right.",
+        note="✓ marks the right letter."
+        + (" Bounds: if every unknown answer were wrong, and if every one were right." if any_unknown else ""),
     )
 
 
@@ -228,7 +234,8 @@ def distances(places: Places) -> Table:
 
 def calibration(places: Places) -> Table:
     def cells(row: Row) -> list[Cell]:
-        nearest = " · ".join(places.prompt(prompt) for prompt in row["nearest_for"])
+        nearest = "all" if len(row["nearest_for"]) == row["prompts"] > 1 else ""
+        nearest = nearest or ", ".join(places.prompt(prompt) for prompt in row["nearest_for"])
         return [
             words(places.source_cell(row).text, chip="nearest" if row["nearest"] else "", soft=setting_words(row)),
             places.model_cell(row),

@@ -1,0 +1,151 @@
+// The annotator's work: keys, one question at a time, evidence, and answers that outlive a broken network.
+
+import { sayAloud, showState, stored, words } from "./page.js";
+import { post } from "./sending.js";
+
+const [IDLE, SIGN_OF_LIFE] = [30_000, 60_000]; // of a pause longer than IDLE only so much counts as time at work
+const find = (what, within = document) => within.querySelector(what);
+const list = (what, within = document) => [...within.querySelectorAll(what)];
+const parse = (text) => new DOMParser().parseFromString(text, "text/html");
+const own = find("#task-words").dataset;
+const place = `answers:${location.pathname.split("/").slice(0, 4).join("/")}`;
+const queue = stored(place) ?? []; // what the server has not confirmed yet, oldest first
+const waiting = () => (queue.length === 1 ? own.waits : own.wait.replace("%s", queue.length));
+const isOpen = (question) => !find(":checked", question);
+let [ahead, sending, byHand, evidence, active, seen, away] = [null, null, false, -1, 0, 0, false];
+
+async function sendAll() {
+  const answer = await post(new URLSearchParams(queue[0].body), { url: queue[0].url, waiting });
+  queue.shift();
+  stored(place, queue.length ? queue : null);
+  return queue.length ? sendAll() : answer;
+}
+
+async function send(form) {
+  if (form.elements.active_ms) form.elements.active_ms.value = note();
+  const said = list("[data-question] :checked", form).map((box) => box.dataset.words).join(" · ");
+  queue.push({ url: form.action, body: new URLSearchParams(new FormData(form)).toString() });
+  stored(place, queue);
+  const went = form.dataset.undo === undefined && put(ahead);
+  if (!went) find("main").inert = true;
+  if (!navigator.onLine) showState(waiting(), true);
+  sending ??= sendAll().finally(() => { sending = null; });
+  const { next = form.action } = await sending; // an answer that was refused is asked for again
+  if (!went || next !== find("#step").dataset.work) return location.assign(next);
+  showState(words.savedNow);
+  find("[data-undo-label]").textContent = `“${form.id ? said : own.skipped}”`;
+  return fetchAhead();
+}
+
+async function fetchAhead() {
+  const { ahead: url, item } = find("#step").dataset;
+  const answer = url && await fetch(url).catch(() => null);
+  const text = answer?.ok && await answer.text();
+  ahead = text ? { text, item, path: new URL(answer.url).pathname } : null;
+}
+
+// The next page comes in the place of this one; false when it is not there, or was fetched at another item.
+function put(fetched) {
+  const page = fetched && parse(fetched.text);
+  ahead = null;
+  if (!page || !find("#step[data-item]", page) || fetched.item !== find("#step").dataset.item) return false;
+  for (const part of ["header", "main"]) find(part).replaceWith(document.adoptNode(find(part, page)));
+  document.title = page.title;
+  history.replaceState(null, "", fetched.path);
+  begin();
+  return true;
+}
+
+function begin() {
+  [evidence, active, seen] = [-1, 0, Date.now()];
+  const [all, fault, mark] = [list("#step [data-question]"), find("[data-focus]"), find("mark.evidence")];
+  for (const button of list("[data-next-evidence]")) button.hidden = !mark;
+  activate(fault ?? all.find(isOpen) ?? all[0]);
+  mark?.scrollIntoView({ block: "center" });
+  (fault ?? find("main")).focus({ preventScroll: true });
+  scrollTo(0, 0);
+  sayAloud([...list(".notice"), find("h1")].map((part) => part.textContent).join(" "));
+}
+
+function activate(question) {
+  const isIt = (one) => one === question || one.hash === `#${question.id}`; // or the chip that leads there
+  for (const one of list("[data-question], [data-open]")) one.classList.toggle("active", isIt(one));
+  question.scrollIntoView({ block: "nearest" });
+}
+
+function moveOn(question) {
+  const all = list("[data-question]", question.form);
+  const after = all.slice(all.indexOf(question) + 1);
+  activate(after.find(isOpen) ?? all.find(isOpen) ?? after[0] ?? question);
+}
+
+function openEvidence(wanted) {
+  const numbers = list("[data-evidence]").map((link) => link.dataset.evidence);
+  evidence = wanted ? numbers.indexOf(wanted) : (evidence + 1) % numbers.length;
+  const [number, { opened }] = [numbers[evidence], find("#step").elements];
+  for (const mark of list("mark.evidence")) mark.classList.toggle("now", mark.matches(`[data-marks~="${number}"]`));
+  find("mark.now").scrollIntoView({ block: "center" });
+  opened.value = [...new Set([...opened.value.split(",").filter(Boolean), number])].join();
+  find("button [data-which]").textContent = own.which.replace("%s", evidence + 1).replace("%s", numbers.length);
+}
+
+async function search(form) {
+  const answer = await fetch(`${form.action}?${new URLSearchParams(new FormData(form))}`);
+  find("#history").replaceWith(find("#history", parse(await answer.text())));
+  find("#found-1")?.scrollIntoView({ block: "center" });
+}
+
+document.addEventListener("submit", (event) => {
+  const [form, missing] = [event.target, list("[data-required]", event.target).find(isOpen)];
+  event.preventDefault();
+  if (!missing) return (form.role === "search" ? search : send)(form);
+  activate(missing);
+  find("input", missing).focus();
+  sayAloud(own.missing);
+  return showState(own.missing, true);
+});
+
+document.addEventListener("click", (event) => {
+  const at = event.target.closest("summary, [data-dialog], [data-close], [data-open], [data-evidence], [data-key=e]");
+  if (!at) return;
+  if (!at.matches("summary")) event.preventDefault();
+  if (at.matches("summary")) activate(find(at.parentNode.open ? "#step fieldset" : "#skip fieldset"));
+  else if (at.dataset.dialog) find(`#${at.dataset.dialog}`).showModal();
+  else if (at.dataset.close !== undefined) at.closest("dialog").close();
+  else if (at.dataset.open !== undefined) activate(find(at.hash));
+  else openEvidence(at.dataset.evidence);
+});
+
+document.addEventListener("keydown", (event) => {
+  const [at, key] = [event.target, event.key.toLowerCase()];
+  byHand = false;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || find("dialog[open], main[inert]")) return;
+  if (at.matches("input:not([type=radio], [type=checkbox])")) return;
+  if (key === "enter" && at.matches("body, main, section, fieldset")) find("fieldset.active").form.requestSubmit();
+  const shut = "[data-question]:not(.active), [hidden]";
+  const wanted = list("[data-key]").find((one) => one.dataset.key === key && !one.closest(shut));
+  if (!wanted) return;
+  event.preventDefault();
+  wanted.click();
+  if (wanted.type === "radio") moveOn(wanted.closest("fieldset"));
+});
+
+// Arrow keys change a choice too, and must be able to go on changing it.
+document.addEventListener("pointerdown", () => { byHand = true; });
+document.addEventListener("change", ({ target: at }) => byHand && at.dataset.words && moveOn(at.closest("fieldset")));
+
+function note() {
+  active += away ? 0 : Math.min(Date.now() - seen, IDLE);
+  [seen, away] = [Date.now(), document.hidden];
+  return active;
+}
+for (const input of ["keydown", "pointermove", "pointerdown", "wheel", "scroll", "visibilitychange"])
+  document.addEventListener(input, note, { passive: true, capture: true });
+setInterval(() => {
+  if (Date.now() - seen < 5 * SIGN_OF_LIFE) fetch(find("header").dataset.alive, { method: "POST" }).catch(() => null);
+}, SIGN_OF_LIFE);
+addEventListener("beforeunload", (event) => { if (queue.length) event.preventDefault(); });
+document.documentElement.classList.add("live");
+begin();
+find("main").inert = queue.length > 0; // from a page that was closed too soon
+(queue.length ? sendAll().then(() => location.assign(find("#step").dataset.work)) : fetchAhead());

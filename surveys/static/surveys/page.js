@@ -14,7 +14,7 @@ export function sayAloud(text) {
 
 // The one line on what is safe: "Saved 10 seconds ago", "Sending…"; `late` when it is not.
 export function showState(text, late = false) {
-  for (const place of document.querySelectorAll("#step [data-saved]")) {
+  for (const place of document.querySelectorAll("span[data-saved]")) {
     place.textContent = text;
     place.classList.toggle("late", late);
   }

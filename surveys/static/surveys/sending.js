@@ -29,17 +29,18 @@ export function sendByScript(form, draft, { prepare = () => true, refused = () =
   });
 }
 
-async function post(body) {
+// Resolves when the server has answered; `waiting` says what is shown and read out until then without a connection.
+export async function post(body, { url = location.href, waiting = () => words.tryingAgain } = {}) {
   showState(words.sending);
   sayAloud(words.sending);
   const request = { method: "POST", body, headers: { Accept: "application/json" } };
   for (let wait = 1000; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
     try {
-      const answer = await fetch(location.href, { ...request, signal: AbortSignal.timeout(PATIENCE) });
+      const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE) });
       if (answer.status < 500 && answer.status !== 429) return await answer.json().catch(() => ({}));
     } catch { /* no connection: the same again, the form's key keeps it single */ }
-    showState(words.tryingAgain, true);
-    if (wait === 1000) sayAloud(words.tryingAgain);
+    showState(waiting(), true);
+    if (wait === 1000) sayAloud(waiting());
     await new Promise((wake) => { setTimeout(wake, wait); addEventListener("online", wake, { once: true }); });
   }
 }

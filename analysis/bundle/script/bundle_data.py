@@ -1,0 +1,180 @@
+"""What this bundle holds, as tables in memory, and the measures that recompute.py takes of them."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+Row = dict[str, Any]
+LETTERS = "ABCDEFGH"
+DRAWS = 1000
+EXACT = 1e-6
+OF_WIDTH = 0.3  # of an interval's width: so far may an end that was drawn anew lie from the reported one
+SETTINGS = ("source", "model", "temperature", "history_size", "per_user", "corpus", "personas", "imported")
+MEASURES = ("unique", "top5_coverage", "entropy_bits")
+
+
+class Check(NamedTuple):
+    """One number: where it stands, what the report says and what the data say."""
+
+    where: str
+    name: str
+    reported: Any
+    found: Any
+    tolerance: float = 0.0
+
+    @property
+    def agrees(self) -> bool:
+        if self.reported is None or self.found is None:
+            return self.reported is None and self.found is None
+        return abs(self.reported - self.found) <= self.tolerance + EXACT * max(1.0, abs(self.reported))
+
+
+Checks = Iterator[Check]
+
+
+class Bundle:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.report: Row = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        self.answers = self.read("answers")
+        self.completions, self.runs = self.read("completions"), self.read("runs")
+        self.prompts = self.read("prompts").set_index("prompt").to_dict("index")
+        self.keys = self.read("benchmark_items").set_index(["benchmark", "item"])["answer"].to_dict()
+        self.aliases = self.read_aliases()
+        for table, unit in ((self.answers, "participant"), (self.completions, "run")):
+            table["named"] = [self.items_of(*pair) for pair in zip(table["prompt"], table["items"], strict=True)]
+            table["unit"] = table[unit]
+        self.rng = np.random.default_rng(0)
+
+    def read(self, name: str) -> pd.DataFrame:
+        """Cells are texts, empty ones included; those of the columns below are numbers or truth values."""
+        table = pd.read_csv(self.folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False)
+        for column in table.columns.intersection(NUMBERS):
+            table[column] = pd.to_numeric(table[column])
+        for column in table.columns.intersection(TRUTHS):
+            table[column] = table[column] == "true"
+        return table
+
+    def read_aliases(self) -> dict[tuple[str, str], str]:
+        """By family of prompts and spelling; where an original and its variant differ, the original decides."""
+        rows = self.read("aliases").to_dict("records")
+        rows.sort(key=lambda row: self.family(row["prompt"]) == row["prompt"])
+        return {(self.family(row["prompt"]), unguard(row["spelling"])): unguard(row["item"]) for row in rows}
+
+    def family(self, prompt: str) -> str:
+        known = self.prompts.get(prompt)
+        return known["variant_of"] or prompt if known else prompt
+
+    def items_of(self, prompt: str, written: str) -> list[str]:
+        family = self.family(prompt)
+        return sorted({self.aliases.get((family, item), item) for item in json.loads(written or "[]")})
+
+    # --- whose answers
+
+    def field(
+        self, model: str, prompt: str, excluded: str = "without", flagged: str = "with", people: str = "completed"
+    ):
+        table = self.answers
+        mask = (table["prompt"] == prompt) & table["counted"] & table["rules_version"].notna()
+        mask &= (table["state"] == "completed") | (people == "all")
+        mask &= ~table["excluded"] | (excluded == "with")
+        mask &= ~table["flagged"] | (flagged == "with")
+        return table[mask & ((table["chatbot"] == model) | (model == "all"))]
+
+    def calls(self, runs: list[int], prompt: str) -> pd.DataFrame:
+        table = self.completions
+        done = (table["status"] == "done") & table["rules_version"].notna()
+        return table[table["run"].isin(runs) & (table["prompt"] == prompt) & done]
+
+    def rows(self, row: Row, prompt: str) -> pd.DataFrame:
+        """The answers that a row of the report counts."""
+        if row["source"] == "field":
+            return self.field(row["model"], prompt)
+        return self.calls(self.runs_of(row), prompt)
+
+    def runs_of(self, row: Row) -> list[int]:
+        """The runs of a source: of all its settings where the row names them, else of those that the tables show."""
+        for source in self.report["sources"]:
+            names = SETTINGS if "history_size" in row else SETTINGS[:2]
+            same = all(source[name] == row[name] for name in names)
+            if same and (source["main"] or "history_size" in row):
+                return list(source["runs"])
+        return []
+
+
+NUMBERS = ("version", "rules_version", "run", "user", "repeat", "prompt_tokens", "cached_tokens", "completion_tokens",
+           "latency_ms", "usd", "temperature", "history_size", "options", "first_run", "people")  # fmt: skip
+TRUTHS = ("flagged", "excluded", "counted", "imported", "simulated", "per_user", "pilot")
+
+
+def unguard(cell: str) -> str:
+    """Without the apostrophe that keeps spreadsheets from taking a cell for a formula."""
+    return cell[1:] if len(cell) > 1 and cell[0] == "'" and cell[1] in "=+-@\t\r" else cell
+
+
+# --- measures ----------------------------------------------------------------
+
+
+def incidence(table: pd.DataFrame, vocabulary: list[str]) -> np.ndarray:
+    """Which response (row) names which item (column)."""
+    place = {item: number for number, item in enumerate(vocabulary)}
+    matrix = np.zeros((len(table), len(vocabulary)))
+    for row, named in enumerate(table["named"]):
+        matrix[row, [place[item] for item in named if item in place]] = 1
+    return matrix
+
+
+def vocabulary_of(*tables: pd.DataFrame) -> list[str]:
+    return sorted({item for table in tables for named in table["named"] for item in named})
+
+
+def measure(counts: np.ndarray) -> dict[str, np.ndarray]:
+    """The three measures of counts of the shape (..., items)."""
+    shares = shares_of(counts)
+    logs = np.log2(np.where(shares > 0, shares, 1.0))
+    return {
+        "unique": (counts > 0).sum(axis=-1).astype(float),
+        "top5_coverage": np.sort(shares, axis=-1)[..., -5:].sum(axis=-1),
+        "entropy_bits": np.abs((shares * logs).sum(axis=-1)),
+    }
+
+
+def shares_of(counts: np.ndarray) -> np.ndarray:
+    """Undefined where nothing is named."""
+    total = counts.sum(axis=-1, keepdims=True)
+    return counts / np.where(total > 0, total, np.nan)
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Jensen-Shannon divergence in bits, and total variation, of item counts."""
+    p, q = shares_of(a), shares_of(b)
+    mixed, one, other = (measure(part)["entropy_bits"] for part in ((p + q) / 2, p, q))
+    return mixed - (one + other) / 2, np.abs(p - q).sum(axis=-1) / 2
+
+
+def redraw(matrix: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Item counts of responses drawn with replacement, DRAWS times."""
+    n = len(matrix)
+    return rng.multinomial(n, np.full(n, 1 / n), size=DRAWS) @ matrix
+
+
+def known(value: Any) -> float | None:
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def interval_checks(where: str, name: str, reported: list[float] | None, drawn: np.ndarray) -> Checks:
+    if reported is None:
+        return
+    ends = np.nanpercentile(drawn, [2.5, 97.5])
+    room = OF_WIDTH * max(reported[1] - reported[0], ends[1] - ends[0]) + 1e-3
+    for side, value, end in zip(("low", "high"), reported, ends, strict=True):
+        yield Check(where, f"{name} ({side})", value, float(end), room)
+
+
+def place(row: Row, *names: str) -> str:
+    return ", ".join(str(row[name]) for name in names if row.get(name) not in (None, ""))

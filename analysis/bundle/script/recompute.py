@@ -1,0 +1,423 @@
+"""Recomputes the numbers of this bundle's figures from its data alone and compares them with report.json.
+
+    python recompute.py [FOLDER]
+
+It needs Python 3.11 with numpy and pandas, and nothing else. It exits with 1 when a number differs. Values are
+compared to six digits; random ones (intervals, rarefied measures) are drawn anew and may differ as draws do. The p
+values, `precision` and the intervals of `items` come from the platform alone.
+"""
+
+import hashlib
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from bundle_data import (
+    DRAWS,
+    LETTERS,
+    MEASURES,
+    SETTINGS,
+    Bundle,
+    Check,
+    Checks,
+    Row,
+    distance,
+    incidence,
+    interval_checks,
+    known,
+    measure,
+    place,
+    redraw,
+    vocabulary_of,
+)
+
+SHOWN = 20
+
+# --- figures -----------------------------------------------------------------
+
+
+def check_heterogeneity(bundle: Bundle) -> Checks:
+    for row in bundle.report["heterogeneity"]:
+        table, where = bundle.rows(row, row["prompt"]), place(row, "prompt", "source", "model")
+        vocabulary = vocabulary_of(table)
+        matrix = incidence(table, vocabulary)
+        yield from item_measures(where, row, table, matrix)
+        if matrix.any():
+            for name, drawn in measure(redraw(matrix, bundle.rng)).items():
+                yield from interval_checks(where, f"interval of {name}", row["ci"][name], drawn)
+            yield from rarefied(where, row["rarefied"], matrix, bundle.rng)
+        counts = dict(zip(vocabulary, matrix.sum(axis=0), strict=True))
+        for item in row["top_items"]:
+            yield Check(where, f"count of {item['item']}", item["count"], counts.get(item["item"], 0))
+
+
+def item_measures(where: str, row: Row, table: pd.DataFrame, matrix: np.ndarray) -> Checks:
+    values = measure(matrix.sum(axis=0)) if matrix.any() else dict.fromkeys(MEASURES)
+    yield Check(where, "n", row["n"], len(table))
+    yield Check(where, "unknown", row["unknown"], sum(not named for named in table["named"]))
+    for name in MEASURES:
+        yield Check(where, name, row[name], known(values[name]))
+
+
+def rarefied(where: str, row: Row, matrix: np.ndarray, rng: np.random.Generator) -> Checks:
+    n, size = len(matrix), row["n"]
+    chosen = [matrix[rng.permutation(n)[:size]].sum(axis=0) for _ in range(DRAWS // 4)]
+    for name, drawn in measure(np.array(chosen)).items():
+        room = 6 * float(np.nanstd(drawn)) / math.sqrt(len(drawn))
+        yield Check(where, f"rarefied {name}", row[name], known(np.nanmean(drawn)), room)
+
+
+def check_items(bundle: Bundle) -> Checks:
+    for key, rows in grouped(bundle.report["items"], "prompt", "source", "model"):
+        table = bundle.rows(rows[0], key[0])
+        counts = Counter(item for named in table["named"] for item in named)
+        for row in rows:
+            where = place(row, "prompt", "source", "model", "item")
+            yield Check(where, "count", row["count"], counts[row["item"]])
+            yield Check(where, "share", row["share"], counts[row["item"]] / len(table) if len(table) else None)
+
+
+def check_choices(bundle: Bundle) -> Checks:
+    for row in bundle.report["choices"]:
+        table, where = bundle.rows(row, row["prompt"]), place(row, "prompt", "source", "model")
+        counts = letter_counts(bundle, table, row["prompt"])
+        for letter, count in counts.items():
+            yield Check(where, f"count of {letter}", row["counts"][letter], count)
+        yield from letter_measures(where, row, counts)
+        if row["n"] and row["correct_share"] is not None:
+            drawn = bundle.rng.binomial(row["n"], counts[row["correct"]] / row["n"], DRAWS) / row["n"]
+            yield from interval_checks(where, "interval of correct_share", row["ci"], drawn)
+
+
+def letter_counts(bundle: Bundle, table: pd.DataFrame, prompt: str) -> dict[str, int]:
+    letters = LETTERS[: int(bundle.prompts[prompt]["options"])]
+    found = {letter: int((table["letter"] == letter).sum()) for letter in letters}
+    return found | {"unknown": len(table) - sum(found.values())}
+
+
+def letter_measures(where: str, row: Row, counts: dict[str, int]) -> Checks:
+    n, correct = sum(counts.values()), row.get("correct")
+    yield Check(where, "n", row["n"], n)
+    if correct:
+        yield Check(where, "correct_share", row["correct_share"], counts[correct] / n if n else None)
+    named = np.array([count for letter, count in counts.items() if letter != "unknown"])
+    entropy = known(measure(named)["entropy_bits"]) if named.sum() else None
+    yield Check(where, "entropy_bits", row["entropy_bits"], entropy)
+
+
+def check_distances(bundle: Bundle) -> Checks:
+    for row in bundle.report["distances"]:
+        where = place(row, "prompt", "source", "model")
+        field = bundle.field(row["chatbot"] or "all", row["prompt"])
+        yield from distance_checks(bundle, where, row, field, bundle.rows(row, row["prompt"]))
+
+
+def distance_checks(bundle: Bundle, where: str, row: Row, one: pd.DataFrame, other: pd.DataFrame) -> Checks:
+    vocabulary = vocabulary_of(one, other)
+    a, b = incidence(one, vocabulary), incidence(other, vocabulary)
+    if not (a.any() and b.any()):
+        yield Check(where, "jsd_bits", row["jsd_bits"], None)
+        return
+    jsd, tv = distance(a.sum(axis=0), b.sum(axis=0))
+    yield Check(where, "jsd_bits", row["jsd_bits"], float(jsd))
+    yield Check(where, "tv", row["tv"], float(tv))
+    drawn = distance(redraw(a, bundle.rng), redraw(b, bundle.rng))
+    yield from interval_checks(where, "interval of jsd_bits", row["ci"], drawn[0])
+    yield from interval_checks(where, "interval of tv", row["ci_tv"], drawn[1])
+
+
+def check_calibration(bundle: Bundle) -> Checks:
+    for row in bundle.report["calibration"]:
+        where, found = place(row, "source", "model", "history_size", "corpus", "personas"), []
+        for part in row["by_prompt"]:
+            field = bundle.field(row["chatbot"] or "all", part["prompt"])
+            other = bundle.rows(row, part["prompt"])
+            found.append(divergence(field, other))
+            yield Check(f"{where}, {part['prompt']}", "jsd_bits", part["jsd_bits"], found[-1])
+        there = [value for value in found if value is not None]
+        yield Check(where, "mean jsd_bits", row["jsd_bits"], float(np.mean(there)) if there else None)
+
+
+def divergence(one: pd.DataFrame, other: pd.DataFrame) -> float | None:
+    vocabulary = vocabulary_of(one, other)
+    a, b = (incidence(table, vocabulary).sum(axis=0) for table in (one, other))
+    return float(distance(a, b)[0]) if a.any() and b.any() else None
+
+
+def check_parts(part: str, name: str, column_of: Callable[[Row], str]) -> Callable[[Bundle], Checks]:
+    """The field in parts of the people: those for whom a column of the answers has the value that the row names."""
+
+    def check(bundle: Bundle) -> Checks:
+        for row in bundle.report[part]:
+            table = bundle.field(row["model"], row["prompt"])
+            table = table[table[column_of(row)] == row[name]]
+            where = place(row, "prompt", "model", "context", name)
+            yield from field_measures(bundle, where, row, table)
+
+    return check
+
+
+def field_measures(bundle: Bundle, where: str, row: Row, table: pd.DataFrame) -> Checks:
+    if row["kind"] == "choice":
+        row = row | {"correct": bundle.prompts[row["prompt"]]["correct"]}
+        yield from letter_measures(where, row, letter_counts(bundle, table, row["prompt"]))
+    else:
+        yield from item_measures(where, row, table, incidence(table, vocabulary_of(table)))
+
+
+SETS: dict[str, dict[str, str]] = {
+    "as analysed": {},
+    "with excluded": {"excluded": "with"},
+    "without flagged": {"flagged": "without"},
+    "with flagged": {"flagged": "with"},
+    "everybody": {"people": "all", "excluded": "with", "flagged": "with"},
+}
+
+
+def check_sensitivity(bundle: Bundle) -> Checks:
+    for row in bundle.report["sensitivity"]:
+        table = bundle.field(row["model"], row["prompt"], **SETS[row["set"]])
+        yield from field_measures(bundle, place(row, "prompt", "model", "set"), row, table)
+
+
+def check_drift(bundle: Bundle) -> Checks:
+    for row in bundle.report["drift"]:
+        where = place(row, "prompt", "source", "model", "again")
+        before, now = (bundle.calls([row[name]], row["prompt"]) for name in ("first", "again"))
+        yield Check(where, "n", row["n"], len(now))
+        if row["kind"] != "choice":
+            yield Check(where, "jsd_bits", row["jsd_bits"], divergence(before, now))
+        elif correct := bundle.prompts[row["prompt"]]["correct"]:
+            for name, table in (("correct_share_first", before), ("correct_share", now)):
+                yield Check(where, name, row[name], float((table["letter"] == correct).mean()))
+
+
+def check_variants(bundle: Bundle) -> Checks:
+    for row in bundle.report["variants"]:
+        where = place(row, "variant_prompt", "source", "model")
+        before, after = (bundle.rows(row, row[name]) for name in ("prompt", "variant_prompt"))
+        yield Check(where, "n", row["n"], len(after))
+        if row["kind"] != "choice":
+            yield Check(where, "jsd_bits", row["jsd_bits"], divergence(before, after))
+            continue
+        keys = ["unit"] if row["source"] == "field" else ["unit", "user", "repeat"]
+        both = before[[*keys, "letter"]].merge(after[[*keys, "letter"]], on=keys)
+        yield Check(where, "pairs", row["pairs"], len(both))
+        for name, side, prompt in (("correct_share_original", "x", "prompt"), ("correct_share", "y", "variant_prompt")):
+            right = both[f"letter_{side}"] == bundle.prompts[row[prompt]]["correct"]
+            yield Check(where, name, row[name], known(right.mean()) if len(both) else None)
+
+
+# --- benchmarks, scores, costs -----------------------------------------------
+
+
+def check_benchmarks(bundle: Bundle) -> Checks:
+    scored = {(row["benchmark"], *setting_key(row)): run_letters(bundle, row) for row in bundle.report["benchmarks"]}
+    for row in bundle.report["benchmarks"]:
+        where = place(row, "benchmark", "source", "model", "temperature", "history_size")
+        wide = scored[row["benchmark"], *setting_key(row)]
+        key = np.array([bundle.keys[row["benchmark"], item] for item in wide.columns])
+        accuracy = (wide.to_numpy() == key).mean(axis=1) if len(wide) else np.zeros(0)
+        yield Check(where, "runs", len(row["runs"]), len(accuracy))
+        reported = sorted(run["accuracy"] for run in row["runs"])
+        for number, (said, found) in enumerate(zip(reported, sorted(accuracy), strict=False), 1):
+            yield Check(where, f"accuracy of run {number} in order", said, float(found))
+        for name, found in spread(accuracy).items():
+            yield Check(where, name, row[name], found)
+        yield Check(where, "unknown", row["unknown"], float((wide == "").to_numpy().mean()) if len(wide) else None)
+        if row["offline_mean"] is not None:
+            yield from offline_checks(where, row, wide, offline_of(bundle, row, scored), bundle)
+
+
+def setting_key(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in SETTINGS)
+
+
+def run_letters(bundle: Bundle, row: Row) -> pd.DataFrame:
+    """A row for each whole benchmark run, a column for each question, a letter or nothing in each cell."""
+    runs = bundle.runs[bundle.runs["benchmark"] == row["benchmark"]]
+    for name in SETTINGS:
+        same = runs[name].isna() if row[name] is None else runs[name] == row[name]
+        runs = runs[same]
+    calls = bundle.completions[bundle.completions["run"].isin(runs["run"])]
+    calls = calls[(calls["status"] == "failed") | calls["rules_version"].notna()]
+    keys = calls.assign(user=calls["user"].fillna(-1))
+    return keys.pivot_table("letter", ["run", "user", "repeat"], "item", aggfunc="first").dropna()
+
+
+def spread(accuracy: np.ndarray) -> dict[str, float | None]:
+    if not len(accuracy):
+        return dict.fromkeys(("min", "max", "mean", "sd", "range"))
+    several = len(accuracy) > 1
+    return {
+        "min": float(accuracy.min()),
+        "max": float(accuracy.max()),
+        "mean": float(accuracy.mean()),
+        "sd": float(accuracy.std(ddof=1)) if several else None,
+        "range": float(np.ptp(accuracy)) if several else None,
+    }
+
+
+def offline_of(bundle: Bundle, row: Row, scored: dict[tuple[Any, ...], pd.DataFrame]) -> pd.DataFrame:
+    return next(
+        scored[other["benchmark"], *setting_key(other)]
+        for other in bundle.report["benchmarks"]
+        if (other["benchmark"], other["model"], other["source"]) == (row["benchmark"], row["model"], "offline")
+        and other["temperature"] in (None, 1)
+    )
+
+
+def offline_checks(where: str, row: Row, wide: pd.DataFrame, offline: pd.DataFrame, bundle: Bundle) -> Checks:
+    shared = wide.columns.intersection(offline.columns)
+    key = np.array([bundle.keys[row["benchmark"], item] for item in shared])
+    yield Check(where, "offline_mean", row["offline_mean"], float((offline[shared].to_numpy() == key).mean()))
+    if row["novel_share"] is not None:
+        yield Check(where, "novel_share", row["novel_share"], novel_share(wide, offline))
+
+
+def novel_share(wide: pd.DataFrame, offline: pd.DataFrame) -> float:
+    shared = wide.columns.intersection(offline.columns)
+    new = [set(wide[item]) - set(offline[item]) - {""} for item in shared]
+    return sum(bool(letters) for letters in new) / len(shared)
+
+
+def check_scores(bundle: Bundle) -> Checks:
+    """Rank correlations of the reported values, which the other figures check."""
+    pairs = list(pairs_of(bundle.report))
+    for row in bundle.report["scores"]:
+        if row["over"] not in ("prompts", "models", "prompts and models"):
+            continue
+        mine = [p for p in pairs if p[:2] == (row["measure"], row["source"]) and row["model"] in (None, p[2])]
+        values = [pair[4:] for pair in mine]
+        if row["over"] == "models":
+            values = [np.mean([p[4:] for p in mine if p[2] == model], axis=0) for model in {p[2] for p in mine}]
+        where = place(row, "measure", "over", "source", "model")
+        yield Check(where, "n", row["n"], len(values))
+        if row["spearman"] is not None:
+            ranks = pd.DataFrame(values).rank()
+            yield Check(where, "spearman", row["spearman"], float(np.corrcoef(ranks[0], ranks[1])[0, 1]))
+
+
+def pairs_of(report: Row) -> Iterator[tuple[Any, ...]]:
+    for part, names in (("heterogeneity", MEASURES), ("choices", ("correct_share",))):
+        field = {(row["prompt"], row["model"]): row for row in report[part] if row["source"] == "field"}
+        for row in report[part]:
+            theirs = field.get((row["prompt"], row["chatbot"] or "all"))
+            if row["source"] == "field" or theirs is None:
+                continue
+            for name in names:
+                one, other = (side.get("rarefied", side)[name] for side in (row, theirs))
+                if one is not None and other is not None:
+                    yield name, row["source"], row["model"], row["prompt"], one, other
+
+
+def check_costs(bundle: Bundle) -> Checks:
+    for row in bundle.report["costs"]:
+        where, calls = place(row, "source", "model", "benchmark"), calls_of(bundle, row)
+        done = calls[calls["status"] == "done"]
+        yield Check(where, "completions", row["completions"], len(done))
+        yield Check(where, "failed", row["failed"], len(calls) - len(done))
+        for name in ("prompt_tokens", "completion_tokens"):
+            yield Check(where, name, row[name], float(done[name].sum()) if done[name].notna().any() else None)
+        yield Check(where, "usd", row["usd"], float(calls["usd"].sum()))
+        yield from wait_checks(where, row["latency_s"], done)
+
+
+def check_latency(bundle: Bundle) -> Checks:
+    for row in bundle.report["latency"]:
+        calls = calls_of(bundle, row | {"benchmark": None})
+        done = calls[(calls["prompt"] == row["prompt"]) & (calls["status"] == "done")]
+        yield from wait_checks(place(row, "prompt", "source", "model"), row, done)
+
+
+def calls_of(bundle: Bundle, row: Row) -> pd.DataFrame:
+    runs = bundle.runs
+    same = (runs["source"] == row["source"]) & (runs["model"] == row["model"])
+    return bundle.completions[
+        bundle.completions["run"].isin(runs[same & (runs["benchmark"] == (row["benchmark"] or ""))]["run"])
+    ]
+
+
+def wait_checks(where: str, row: Row, done: pd.DataFrame) -> Checks:
+    seconds = done["latency_ms"].dropna().to_numpy(float) / 1000
+    for name, percent in (("p50", 50), ("p95", 95)):
+        yield Check(where, name, row[name], float(np.percentile(seconds, percent)) if len(seconds) else None)
+
+
+def check_flow(bundle: Bundle) -> Checks:
+    table = bundle.read("flow")
+    counts = table[~table["pilot"]].groupby("outcome")["people"].sum().to_dict()
+    for outcome in set(counts) | {"completed"}:
+        yield Check("people", outcome, bundle.report["flow"].get(outcome, 0), int(counts.get(outcome, 0)))
+
+
+FIGURES: dict[str, Callable[[Bundle], Checks]] = {
+    "heterogeneity": check_heterogeneity,
+    "choices": check_choices,
+    "items": check_items,
+    "distances": check_distances,
+    "calibration": check_calibration,
+    "demographics": check_parts("cells", "cell", lambda row: "cell"),
+    "contexts": check_parts("contexts", "value", lambda row: row["context"]),
+    "sensitivity": check_sensitivity,
+    "drift": check_drift,
+    "variants": check_variants,
+    "benchmarks": check_benchmarks,
+    "scores": check_scores,
+    "costs": check_costs,
+    "latency": check_latency,
+    "flow": check_flow,
+}
+
+
+def grouped(rows: list[Row], *names: str) -> list[tuple[tuple[Any, ...], list[Row]]]:
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return list(found.items())
+
+
+# --- the end -----------------------------------------------------------------
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def changed_files(folder: Path) -> Iterator[str]:
+    listed = json.loads((folder / "MANIFEST.json").read_text(encoding="utf-8"))["files"]
+    for entry in listed:
+        path = folder / entry["name"]
+        if not path.exists():
+            yield f"{entry['name']} is missing"
+        elif digest(path) != entry["sha256"]:
+            yield f"{entry['name']} is not the file that the bundle was made with"
+
+
+def main() -> int:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
+    changed = list(changed_files(folder))
+    for line in changed:
+        print(f"MANIFEST.json: {line}")
+    bundle, wrong = Bundle(folder), 0
+    for name, check in FIGURES.items():
+        checks = list(check(bundle))
+        differing = [entry for entry in checks if not entry.agrees]
+        wrong += len(differing)
+        print(f"{name}: {len(checks):,} numbers, {len(differing):,} differ")
+        for entry in differing[:SHOWN]:
+            print(f"  {entry.where}: {entry.name} is {entry.reported} in report.json and {entry.found} from the data")
+        if len(differing) > SHOWN:
+            print(f"  … and {len(differing) - SHOWN:,} more")
+    print("All numbers agree." if not wrong else f"{wrong:,} numbers differ.")
+    return 1 if wrong or changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

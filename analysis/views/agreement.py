@@ -1,0 +1,195 @@
+"""Pages of agreement: the matrix of raters with its tables, the items on which two disagree, and one item."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from analysis import agreement_tables as tables
+from analysis.agreement_filters import list_offered, read_choice, write_choice
+from analysis.agreements import agreement_of
+from analysis.annotations import Choice, Gathered, gather
+from analysis.disagreements import compare_raters, cross_table, find_items
+from analysis.published_agreement import compare_published
+from surveys.annotation.counted import counted, questions_of, rater_name
+from surveys.models import Annotation, AnnotationItem, Study
+from surveys.studies import definition_of
+from surveys.study_parts import AnnotationWork
+from surveys.views.console.pages import address_without_page, show, study_page
+
+HERE = "agreement"
+PAGE_SIZE = 50
+
+
+def work_of(study: Study) -> AnnotationWork:
+    """What annotators of the study do; pages of agreement are found for such studies only."""
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    if work is None:
+        raise Http404
+    return work
+
+
+@require_safe
+@study_page()
+def overview(request: HttpRequest) -> HttpResponse:
+    work, choice = work_of(request.study), read_choice(request.GET)
+    found = agreement_of(request.study, choice)
+    names = [question["question"] for question in found["questions"]]
+    name = request.GET.get("question", "")
+    question = found["questions"][names.index(name) if name in names else 0]
+    page: dict[str, Any] = {"question": question, "answer": tables.say_answer(question)}
+    if question["labels"]:
+        page |= contents_of(question, labels_of(request.study, question), found["times"], read_measure(request))
+        page["published"] = compare_published(work.kind, question, choice.pilot) if question is first(found) else []
+    return show(
+        request,
+        "analysis/agreement/overview.html",
+        HERE,
+        choice=choice,
+        chosen=choice != Choice(pilot=choice.pilot),
+        offered=list_offered(request.study, choice.pilot),
+        questions=found["questions"],
+        plain=write_choice(choice),
+        query=write_choice(choice, question=question["question"]),
+        threshold=found["threshold"],
+        seed=found["seed"],
+        measures=tables.MEASURES,
+        measure=read_measure(request),
+        **page,
+    )
+
+
+def first(found: dict[str, Any]) -> dict[str, Any]:
+    return found["questions"][0]
+
+
+def read_measure(request: HttpRequest) -> str:
+    asked = request.GET.get("measure", "")
+    return asked if asked in tables.MEASURES else "kappa"
+
+
+def labels_of(study: Study, question: dict[str, Any]) -> tuple[str, ...]:
+    """The question's labels in the order of its scale, which stored JSON objects don't keep."""
+    return next(each.values for each in questions_of(study) if each.name == question["question"])
+
+
+def contents_of(
+    question: dict[str, Any], labels: tuple[str, ...], times: list[dict[str, Any]], measure: str
+) -> dict[str, Any]:
+    return {
+        "matrix": tables.make_matrix(question, measure),
+        "pairs": tables.make_pairs(question),
+        "more_pairs": sum(pair["n"] > 0 for pair in question["pairs"]) > tables.MOST_PAIRS,
+        "columns": tables.label_columns(question),
+        "coefficients": tables.make_coefficients(question),
+        "share_columns": tables.share_columns(question),
+        "shares": tables.make_shares(question, labels),
+        "corpora": tables.make_corpora(question, labels),
+        "labels": labels,
+        "raters": tables.make_raters(question, labels, times),
+        "maybe": tables.make_maybe(question),
+        "sides": tables.make_sides(question),
+        "neither": question.get("sides", {}).get("neither"),
+        "skew": question["skew"],
+    }
+
+
+@require_safe
+@study_page()
+def numbers(request: HttpRequest) -> HttpResponse:
+    """The same JSON as the command prints."""
+    work_of(request.study)
+    response = JsonResponse(agreement_of(request.study, read_choice(request.GET)))
+    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-agreement.json"'
+    return response
+
+
+# --- items ------------------------------------------------------------------
+
+
+@require_safe
+@study_page()
+def differing(request: HttpRequest) -> HttpResponse:
+    """What two raters, or one and the majority of the others, said of the same things."""
+    work_of(request.study)
+    choice, a, b = read_choice(request.GET), request.GET.get("a", ""), request.GET.get("b", "")
+    asked = find_question(gather(request.study, choice), request.GET.get("question", ""))
+    if a not in asked.raters or b and b not in asked.raters:
+        raise Http404
+    splits = compare_raters(asked, a, b)
+    first_label, second_label = request.GET.get("first", ""), request.GET.get("second", "")
+    chosen = [
+        split
+        for split in splits
+        if (split.first == first_label and split.second == second_label if first_label else split.differs)
+    ]
+    page = Paginator(chosen, PAGE_SIZE).get_page(request.GET.get("page"))
+    items = find_items(request.study, choice.pilot, [split.item for split in page])
+    return show(
+        request,
+        "analysis/agreement/differing.html",
+        HERE,
+        rows=page,
+        shown=[(split, *items[split.item]) for split in page],
+        question=asked.question,
+        names=asked.names,
+        a=a,
+        b=b,
+        first_label=first_label,
+        second_label=second_label,
+        common=len(splits),
+        differ=sum(split.differs for split in splits),
+        table=cross_table(asked, splits),
+        back=write_choice(choice, question=asked.question.name),
+        pair=write_choice(choice, question=asked.question.name, a=a, b=b),
+        query=address_without_page(request),
+    )
+
+
+def find_question(asked: list[Gathered], name: str) -> Gathered:
+    """Raises Http404."""
+    for each in asked:
+        if each.question.name == name:
+            return each
+    raise Http404
+
+
+@require_safe
+@study_page()
+def item(request: HttpRequest, key: int) -> HttpResponse:
+    """What annotators were shown, and everything that anybody said about it."""
+    rows = AnnotationItem.objects.filter(study=request.study).select_related("history")
+    found = get_object_or_404(rows, pk=key)
+    counting = set(counted(request.study, pilot=found.pilot).filter(item=found).values_list("pk", flat=True))
+    said = found.annotations.select_related("participant").order_by("judge", "participant", "revision")
+    return show(
+        request,
+        "analysis/agreement/item.html",
+        HERE,
+        item=found,
+        parts=list(read_payload(found.payload)),
+        whole="history" in request.GET,
+        back=request.GET.urlencode(),
+        said=[(row, name_of(row), row.pk in counting) for row in said],
+    )
+
+
+def name_of(row: Annotation) -> str:
+    person = row.participant
+    return row.judge if person is None else rater_name(person.origin, person.pid, person.pseudonym)
+
+
+def read_payload(payload: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """(name, texts) of each part of an item, in the order in which it has them."""
+    for name, value in payload.items():
+        entries = value if isinstance(value, list) else [value]
+        yield name, [text_of(entry) for entry in entries]
+
+
+def text_of(entry: Any) -> str:
+    if isinstance(entry, dict):
+        return str(entry.get("quote") or entry.get("text") or ", ".join(f"{k}: {v}" for k, v in entry.items()))
+    return str(entry)

@@ -1,0 +1,153 @@
+"""The gate after a pilot: each annotator's figures, limits that show who would stay, the decision, the invite list."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from analysis.agreement_tables import Number, coefficient
+from analysis.agreements import agreement_of
+from analysis.annotations import Choice
+from analysis.gate_rules import LIMITS, Candidate, broken_limits, find_candidates, read_limits, say_rule
+from analysis.views.agreement import work_of
+from surveys.access import Role
+from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
+from surveys.models import AnnotationItem, GateDecision
+from surveys.views.console.pages import may, show, study_page
+
+HERE = "gate"
+LONGEST_REASON, LONGEST_NOTE = 5_000, 500
+
+
+def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
+    """The people of the part asked for with their figures, and what the limits in the address say about each."""
+    work_of(request.study)
+    has_pilot = AnnotationItem.objects.filter(study=request.study, pilot=True).exists()
+    pilot = has_pilot and query.get("part") != "main"
+    found = agreement_of(request.study, Choice(pilot=pilot))
+    names = [question["question"] for question in found["questions"]]
+    asked = query.get("question", "")
+    question = found["questions"][names.index(asked) if asked in names else 0]
+    people = find_candidates(request.study, pilot, question, found["times"])
+    limits = read_limits(query)
+    broken = {person.pseudonym: broken_limits(person, limits) for person in people}
+    return {
+        "has_pilot": has_pilot,
+        "pilot": pilot,
+        "part": "pilot" if pilot else "main",
+        "names": names,
+        "question": question["question"],
+        "people": people,
+        "limits": limits,
+        "sliders": [(limit, limits[limit.name], limit.write(limits[limit.name])) for limit in LIMITS],
+        "broken": broken,
+        "stay": sum(not faults for faults in broken.values()),
+        "rule": say_rule(limits, question["question"]),
+        "alpha": find_alpha(question),
+    }
+
+
+def find_alpha(question: Mapping[str, Any]) -> Number:
+    """Of the people: alpha of ordered labels where they have an order, as in the column of alpha without each."""
+    if not question["labels"]:
+        return Number(None, why=question["why"])
+    group = question["groups"][question["group"]]
+    ordinal = coefficient(group, "alpha_ordinal")
+    return coefficient(group, "alpha_nominal") if ordinal.value is None else ordinal
+
+
+@require_safe
+@study_page()
+def gate(request: HttpRequest) -> HttpResponse:
+    page = read_page(request, request.GET)
+    broken = page["broken"]
+    page["rows"] = [(one, broken[one.pseudonym], not broken[one.pseudonym], "") for one in page["people"]]
+    if request.headers.get("HX-Request"):
+        frame = {"study": request.study, "live": True, "may_act": may(request, Role.RESEARCHER)}
+        return render(request, "analysis/agreement/_who_stays.html", frame | page)
+    return show_gate(request, page)
+
+
+def show_gate(request: HttpRequest, page: dict[str, Any], status: int = 200, **more: Any) -> HttpResponse:
+    decisions = request.study.gate_decisions.prefetch_related("verdicts__participant").order_by("-number")
+    return show(
+        request,
+        "analysis/agreement/gate.html",
+        HERE,
+        status=status,
+        decisions=[tell_decision(decision) for decision in decisions],
+        kept=kept_people(request.study).count(),
+        may_invite=may(request, Role.OWNER),
+        **page,
+        **more,
+    )
+
+
+def tell_decision(decision: GateDecision) -> dict[str, Any]:
+    verdicts = list(decision.verdicts.all())
+    return {
+        "decision": decision,
+        "kept": [verdict for verdict in verdicts if verdict.kept],
+        "excluded": [verdict for verdict in verdicts if not verdict.kept],
+    }
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def decide(request: HttpRequest) -> HttpResponse:
+    """Freeze what the form says of each person listed in it, with the figures of now."""
+    given = request.POST
+    page = read_page(request, given)
+    listed = [person for person in page["people"] if given.get(f"keep-{person.pseudonym}") in ("yes", "no")]
+    rows = [(person, page["broken"][person.pseudonym], *read_verdict(given, person)) for person in listed]
+    reason = given.get("reason", "").replace("\x00", "").strip()[:LONGEST_REASON]
+    if fault := find_fault(rows, reason):
+        return show_gate(request, page | {"rows": rows}, 422, fault=fault, reason=reason)
+    verdicts = {person.pseudonym: Verdict(kept, person.figures, note) for person, _, kept, note in rows}
+    try:
+        decision = decide_gate(
+            request.study,
+            request.user.get_username(),
+            verdicts,
+            pilot=page["pilot"],
+            rule=page["rule"],
+            thresholds=page["limits"] | {"question": page["question"]},
+            reason=reason,
+        )
+    except GateError as error:
+        return show_gate(request, page | {"rows": rows}, 422, fault=str(error), reason=reason)
+    kept = sum(verdict.kept for verdict in verdicts.values())
+    messages.success(request, f"Decision {decision.number}: {kept} kept, {len(verdicts) - kept} not.")
+    return redirect(f"{reverse('agreement:gate', args=[request.study.slug])}?part={page['part']}")
+
+
+def read_verdict(given: Mapping[str, str], person: Candidate) -> tuple[bool, str]:
+    note = given.get(f"note-{person.pseudonym}", "").replace("\x00", "").strip()
+    return given[f"keep-{person.pseudonym}"] == "yes", note[:LONGEST_NOTE]
+
+
+def find_fault(rows: list[tuple[Candidate, list[str], bool, str]], reason: str) -> str:
+    """Why this can't be decided yet; nothing when it can."""
+    if not rows:
+        return "There is nobody to decide about."
+    if not reason:
+        return "Say why you decide so: the reason is kept with the decision."
+    unexplained = [person.pseudonym for person, broken, kept, note in rows if kept is bool(broken) and not note]
+    if unexplained:
+        return f"{', '.join(unexplained)}: this is not what the rule says. Write a note that says why."
+    return ""
+
+
+@require_POST
+@study_page(Role.OWNER)
+def invited(request: HttpRequest) -> HttpResponse:
+    """Prolific ids of those kept, one a line, for a participant group there."""
+    work_of(request.study)
+    ids = list_invited(request.study, request.user.get_username())
+    response = HttpResponse("".join(f"{pid}\n" for pid in ids), content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-invited.txt"'
+    return response

@@ -1,0 +1,130 @@
+"""How long a full-size report takes, beside a plain pandas and scipy version: `python -m benchmarks.report`.
+
+The study, with 800 people and 41,600 completions, is made in a database of its own that is gone afterwards.
+"""
+
+import argparse
+import json
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import django
+import numpy as np
+from django.core.management import call_command
+
+from fieldstudy import embedded
+
+CORE = ("heterogeneity", "choices", "distances", "calibration", "items")
+CHATBOTS = {"gpt-4o-mini": "chatgpt", "gemini-2.0-flash": "gemini"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=800)
+    parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--prompt", default="companies", help="the one that the plain version computes")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
+        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
+        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
+        embedded.attach()
+        django.setup()
+        call_command("migrate", verbosity=0)
+        found = measure(options)
+        django.db.connection.close()
+    print(json.dumps(found, indent=1) if options.json else "\n".join(describe(found)))
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    from analysis.answer_frames import load_frames  # models, which need Django set up
+    from analysis.answers_behind import behind
+    from analysis.filters import Filters
+    from analysis.reports import PARTS, Reporting, report
+    from benchmarks.plain_report import plain_numbers
+    from benchmarks.report_world import make_world
+
+    study = make_world(options.people, options.repeats)
+    found: dict[str, Any] = {"load": timed(lambda: load_frames(study))[0]}
+    reporting = Reporting(study, draws=options.draws)
+    _ = reporting.data
+    found["parts"] = {name: timed(lambda name=name: reporting.part(name))[0] for name in PARTS}
+    found["core"] = total(found["parts"], CORE)
+    found["whole"] = total(found["parts"], PARTS) | {"with": "the answers loaded"}
+    found["kept_report"] = timed(lambda: report(study, draws=options.draws))[0]
+    found["kept_part"] = timed(lambda: Reporting(study, draws=options.draws).part("heterogeneity"))[0]
+    one = ("companies", "offline", "gpt-4o-mini")
+    found["answers_behind"] = timed(lambda: behind(study, Filters(), *one, item="companies 000"))[0]
+    filters = Filters(prompt=(options.prompt,))
+    parts = ("heterogeneity", "distances")
+    found["one_prompt"], ours = timed(lambda: report(study, filters, draws=options.draws, parts=parts))
+    found["plain_one_prompt"], plain = timed(lambda: plain_numbers(study, options.prompt, CHATBOTS, options.draws))
+    found["ratio"] = round(found["plain_one_prompt"]["cpu_s"] / found["one_prompt"]["cpu_s"], 1)
+    found["largest_difference"] = compare(ours, plain)
+    found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return found
+
+
+def timed(work: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+    began, used = time.perf_counter(), time.process_time()
+    result = work()
+    return {
+        "wall_s": round(time.perf_counter() - began, 3),
+        "cpu_s": round(time.process_time() - used, 3),
+    }, result
+
+
+def total(parts: dict[str, dict[str, float]], names: tuple[str, ...]) -> dict[str, Any]:
+    return {unit: round(sum(parts[name][unit] for name in names), 2) for unit in ("wall_s", "cpu_s")}
+
+
+def compare(ours: dict[str, Any], plain: dict[tuple[str, ...], Any]) -> dict[str, float]:
+    """The largest difference of each kind of number; those of draws are due to chance alone."""
+    from analysis.stats.heterogeneity import MEASURES
+
+    worst: dict[str, float] = {}
+
+    def note(name: str, one: Any, other: Any) -> None:
+        worst[name] = max(worst.get(name, 0.0), float(np.max(np.abs(np.asarray(one) - np.asarray(other)))))
+
+    for row in ours["heterogeneity"]:
+        key = (row["source"], row["model"])
+        note("values", [row[name] for name in MEASURES], plain[key, "values"])
+        for place, name in enumerate(MEASURES):
+            note(f"ci_{name}", row["ci"][name], plain[key, "ci"][:, place])
+            if test := row.get("against_field", {}).get(name):
+                note("p", test["p"], plain[key, "p"][place])
+    for row in ours["distances"]:
+        key = (row["source"], row["model"])
+        note("jsd_bits", row["jsd_bits"], plain[key, "jsd"])
+        note("ci_jsd", row["ci"], plain[key, "ci_jsd"])
+        note("p", row["p"], plain[key, "p_jsd"])
+    return {name: float(f"{value:.2g}") for name, value in worst.items()}
+
+
+def describe(found: dict[str, Any]) -> list[str]:
+    def spent(name: str) -> str:
+        return f"{found[name]['wall_s']:.2f} s ({found[name]['cpu_s']:.2f} s of CPU)"
+
+    slowest = sorted(found["parts"].items(), key=lambda part: -part[1]["cpu_s"])[:6]
+    return [
+        f"answers into arrays: {spent('load')}",
+        f"core parts ({', '.join(CORE)}): {spent('core')}",
+        f"whole report, {len(found['parts'])} parts: {spent('whole')}",
+        "dearest parts: " + ", ".join(f"{name} {part['cpu_s']:.2f} s" for name, part in slowest),
+        f"the same again, kept: {spent('kept_report')}; one part as a page reads it: {spent('kept_part')}",
+        f"the answers behind one number: {spent('answers_behind')}",
+        f"one prompt, heterogeneity and distances: {spent('one_prompt')}",
+        f"the same by pandas and scipy, draw by draw: {spent('plain_one_prompt')} = {found['ratio']} x the CPU",
+        f"largest differences of the two: {found['largest_difference']}",
+        f"peak memory: {found['peak_memory_mb']} MB",
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""How numbers are written in tables: intervals, signs, p-values, what is undefined, and the order of rows."""
+
+import pytest
+
+from analysis.views.compare.cells import bits, chance, count, make_table, measured, share, sort_table, words
+from analysis.views.compare.texts import mark_names
+
+THIN = "\u202f"
+
+
+def test_shares_are_per_cent_with_their_interval() -> None:
+    cell = share(0.354, [0.3, 0.4], "/texts")
+    assert (cell.text, cell.interval, cell.href, cell.key) == (f"35{THIN}%", "30–40", "/texts", 0.354)
+
+
+def test_behind_nothing_there_is_nothing_to_read() -> None:
+    assert (share(0, [0, 0], "/texts").href, count(0, "/texts").href) == ("", "")
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), True, "3"])
+def test_what_is_no_number_is_a_dash_with_its_reason(value: object) -> None:
+    cell = bits(value, [0, 1], why="Nobody answered.")
+    assert (cell.text, cell.interval, cell.why, cell.key) == ("–", "", "Nobody answered.", None)
+
+
+def test_differences_have_a_sign_and_zero_has_none_before_it() -> None:
+    assert measured(0.123, [-0.5, 0.7], sign=True).text == "+0.12"
+    assert measured(0.123, [-0.5, 0.7], sign=True).interval == "−0.50 to 0.70"
+    assert measured(-0.001, None).text == "0.00"
+    assert measured(-1234.5, None, digits=0).text == "−1,234"
+
+
+def test_p_values_are_never_zero() -> None:
+    assert [chance(p).text for p in (0, 0.0004, 0.03, 1, None)] == [
+        f"<{THIN}0.001",
+        f"<{THIN}0.001",
+        "0.030",
+        "1.000",
+        "–",
+    ]
+
+
+def test_rows_are_sorted_with_undefined_ones_last() -> None:
+    table = make_table(
+        "t", "T", ["Name", "n"], [[words("b"), count(2)], [words("A"), count(None)], [words("c"), count(10)]]
+    )
+    assert [row[0].text for row in sort_table(table, "-t.1").rows] == ["c", "b", "A"]
+    assert [row[0].text for row in sort_table(table, "t.1").rows] == ["b", "c", "A"]
+    assert [row[0].text for row in sort_table(table, "t.0").rows] == ["A", "b", "c"]
+
+
+@pytest.mark.parametrize("wanted", ["", "t.9", "t.-1", "t.²", "other.1", "--", "t", ".1"])
+def test_an_order_that_means_nothing_changes_nothing(wanted: str) -> None:
+    table = make_table("t", "T", ["n"], [[count(2)], [count(1)]])
+    assert [row[0].text for row in sort_table(table, wanted).rows] == ["2", "1"]
+
+
+def test_a_second_click_turns_the_order_round() -> None:
+    table = make_table("t", "T", ["Name", "n"], [[words("b"), count(2)]])
+    assert [header.sort for header in sort_table(table, "").headers] == ["t.0", "-t.1"]
+    turned = sort_table(table, "-t.1").headers[1]
+    assert (turned.sort, turned.sorted) == ("t.1", "descending")
+
+
+def test_names_are_marked_inside_escaped_text() -> None:
+    assert mark_names("<i>A&B</i>, a&b", ["A&B"]) == "&lt;i&gt;<mark>A&amp;B</mark>&lt;/i&gt;, <mark>a&amp;b</mark>"
+    assert mark_names("tea <b>", []) == "tea &lt;b&gt;"
+    assert mark_names("black tea, tea", ["tea", "black tea"]) == "<mark>black tea</mark>, <mark>tea</mark>"

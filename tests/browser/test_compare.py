@@ -1,0 +1,138 @@
+"""The comparing pages in a real browser: numbers that lead to texts, filters, files, a report that comes by itself."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.core.cache import cache
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from analysis.reports import Reporting
+from analysis.views.compare import computing, shown
+from analysis.views.compare.contents import PAGES
+from surveys.models import Study
+from tests.analysis.compare_samples import FEW, make_compared
+from tests.browser.test_console import AXE
+from tests.browser.test_export import log_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+HERE = "/console/teas/compare/"
+PATHS = [HERE if name == "overview" else f"{HERE}{name}/" for name in PAGES]
+TEXTS = f"{HERE}texts/?prompt=teas&source=field&model=chatgpt&item=assam"
+
+
+@pytest.fixture
+def study(site: str, monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.setattr(shown, "Reporting", partial(Reporting, draws=FEW))
+    cache.clear()
+    return make_compared()
+
+
+def wait_for_figures(page: Page) -> None:
+    expect(page.locator(".undrawn")).to_have_count(0, timeout=60_000)
+
+
+def faults_of(page: Page) -> list[str]:
+    found = Axe().run(page, options=AXE).response["violations"]
+    return [f"{fault['id']}: {node['html'][:120]}" for fault in found for node in fault["nodes"]]
+
+
+def test_from_a_number_to_the_person_in_two_clicks(
+    page: Page, context: BrowserContext, site: str, study: Study
+) -> None:
+    log_in(context, site, study, "viewer")
+    page.goto(f"{HERE}items/")
+    wait_for_figures(page)
+    expect(page.locator("#figure-items svg").first).to_be_visible()
+    page.locator("#table-items tbody").get_by_role("link").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("3 texts: Field, ChatGPT")
+    expect(page.locator("mark").first).to_have_text("Assam")
+    page.get_by_role("link", name="Participant").first.click()
+    page.wait_for_url("**/participants/**")
+
+
+def test_filters_by_keyboard_make_chips_and_an_address(
+    page: Page, context: BrowserContext, site: str, study: Study
+) -> None:
+    log_in(context, site, study, "viewer")
+    page.goto(f"{HERE}heterogeneity/")
+    page.locator("summary", has_text="Filters").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("group", name="Source").get_by_label("Offline").press("Space")
+    page.get_by_role("button", name="Show").press("Enter")
+    page.wait_for_url("**/heterogeneity/?source=offline")
+    expect(page.locator("#table-variety tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Choices").click()
+    page.wait_for_url("**/choices/?source=offline")
+    page.get_by_role("link", name="Source: Offline").click()
+    page.wait_for_url("**/choices/?")
+    expect(page.locator("#table-answers tbody tr")).to_have_count(3)
+
+
+def test_a_figure_is_saved_from_its_menu(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+    log_in(context, site, study, "viewer")
+    page.goto(f"{HERE}choices/")
+    wait_for_figures(page)
+    page.locator("summary", has_text="Save or cite").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="PDF").click()
+    assert download.value.suggested_filename == "teas-choices.pdf"
+
+
+def test_the_page_comes_by_itself_when_its_numbers_are_there(
+    page: Page, context: BrowserContext, site: str, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[Any] = []
+    monkeypatch.setattr(computing, "enqueue_report", lambda *order: orders.append(order))
+    monkeypatch.setattr(computing, "SMALL", 0)
+    log_in(context, site, study, "viewer")
+    page.goto(f"{HERE}costs/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("The numbers are being computed.")
+    expect(page.get_by_role("status")).to_contain_text("0 of 3 parts are computed.")
+    reporting = Reporting(study, draws=FEW)
+    for part in orders[0][2]:
+        reporting.part(part)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("completions", timeout=20_000)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_have_no_fault_and_break_no_rule(
+    page: Page, context: BrowserContext, site: str, study: Study, scheme: str
+) -> None:
+    log_in(context, site, study, "owner")
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    page.emulate_media(color_scheme=scheme)
+    faults = {}
+    for path in [*PATHS, TEXTS, f"{HERE}items/?q=nothing&prompt=teas"]:
+        page.goto(path)
+        wait_for_figures(page)
+        faults[path] = faults_of(page)
+    page.locator("summary", has_text="Filters").click()
+    faults["the open form"] = faults_of(page)
+    assert ({path: found for path, found in faults.items() if found}, said) == ({}, [])
+
+
+def test_no_page_is_wider_than_a_phone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+    page.set_viewport_size({"width": 320, "height": 800})
+    log_in(context, site, study, "owner")
+    wide = {}
+    for path in [*PATHS, TEXTS]:
+        page.goto(path)
+        wait_for_figures(page)
+        wide[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert {path: pixels for path, pixels in wide.items() if pixels > 320} == {}
+    expect(page.locator(".rail .deep").first).to_be_hidden()
+
+
+def test_pages_are_whole_without_javascript(browser: Browser, site: str, study: Study) -> None:
+    context = browser.new_context(base_url=site, java_script_enabled=False)
+    log_in(context, site, study, "viewer")
+    page = context.new_page()
+    page.goto(f"{HERE}heterogeneity/")
+    expect(page.locator("#table-variety tbody tr")).to_have_count(3)
+    picture = page.locator(".undrawn img")
+    expect(picture).to_be_visible()
+    assert page.request.get(str(picture.get_attribute("src"))).status == 200
+    context.close()
