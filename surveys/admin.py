@@ -5,11 +5,14 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from surveys.models import (
+    Annotation,
+    AnnotationItem,
     AnonymousExit,
     AuditEvent,
     BenchmarkItem,
     ChatbotContext,
     Flag,
+    GateDecision,
     Membership,
     Participant,
     Place,
@@ -129,3 +132,25 @@ class BenchmarkItemAdmin(ReadOnlyAdmin):
     list_display = ["benchmark", "item", "subject", "answer"]
     list_filter = ["benchmark"]
     search_fields = ["item", "question"]
+
+
+@admin.register(AnnotationItem)
+class AnnotationItemAdmin(ReadOnlyAdmin):
+    list_display = ["key", "study", "kind", "purpose", "pilot", "cluster", "corpus"]
+    list_select_related = ["study"]
+    list_filter = ["study", "kind", "purpose", "pilot"]
+    search_fields = ["key", "source", "cluster"]
+
+
+@admin.register(Annotation)
+class AnnotationAdmin(ReadOnlyAdmin):
+    list_display = ["item", "participant", "judge", "state", "revision", "created_at"]
+    list_select_related = ["item", "participant"]
+    list_filter = ["state"]
+    search_fields = ["item__key", "participant__pseudonym", "judge"]
+
+
+@admin.register(GateDecision)
+class GateDecisionAdmin(ReadOnlyAdmin):
+    list_display = ["study", "number", "pilot", "decided_by", "decided_at"]
+    list_select_related = ["study"]

@@ -23,7 +23,7 @@ from analysis.figures.theme import LIGHT, Series, look_of, printable, series_of_
 TITLE = "Which sock puppet is nearest to the field"
 NOTHING = "No prompt has answers of both the field and a sock puppet yet: nothing can be calibrated."
 NO_HISTORY = "none"
-HEIGHT = 190
+HEIGHT, MARK = 190, 16  # px: of a panel, and what one mark takes along x
 COLUMNS = [
     ("model", "model", ""),
     ("source", "source", ""),
@@ -69,7 +69,7 @@ def point_of(name: str, row: Row, options: Options) -> Row:
     asked = "" if size is None else f", {plural(int(size), 'conversation')}"
     told = f"{name}{asked}, {model}: {row['jsd_bits']:.3f} bits over {plural(int(row.get('prompts') or 0), 'prompt')}"
     point = {"model": model, "series": name, "size": step, "value": row["jsd_bits"], "low": low, "high": high}
-    return point | {"text": told + ", the nearest" * bool(row.get("nearest")), "nearest": bool(row.get("nearest"))}
+    return point | {"text": told + ", the nearest" * bool(row.get("nearest")), "nearest": bool(row.get("nearest")), "below": row["jsd_bits"] if low is None else low}
 
 
 def series_of_variants(names: Sequence[str], rows: Sequence[Row]) -> Series:
@@ -91,7 +91,7 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, opt
     across = 1 if options.narrow else min(len(models), 3)
     width = panel_width(across, options)
     top = max(max(point["value"], point["high"] or 0) for point in points)
-    layers = specs_of(size_layers(steps, series, top, options))
+    layers = specs_of(size_layers(steps, series, top, width, options))
     columns = [
         below(
             [panel(layers, width, HEIGHT, "Mean Jensen–Shannon divergence, bits", model=model)], title=printable(model)
@@ -101,11 +101,12 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, opt
     return below([beside(some, GAP) for some in split(columns, across)], 18)
 
 
-def size_layers(steps: Sequence[str], series: Series, top: float, options: Options) -> list[alt.Chart]:
+def size_layers(steps: Sequence[str], series: Series, top: float, width: int, options: Options) -> list[alt.Chart]:
     """Sizes along x, lines from size to size of one source, a ring round the nearest."""
     axis = alt.Axis(title="Conversations in front of the prompt", labelAngle=0, ticks=False, labelPadding=6)
-    x = alt.X("size:O", scale=alt.Scale(domain=list(steps), paddingInner=0.2), sort=list(steps), axis=axis)
-    offset = alt.XOffset("series:N", scale=alt.Scale(domain=list(series.names), paddingOuter=1))
+    taken = min(0.8, MARK * len(series.names) * len(steps) / width)
+    x = alt.X("size:O", scale=alt.Scale(domain=list(steps), paddingInner=1 - taken, paddingOuter=0.5), axis=axis)
+    offset = alt.XOffset("series:N", scale=alt.Scale(domain=list(series.names), paddingOuter=0.5))
     y_axis = alt.Axis(title=None, tickCount=5, format=".2~f", domain=False, ticks=False, minExtent=32, maxExtent=32)
     scale = alt.Scale(domain=[0, top], nice=True)
     legend = make_legend(series, options)
@@ -127,7 +128,7 @@ def size_layers(steps: Sequence[str], series: Series, top: float, options: Optio
             description="text:N",
         ),
         ring.mark_point(shape="circle", size=260, stroke=LIGHT["ink"], strokeWidth=1.4).encode(y=y("value")),
-        ring.mark_text(dy=22, fontSize=11, fill=LIGHT["ink"], text="nearest").encode(y=y("value")),
+        ring.mark_text(dy=20, fontSize=11, fill=LIGHT["ink"], text="nearest").encode(y=y("below")),
     ]
 
 

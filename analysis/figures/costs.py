@@ -56,6 +56,7 @@ def draw_costs(report: Report, options: Options) -> Figure:
     if not rows:
         return empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
     names = name_rows(rows)
+    parts = [part for name, row in zip(names, table, strict=True) for part in cost_parts(name, row, options)]
     key, key_rows = draw_key(
         [Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"])],
         options,

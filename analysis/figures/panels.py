@@ -14,6 +14,7 @@ AXIS = 40  # px kept for the labels of a y axis
 GAP = 22  # px between columns
 FINEST, FINEST_NARROW = 5.2, 6.4  # px that one dodged mark needs at least; on a phone nothing shows numbers on hover
 MOST_COLUMNS = 3
+WIDEST, LEAST = 38, 220  # px that one mark gets at most, and a panel at least: a few marks do not fill a page
 PERCENT = "format(100 * datum.value, '~r') + '\u202f%'"  # Vega's expression for the labels of an axis of shares
 
 
@@ -59,6 +60,7 @@ def draw_grid(grid: Grid) -> Spec:
     finest = FINEST_NARROW if grid.options.narrow else FINEST
     per_row = max(1, int(width / (finest * (len(grid.series.names) + 1))))
     chunks = split_evenly(grid.prompts, per_row)
+    width = min(width, max(LEAST, int(WIDEST * (len(grid.series.names) + 1) * max(map(len, chunks), default=1))))
     layers_of = [
         {measure: specs_of(layers(grid, measure, prompts, width)) for measure in grid.measures} for prompts in chunks
     ]

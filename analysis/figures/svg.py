@@ -22,11 +22,12 @@ LONG_FRACTION = re.compile(r"(\d+\.\d{2})\d+")
 NUMERIC = ("transform", "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "stroke-width", "viewBox")
 
 
-def clean_svg(drawn: str, title: str, description: str) -> str:
+def clean_svg(drawn: str, title: str, description: str, least_width: int = 0) -> str:
     """The drawing as an image with a name and a description; marks tell their numbers on hover.
 
     Colours of the light scheme get a class beside them, `fill-field` or `stroke-ink`, by which figures.css gives them
-    the page's scheme. Ids begin with a hash of the drawing, so that two figures on a page don't share any.
+    the page's scheme. Ids begin with a hash of the drawing, so that two figures on a page don't share any. What is
+    narrower than `least_width` gets room on the right, so that letters have one size in all figures of a column.
     """
     root = ET.fromstring(drawn)
     name = f"figure-{sha256(drawn.encode()).hexdigest()[:10]}"
@@ -34,10 +35,20 @@ def clean_svg(drawn: str, title: str, description: str) -> str:
         keep_children(element)
     for element in root.iter():
         clean_element(element, name)
+    widen(root, least_width)
     root.attrib |= {"class": "figure", "role": "img", "aria-labelledby": f"{name}-title {name}-desc"}
     root.insert(0, text_element("desc", description, f"{name}-desc"))
     root.insert(0, text_element("title", title, f"{name}-title"))
     return ET.tostring(root, encoding="unicode")
+
+
+def widen(root: ET.Element, least: int) -> None:
+    height = root.get("height", "0")
+    if float(root.get("width", "0")) < least:
+        ground = root.find(f"{{{SVG}}}rect")  # drawn first, as wide as the picture
+        for element in [root] if ground is None else [root, ground]:
+            element.set("width", str(least))
+        root.set("viewBox", f"0 0 {least} {height}")
 
 
 def local_name(element: ET.Element) -> str:

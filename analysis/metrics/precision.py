@@ -8,7 +8,7 @@ from analysis.stats import precision
 from analysis.stats.precision import ExpectedWidth
 
 PLANNED = (50, 100, 200, 400, 800)
-SAMPLES, DRAWS = 10, 200  # of the simulation: the mean width is known to a few per cent
+SAMPLES, DRAWS = 6, 200  # of the simulation: the mean width is known to a few per cent
 
 
 def rows(data: Data) -> list[Row]:

@@ -26,14 +26,14 @@ async function send(form) {
   const said = list("[data-question] :checked", form).map((box) => box.dataset.words).join(" · ");
   queue.push({ url: form.action, body: new URLSearchParams(new FormData(form)).toString() });
   stored(place, queue);
-  const went = form.dataset.undo === undefined && put(ahead);
+  const went = form.id === "step" && put(ahead);
   if (!went) find("main").inert = true;
   if (!navigator.onLine) showState(waiting(), true);
   sending ??= sendAll().finally(() => { sending = null; });
   const { next = form.action } = await sending; // an answer that was refused is asked for again
   if (!went || next !== find("#step").dataset.work) return location.assign(next);
   showState(words.savedNow);
-  find("[data-undo-label]").textContent = `“${form.id ? said : own.skipped}”`;
+  find("[data-undo-label]").textContent = `“${said}”`;
   return fetchAhead();
 }
 
