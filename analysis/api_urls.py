@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from analysis.api import completions, exports, metrics, runs
+from analysis.api import annotations, completions, exports, metrics, runs
 from surveys.api import prolific_webhook
 
 app_name = "api"
@@ -15,6 +15,8 @@ urlpatterns = [
     path("studies/<slug:slug>/export/<slug:table>.<slug:kind>", exports.ExportFile.as_view(), name="export"),
     path("studies/<slug:slug>/metrics/", metrics.Metrics.as_view(), name="metrics"),
     path("studies/<slug:slug>/figures/<slug:name>/", metrics.FigureSpec.as_view(), name="figure"),
+    path("studies/<slug:slug>/annotations/", annotations.Annotations.as_view(), name="annotations"),
+    path("studies/<slug:slug>/agreement/", annotations.Agreement.as_view(), name="agreement"),
     path("studies/<slug:slug>/runs/", runs.Runs.as_view(), name="runs"),
     path("studies/<slug:slug>/completions/", completions.Completions.as_view(), name="completions"),
     path("runs/<int:number>/", runs.OneRun.as_view(), name="run"),

@@ -7,6 +7,7 @@ from zlib import crc32
 
 import numpy as np
 import openai
+from django.db import reset_queries
 from django.db.models import Exists, OuterRef
 
 from analysis.corpora.turns import Message
@@ -61,6 +62,7 @@ def embed_corpus(corpus: Corpus, embedder: Embedder) -> Iterator[int]:
             ],
             ignore_conflicts=True,
         )
+        reset_queries()  # of which Django keeps the text when DEBUG is on: all the vectors
         yield len(batch)
 
 

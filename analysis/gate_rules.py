@@ -99,7 +99,12 @@ def find_candidates(study: Study, pilot: bool, question: Shape, times: list[Shap
 
 
 def measure(
-    pseudonym: str, kept: bool | None, rater: Shape, labels: tuple[str, ...], pairs: list[Shape], seconds: float | None
+    pseudonym: str,
+    kept: bool | None,
+    rater: Shape,
+    labels: tuple[str, ...],
+    pairs: list[Shape],
+    seconds: float | None,
 ) -> Candidate:
     name, shares, given = rater["rater"], rater["distribution"], rater["ci"]["distribution"]
     own = [pair for pair in pairs if name in (pair["a"], pair["b"]) and pair["n"]]

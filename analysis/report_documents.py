@@ -1,6 +1,6 @@
 """A report in sections with figures and tables, as it goes into one HTML file or a PDF."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,8 @@ from analysis.findings import findings
 from analysis.report_tables import Table, tables_of
 from analysis.report_text import basis
 
-# Figures that stand above a part's tables; a part of the same name as its figure is not listed.
-FIGURES_OF: Mapping[str, Sequence[str]] = {"cells": ("demographics",), "costs": ("costs", "latency"), "latency": ()}
+# The figure above a part's tables, where it is not called like the part.
+FIGURE_OF = {"cells": "demographics"}
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,10 @@ def sections_of(report: Mapping[str, Any], scheme: str) -> Iterator[Section]:
 
 
 def drawings_of(report: Mapping[str, Any], part: str, scheme: str) -> Iterator[Drawing]:
-    for name in FIGURES_OF.get(part, (part,)):
-        if name not in FIGURES:
-            continue
-        for options in options_of(report, name):
-            figure = FIGURES[name](report, options)
-            yield Drawing(figure, render(figure, "svg", scheme).decode())
+    name = FIGURE_OF.get(part, part)
+    for options in options_of(report, name):
+        figure = FIGURES[name](report, options)
+        yield Drawing(figure, render(figure, "svg", scheme).decode())
 
 
 def options_of(report: Mapping[str, Any], name: str) -> list[Options]:

@@ -106,17 +106,17 @@ def read_answers(study_id: int) -> int:
     return read_new(Study.objects.get(pk=study_id))
 
 
-REPORT_SECONDS = 600  # after that a report that was asked for and never came is asked for again
+REPORT_SECONDS = 180  # after that a part that was asked for and never came is asked for again
 
 
-def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str) -> bool:
-    """Have a worker compute parts of a view of the report, unless one was asked for the same already."""
+def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str) -> list[str]:
+    """Have a worker compute parts of a view of the report, those that nobody has asked for yet, in this order."""
     with valkey() as store:
-        mark = f"report:{study_id}:{fingerprint}:{','.join(parts)}"
-        if not store.set(mark, 1, nx=True, ex=REPORT_SECONDS):
-            return False
-    compute_report.delay(study_id, query, list(parts))
-    return True
+        marks = {part: f"report:{study_id}:{fingerprint}:{part}" for part in parts}
+        new = [part for part, mark in marks.items() if store.set(mark, 1, nx=True, ex=REPORT_SECONDS)]
+    if new:
+        compute_report.delay(study_id, query, new)
+    return new
 
 
 @shared_task

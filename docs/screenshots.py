@@ -1,6 +1,6 @@
 """Takes the README's pictures from a running demo: `make demo`, then `make screenshots` in another terminal.
 
-The console's pictures show `field-13`: `manage.py demo --stage recruiting` before, and, so that the flow has reasons,
+The console's pictures show `field-13`: `manage.py demo --stage analysed` before, and, so that the flow has reasons,
 `manage.py simulate field-13 --participants 80 --faults`.
 """
 
@@ -11,13 +11,27 @@ import shutil
 from pathlib import Path
 from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 FOLDER = Path(__file__).with_name("screenshots")
 WINDOW = {"width": 1180, "height": 860}
 ACCOUNT = ("demo", "field-study-demo")
 # In the console: the picture's name and the page it shows.
-CONSOLE = {"console-monitor": "console/field-13/collect/", "flow": "console/field-13/flow/"}
+CONSOLE = {
+    "console-monitor": "console/field-13/collect/",
+    "flow": "console/field-13/flow/",
+    "compare-overview": "console/field-13/compare/",
+    "compare-heterogeneity": "console/field-13/compare/heterogeneity/",
+    "compare-choices": "console/field-13/compare/choices/",
+    "compare-benchmarks": "console/field-13/compare/benchmarks/",
+    "compare-items": "console/field-13/compare/items/",
+    "compare-distances": "console/field-13/compare/distances/",
+    "compare-demographics": "console/field-13/compare/demographics/",
+    "compare-drift": "console/field-13/compare/drift/",
+    "compare-costs": "console/field-13/compare/costs/",
+    "compare-precision": "console/field-13/compare/precision/",
+    "compare-sensitivity": "console/field-13/compare/sensitivity/",
+}
 ANSWERS = {
     "breakfasts": "1. **Shakshuka** – eggs poached in tomato\n2. **Overnight oats** – ready when you wake up\n"
     "3. **Congee** – warm and mild\n4. **Avocado toast** – you said you like it simple",
@@ -84,6 +98,9 @@ def take_console(browser: Browser, address: str) -> None:
     page.locator("#step [type=submit], #step button").first.click()
     for name, place in CONSOLE.items():
         page.goto(address + place)
+        # Numbers that are still computed come by themselves, and so do figures that are still drawn.
+        for later in (".working", ".undrawn"):
+            expect(page.locator(later)).to_have_count(0, timeout=120_000)
         page.screenshot(path=FOLDER / f"{name}.png")
     page.close()
 

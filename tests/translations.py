@@ -16,12 +16,17 @@ from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
 django.setup()  # for `python -m`; in the tests Django is ready and this does nothing
 
+from surveys.annotation.labels import SKIP_REASONS  # noqa: E402
+from surveys.annotation_kinds import KINDS  # noqa: E402
 from surveys.models import ChatbotContext  # noqa: E402
 from surveys.quality import MESSAGES  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCALE = ROOT / "surveys" / "locale"
-SOURCES = ("forms.py", "views/arrival.py", "views/participant.py", "views/paste.py")
+SOURCES = (
+    *("forms.py", "views/arrival.py", "views/participant.py", "views/paste.py"),
+    *("views/annotate.py", "views/task_page.py"),
+)
 GETTEXT = ("gettext", "gettext_lazy", "_")
 
 # A sentence, or the two forms of one that counts.
@@ -40,7 +45,8 @@ def find_messages() -> dict[Message, list[str]]:
 
 def _from_templates() -> Iterator[tuple[str, Message]]:
     folder = ROOT / "templates"
-    for path in [folder / "base.html", *sorted((folder / "survey").glob("*.html"))]:
+    pages = [path for area in ("survey", "annotation") for path in sorted((folder / area).glob("*.html"))]
+    for path in [folder / "base.html", *pages]:
         nodes = engines["django"].get_template(str(path.relative_to(folder))).template.nodelist
         for node in nodes.get_nodes_by_type(TranslateNode):
             # Django looks such a sentence up with its percent signs doubled.
@@ -63,6 +69,13 @@ def _from_labels() -> Iterator[tuple[str, Message]]:
     yield from (("surveys/quality.py", message) for message in MESSAGES.values())
     for choices in (ChatbotContext.Plan, ChatbotContext.Switch, ChatbotContext.Chat, ChatbotContext.Device):
         yield from (("surveys/models/participants.py", label) for label in choices.labels)
+    yield from (("surveys/annotation/labels.py", words) for words in SKIP_REASONS.values())
+    for kind in KINDS.values():
+        yield "surveys/annotation_kinds.py", kind.title
+        for question in kind.questions:
+            choices = () if question.toggle else question.choices
+            texts = [question.text, *(text for choice in choices for text in (choice.label, choice.hint) if text)]
+            yield from (("surveys/annotation_kinds.py", text) for text in texts)
 
 
 def po_path(language: str) -> Path:

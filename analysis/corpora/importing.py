@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from django.db import reset_queries
+
 from analysis.corpora import IMPORTERS
 from analysis.corpora.reading import Reading
 from analysis.corpora.records import Record, RecordError, hash_conversation
@@ -43,6 +45,7 @@ def import_corpus(name: str, path: Path, form: str, limit: int | None, show: Cal
         if corpus is None:
             corpus = Corpus.objects.create(name=name, format=form)
         store(corpus, batch, report)
+        reset_queries()  # of which Django keeps the text when DEBUG is on: all that was imported
         show(reading.share, report.whole)
     report.faults = reading.faults
     if not report.whole:

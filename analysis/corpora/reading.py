@@ -90,7 +90,8 @@ class Reading:
     def _parquet_rows(self) -> Iterator[tuple[str, Any]]:
         number = 0
         try:
-            with pyarrow.parquet.ParquetFile(self.path) as file:
+            # Else the library keeps all that it has read until the file is closed.
+            with pyarrow.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BLOCK) as file:
                 rows = max(file.metadata.num_rows, 1)
                 for batch in file.iter_batches(batch_size=PARQUET_ROWS):
                     for record in batch.to_pylist():

@@ -66,7 +66,7 @@ def draw_benchmarks(report: Report, options: Options) -> Figure:
         specs.append(spec)
         parts += more
     words = Words(TITLE, caption(report, rows, drawn), describe(list(zip(names, drawn, strict=True)), options))
-    return make_figure("benchmarks", words, below(specs, 18), parts, table, COLUMNS)
+    return make_figure("benchmarks", words, below(specs, 18), parts, table, COLUMNS, options)
 
 
 def table_row(row: Row) -> Row:

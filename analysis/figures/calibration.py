@@ -53,7 +53,7 @@ def draw_calibration(report: Report, options: Options) -> Figure:
     steps = [NO_HISTORY] * any(row.get("history_size") is None for row in known) + [f"{size:,}" for size in sizes]
     spec = draw_panels(points, steps, series_of_variants(names, known), options)
     words = Words(TITLE, caption(report, table), describe(known, options))
-    return make_figure("calibration", words, spec, points, table, COLUMNS)
+    return make_figure("calibration", words, spec, points, table, COLUMNS, options)
 
 
 def table_row(row: Row) -> Row:
@@ -69,7 +69,11 @@ def point_of(name: str, row: Row, options: Options) -> Row:
     asked = "" if size is None else f", {plural(int(size), 'conversation')}"
     told = f"{name}{asked}, {model}: {row['jsd_bits']:.3f} bits over {plural(int(row.get('prompts') or 0), 'prompt')}"
     point = {"model": model, "series": name, "size": step, "value": row["jsd_bits"], "low": low, "high": high}
-    return point | {"text": told + ", the nearest" * bool(row.get("nearest")), "nearest": bool(row.get("nearest")), "below": row["jsd_bits"] if low is None else low}
+    return point | {
+        "text": told + ", the nearest" * bool(row.get("nearest")),
+        "nearest": bool(row.get("nearest")),
+        "below": row["jsd_bits"] if low is None else low,
+    }
 
 
 def series_of_variants(names: Sequence[str], rows: Sequence[Row]) -> Series:

@@ -55,7 +55,7 @@ def draw_choices(report: Report, options: Options) -> Figure:
     key, key_rows = draw_key(key_entries(letters, rows), options, room)
     drawn = [*key_rows, *(part for row in rows for part in parts_of(row, bars, options))]
     words = Words(TITLE, caption(report, rows), describe(rows, options))
-    return make_figure("choices", words, below([key, *columns_of], 16), drawn, table, columns)
+    return make_figure("choices", words, below([key, *columns_of], 16), drawn, table, columns, options)
 
 
 def table_row(row: Row, letters: Sequence[str]) -> Row:

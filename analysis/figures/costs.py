@@ -8,6 +8,7 @@ from analysis.figures.captions import write_caption
 from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.figures.keys import Entry, draw_key
 from analysis.figures.layout import Spec, below, beside, of_kind, panel, specs_of
+from analysis.figures.panels import colour_scale
 from analysis.figures.rows import in_order, label_variants, n_words, number, rows_of, shown_model, shown_source, span
 from analysis.figures.strips import Strips, room_for
 from analysis.figures.theme import LIGHT, printable, series_of_sources
@@ -37,6 +38,9 @@ LATENCY_COLUMNS = [
     ("p95_low", "from", "s"),
     ("p95_high", "to", "s"),
 ]
+COST_PANELS = {"usd": "US$ for 1,000 completions", "tokens": "Tokens of a completion"}
+TOKEN_ENTRIES = (Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"]))
+MakeLayers = Callable[[Strips], list[alt.Chart]]
 TEXT = 84  # px for the number at the end of a bar
 
 
@@ -55,25 +59,21 @@ def draw_costs(report: Report, options: Options) -> Figure:
     table = [cost_table_row(row) for row in rows]
     if not rows:
         return empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
-    names = name_rows(rows)
-    parts = [part for name, row in zip(names, table, strict=True) for part in cost_parts(name, row, options)]
-    key, key_rows = draw_key(
-        [Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"])],
-        options,
-        room_for(names),
+    pairs = list(zip(name_rows(rows), table, strict=True))
+    parts = [part for name, row in pairs for part in cost_parts(name, row, options)]
+    panels = [(title, bar_layers(kind, parts, rows)) for kind, title in COST_PANELS.items() if ends_of(kind, parts)]
+    key, key_rows = draw_key(TOKEN_ENTRIES, options, room_for([name for name, _ in pairs]))
+    specs = (
+        [key, draw_models(pairs, panels, options)]
+        if ends_of("tokens", parts)
+        else [draw_models(pairs, panels, options)]
     )
-    parts = [part for name, row in zip(names, table, strict=True) for part in cost_parts(name, row, options)]
-    tops = {kind: max((p["end"] for p in parts if p["kind"] == kind), default=0) or 1.0 for kind in ("usd", "tokens")}
+    words = Words(COST_TITLE, cost_caption(report, table), describe_costs(pairs, options))
+    return make_figure("costs", words, below(specs, 14), [*key_rows, *parts], table, COST_COLUMNS, options)
 
-    def layers(kind: str) -> Callable[[Strips], list[alt.Chart]]:
-        return lambda strips: bar_layers(kind, strips, tops[kind], rows)
 
-    panels = [("US$ for 1,000 completions", layers("usd")), ("Tokens of a completion", layers("tokens"))]
-    spec = draw_models(list(zip(names, rows, strict=True)), panels, options)
-    words = Words(
-        COST_TITLE, cost_caption(report, table), describe_costs(list(zip(names, table, strict=True)), options)
-    )
-    return make_figure("costs", words, below([key, spec], 14), [*key_rows, *parts], table, COST_COLUMNS)
+def ends_of(kind: str, parts: Sequence[Row]) -> list[float]:
+    return [part["end"] for part in parts if part["kind"] == kind]
 
 
 def cost_table_row(row: Row) -> Row:
@@ -86,8 +86,8 @@ def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
     where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
     parts: list[Row] = []
     if (usd := row["usd_per_1000"]) is not None:
-        told = f"{name}: ${usd:,.2f} for 1,000 of {row['completions']:,} completions"
-        parts += [{"kind": "usd", "start": 0, "end": usd, "text": told}, text_part("usd", usd, f"${usd:,.2f}")]
+        told = f"{name}: {money(usd)} for 1,000 of {row['completions']:,} completions"
+        parts += [{"kind": "usd", "start": 0, "end": usd, "text": told}, text_part("usd", usd, money(usd))]
     tokens = [number(row.get(f"{part}_tokens")) for part in ("prompt", "completion")]
     asked, given = ((value or 0) / row["completions"] for value in tokens)
     if any(value is not None for value in tokens):
@@ -98,13 +98,16 @@ def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
     return [where | part for part in parts]
 
 
+def money(usd: float) -> str:
+    """Cents, and two significant digits of what is less."""
+    return f"${usd:,.2f}" if usd >= 0.1 or not usd else f"${float(f'{usd:.2g}'):f}".rstrip("0")
+
+
 def text_part(kind: str, at: float, text: str) -> Row:
     return {"kind": f"{kind}-text", "start": at, "text": text}
 
 
-def draw_models(
-    rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, Callable[[Strips], list[alt.Chart]]]], options: Options
-) -> Spec:
+def draw_models(rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, MakeLayers]], options: Options) -> Spec:
     """A block for each model, its panels side by side where there is room."""
     room = room_for([name for name, _ in rows])
     across = 1 if options.narrow else len(panels)
@@ -118,20 +121,26 @@ def draw_models(
     return below(blocks, 16)
 
 
-def bar_layers(kind: str, strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Chart]:
-    series = series_of_sources(row["source"] for row in rows)
+def bar_layers(kind: str, parts: Sequence[Row], rows: Sequence[Row]) -> MakeLayers:
+    """Bars in the source's colour, or in two parts for prompt and completion; with the number at their end."""
     axis = alt.Axis(title=None, tickCount=4, format=",~f", ticks=False, grid=True)
-    x = alt.X("start:Q", scale=alt.Scale(domain=[0, top], nice=False), axis=axis)
-    by_source = alt.Color(
-        "series:N", scale=alt.Scale(domain=list(series.names), range=list(series.colours)), legend=None
-    )
-    colour = by_source if kind == "usd" else alt.Color("colour:N", scale=None)
-    y = strips.axis("row")
-    return [
-        of_kind(kind).mark_bar(aria=True).encode(y=y, x=x, x2="end:Q", color=colour, description="text:N"),
-        of_kind(f"{kind}-text").mark_text(align="left", dx=6, fontSize=11, fill=LIGHT["soft"])
-        .encode(y=y, x=x, text="text:N"),
-    ]  # fmt: skip
+    x = alt.X("start:Q", scale=alt.Scale(domain=[0, max(ends_of(kind, parts)) or 1.0], nice=False), axis=axis)
+    colour = source_colour(rows) if kind == "usd" else alt.Color("colour:N", scale=None)
+
+    def layers(strips: Strips) -> list[alt.Chart]:
+        y = strips.axis("row")
+        bars = of_kind(kind).mark_bar(aria=True)
+        words = of_kind(f"{kind}-text").mark_text(align="left", dx=6, fontSize=11, fill=LIGHT["soft"])
+        return [
+            bars.encode(y=y, x=x, x2="end:Q", color=colour, description="text:N"),
+            words.encode(y=y, x=x, text="text:N"),
+        ]
+
+    return layers
+
+
+def source_colour(rows: Sequence[Row]) -> alt.Color:
+    return alt.Color("series:N", scale=colour_scale(series_of_sources(row["source"] for row in rows)), legend=None)
 
 
 def cost_caption(report: Report, table: Sequence[Row]) -> str:
@@ -150,9 +159,9 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
         return f"All {sum(row['completions'] for _, row in rows):,} completions together cost nothing."
     least, most = (pick(priced, key=lambda pair: pair[1]["usd_per_1000"]) for pick in (min, max))
     ends = [
-        f"${row['usd_per_1000']:,.2f} ({name}, {shown_model(row['model'], options)})" for name, row in (least, most)
+        f"{money(row['usd_per_1000'])} ({name}, {shown_model(row['model'], options)})" for name, row in (least, most)
     ]
-    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together ${total:,.2f}."
+    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together {money(total)}."
 
 
 # Waiting times ---------------------------------------------------------------------------------------------
@@ -170,7 +179,7 @@ def draw_latency(report: Report, options: Options) -> Figure:
     parts = [part for name, row in pairs for part in time_parts(name, row, options)]
     spec = draw_models(pairs, [("Seconds", lambda strips: time_layers(strips, top, rows))], options)
     words = Words(LATENCY_TITLE, latency_caption(report, table), describe_times(pairs, options))
-    return make_figure("latency", words, below([key, spec], 14), [*key_rows, *parts], table, LATENCY_COLUMNS)
+    return make_figure("latency", words, below([key, spec], 14), [*key_rows, *parts], table, LATENCY_COLUMNS, options)
 
 
 def times_of(row: Row) -> Row:
@@ -206,10 +215,9 @@ def spans_of(row: Row) -> list[tuple[float, float]]:
 
 def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Chart]:
     """From the median, a dot, to the 95th percentile, a tick; their intervals below in ink."""
-    series = series_of_sources(row["source"] for row in rows)
     axis = alt.Axis(title=None, tickCount=6, format="~g", ticks=False, grid=True)
     scale = alt.Scale(domain=[0, top], nice=False)
-    colour = alt.Color("series:N", scale=alt.Scale(domain=list(series.names), range=list(series.colours)), legend=None)
+    colour = source_colour(rows)
     y, x = strips.axis("row"), alt.X("start:Q", scale=scale, axis=axis)
     return [
         of_kind("time").mark_rule(strokeWidth=3).encode(y=y, x=x, x2="end:Q", color=colour),

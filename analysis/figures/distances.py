@@ -56,7 +56,7 @@ def draw_distances(report: Report, options: Options) -> Figure:
         height=170,
     )
     words = Words(TITLE, caption(report, table), describe(known, options))
-    return make_figure("distances", words, draw_grid(grid), points, table, COLUMNS)
+    return make_figure("distances", words, draw_grid(grid), points, table, COLUMNS, options)
 
 
 def table_row(row: Row) -> Row:

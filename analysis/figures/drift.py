@@ -68,7 +68,7 @@ def draw_drift(report: Report, options: Options) -> Figure:
         for spec in draw_section(kind, here, series, options)
     ]
     words = Words(TITLE, caption(report, table, rows), describe(points))
-    return make_figure("drift", words, below(sections, 14), points, table, COLUMNS)
+    return make_figure("drift", words, below(sections, 14), points, table, COLUMNS, options)
 
 
 def kind_of(row: Row) -> str:

@@ -48,6 +48,7 @@ class Figure:
     spec: Row
     table: list[Row]
     columns: list[tuple[str, str, str]]
+    width: int  # px of the column it is drawn for
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,12 @@ class Words:
     alt: str
 
 
-def make_figure(name: str, words: Words, spec: Row, rows: Sequence[Row], table: list[Row], columns: Columns) -> Figure:
+def make_figure(
+    name: str, words: Words, spec: Row, rows: Sequence[Row], table: list[Row], columns: Columns, options: Options
+) -> Figure:
     """`rows` are what the spec draws."""
-    return Figure(name, words.title, words.caption, words.alt, complete(spec, rows), table, list(columns))
+    whole = complete(spec, rows)
+    return Figure(name, words.title, words.caption, words.alt, whole, table, list(columns), options.width)
 
 
 def empty_figure(
@@ -73,7 +77,7 @@ def empty_figure(
     text = alt.Chart().mark_text(color=LIGHT["soft"], fontSize=13, align="left", baseline="middle", limit=0)
     drawn = text.encode(x=alt.value(0), y=alt.Y("line:O", axis=None), text=alt.Text("text:N"))
     spec = panel(specs_of([drawn]), options.width - 20, 20 * len(lines))
-    return make_figure(name, Words(title, sentence, sentence), spec, rows, list(table), columns)
+    return make_figure(name, Words(title, sentence, sentence), spec, rows, list(table), columns, options)
 
 
 def wrap(sentence: str, width: int) -> list[str]:

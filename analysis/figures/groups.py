@@ -17,8 +17,9 @@ DEFAULT = "entropy_bits"
 
 @dataclass(frozen=True)
 class Parts:
-    """What a figure of this family compares. `name_of` says how a row's part is called."""
+    """What a figure of this family compares: rows of one part of the report, told apart by `name_of`."""
 
+    name: str
     part: str
     title: str
     nothing: str
@@ -31,7 +32,7 @@ class Parts:
         table = [self.table_row(row, measure, options) for row in rows_of(report, self.part) if fits(row, measure)]
         known = [row for row in table if row[measure.name] is not None]
         if not known:
-            return empty_figure(self.part, self.title, self.nothing, columns, options, table)
+            return empty_figure(self.name, self.title, self.nothing, columns, options, table)
         points = [point_of(row, self.word, measure, options) for row in known]
         grid = Grid(
             (measure_axis(measure, points),),
@@ -42,7 +43,7 @@ class Parts:
             height=170,
         )
         words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
-        return make_figure(self.part, words, draw_grid(grid), points, table, columns)
+        return make_figure(self.name, words, draw_grid(grid), points, table, columns, options)
 
     def table_row(self, row: Row, measure: Measure, options: Options) -> Row:
         rarefied = options.rarefied and measure is not CORRECT
@@ -121,6 +122,7 @@ def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
 
 
 CELLS = Parts(
+    "demographics",
     "cells",
     "The field by group of people",
     "No group of people has answers yet: there is nothing to compare.",
@@ -129,12 +131,14 @@ CELLS = Parts(
 )
 CONTEXTS = Parts(
     "contexts",
+    "contexts",
     "The field by chatbot context",
     "Nobody has said yet how their chatbot was set up: there is nothing to compare.",
     "context",
     lambda row: f"{printable(row['context']).replace('_', ' ')}: {printable(row['value'])}",
 )
 SENSITIVITY = Parts(
+    "sensitivity",
     "sensitivity",
     "The field with other answers left out",
     "No field answers yet: there is nothing to compare.",

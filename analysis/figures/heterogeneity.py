@@ -65,7 +65,7 @@ def draw_heterogeneity(report: Report, options: Options) -> Figure:
         options,
     )
     words = Words(TITLE, caption(report, table, options), describe(table, options))
-    return make_figure("heterogeneity", words, draw_grid(grid), points, table, COLUMNS)
+    return make_figure("heterogeneity", words, draw_grid(grid), points, table, COLUMNS, options)
 
 
 def table_row(row: Row, rarefied: bool) -> Row:

@@ -57,7 +57,7 @@ def draw_items(report: Report, options: Options) -> Figure:
     points = [point_of(row, names[row["item"]], options) for row in shown]
     title = f"{TITLE}: {options.name(prompt)}"
     words = Words(title, caption(report, rows, shown, chosen), describe(shown, names, options))
-    return make_figure("items", words, spec, points, table, COLUMNS)
+    return make_figure("items", words, spec, points, table, COLUMNS, options)
 
 
 def choose_items(rows: Sequence[Row], top: int) -> list[str]:

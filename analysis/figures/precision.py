@@ -55,7 +55,9 @@ def draw_precision(report: Report, options: Options) -> Figure:
         if (asked := [row for row in known if row["measure"] in {measure.name for measure in measures}])
     ]
     words = Words(TITLE, caption(report, table), describe(known))
-    return make_figure("precision", words, below([draw_grid(grid) for grid in grids], 20), points, table, COLUMNS)
+    return make_figure(
+        "precision", words, below([draw_grid(grid) for grid in grids], 20), points, table, COLUMNS, options
+    )
 
 
 def planned(size: int) -> str:

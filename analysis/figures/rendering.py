@@ -25,4 +25,6 @@ def render(figure: Figure, kind: str, scheme: str = "light") -> bytes:
         known = f"{', '.join(KINDS)} in {', '.join(PALETTES)}"
         raise ValueError(f"A figure can't be drawn as {kind} in {scheme}. There are: {known}.")
     drawn = vl_convert.vegalite_to_svg(recolour(figure.spec, scheme), allowed_base_urls=[])
-    return KINDS[kind](clean_svg(drawn, figure.title, figure.alt))
+    # Pages put figures below each other; a file stands alone and needs no room on the right.
+    least = figure.width if kind == "svg" else 0
+    return KINDS[kind](clean_svg(drawn, figure.title, figure.alt, least))

@@ -43,7 +43,7 @@ def draw_scores(report: Report, options: Options) -> Figure:
     points = [point_of(row, options) for row in known]
     series = series_of_sources(all_sources(report)).only(point["series"] for point in points)
     words = Words(TITLE, caption(report, table), describe(points))
-    return make_figure("scores", words, draw_panels(points, series, options), points, table, COLUMNS)
+    return make_figure("scores", words, draw_panels(points, series, options), points, table, COLUMNS, options)
 
 
 def table_row(row: Row) -> Row:

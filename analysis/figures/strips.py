@@ -37,7 +37,15 @@ class Strips:
         scale = alt.Scale(domain=list(self.names), paddingInner=self.padding, paddingOuter=self.padding / 2)
         extent: dict[str, Any] = {"minExtent": self.room, "maxExtent": self.room, "labelLimit": self.room - 4}
         grid: dict[str, Any] = {"grid": True, "tickBand": "extent"} if self.lined else {}
-        axis = alt.Axis(title=None, ticks=False, domain=False, labelPadding=10 if self.lined else 6, labelOverlap=False, **extent, **grid)
+        axis = alt.Axis(
+            title=None,
+            ticks=False,
+            domain=False,
+            labelPadding=10 if self.lined else 6,
+            labelOverlap=False,
+            **extent,
+            **grid,
+        )
         return alt.Y(f"{field}:N", scale=scale, axis=axis)
 
 

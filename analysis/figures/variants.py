@@ -56,7 +56,7 @@ def draw_variants(report: Report, options: Options) -> Figure:
         if (here := [point for point in points if point["panel"] == measure.name])
     ]
     words = Words(TITLE, caption(report, table, rows), describe(points))
-    return make_figure("variants", words, below(specs, 20), points, table, COLUMNS)
+    return make_figure("variants", words, below(specs, 20), points, table, COLUMNS, options)
 
 
 def measure_of(row: Row) -> Measure:

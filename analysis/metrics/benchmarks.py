@@ -170,7 +170,7 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | Non
     if not len(shared):
         return nothing | {"why_offline": NO_OFFLINE}
     key = np.array([keys[item] for item in shared], dtype=np.int8)
-    mine, theirs = (part.letters[:, np.isin(part.questions, shared)] for part in (runs, offline))
+    mine, theirs = (letters_to(part, shared) for part in (runs, offline))
     scores, others = ((letters == key).mean(axis=1) for letters in (mine, theirs))
     row = nothing | {"offline_mean": float(others.mean()), "noise_floor": noise_floor(data, runs, theirs, key, scores)}
     if offline is runs:
@@ -178,6 +178,12 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | Non
     novel = benchmark_runs.novel_share(theirs, mine, random_for(data, runs, "novel"), data.draws)
     row["overlaps_offline"] = benchmark_runs.overlap(ends_of(others), ends_of(scores))
     return row | {"novel_share": novel.share, "novel_ci": span(novel.ci), "shared_questions": len(shared)}
+
+
+def letters_to(runs: BenchmarkRuns, questions: NDArray[np.int64]) -> NDArray[np.int8]:
+    """The runs' letters to these questions, in their order; a run may have been asked in any other."""
+    order = np.argsort(runs.questions)
+    return runs.letters[:, order[np.searchsorted(runs.questions, questions, sorter=order)]]
 
 
 def ends_of(scores: NDArray[np.float64]) -> tuple[float, float]:

@@ -79,6 +79,22 @@ def test_puppets_beside_offline_runs() -> None:
     assert 0 <= floor["ci"][0] <= floor["range"] <= floor["ci"][1] <= 1
 
 
+def test_runs_that_were_asked_in_another_order_are_compared_question_by_question() -> None:
+    study = make_study("draft")
+    for number, answer in enumerate("ABCD", 1):
+        make_item(number, answer=answer)
+    offline = make_model_run(study, benchmark="sums")
+    for item in BenchmarkItem.objects.order_by("-pk"):
+        call = make_call(offline, item)
+        Completion.objects.filter(pk=call.pk).update(status="done", reply=item.answer, done_at=timezone.now())
+    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10)
+    answer_items(puppets, "ABCA", user=SimulatedUser.objects.create(run=puppets, index=0))
+    offline_row, row = benchmark_rows(study)
+    # All right offline; the puppet's last answer is wrong, and the only one that is new.
+    assert (offline_row["mean"], offline_row["offline_mean"], row["offline_mean"]) == (1, 1, 1)
+    assert (row["mean"], row["novel_share"]) == (0.75, 0.25)
+
+
 def test_runs_without_an_answer_to_every_question_are_left_out_and_counted() -> None:
     study, offline = make_sums()
     answer_items(offline, "BBBB", 0)

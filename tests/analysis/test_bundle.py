@@ -54,9 +54,18 @@ def ask_sums(study: Study, model: str, letters: str) -> None:
             Completion.objects.filter(pk=call.pk).update(status="done", reply=said, done_at=timezone.now())
 
 
+BUILT: dict[str, bytes] = {}  # the world's bundle: it is the same for every test and takes seconds to make
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    unpack(make_world(), tmp_path)
+    if not BUILT:
+        study = make_world()
+        unpack(study, tmp_path)
+        BUILT["zip"] = (tmp_path / "bundle.zip").read_bytes()
+        BUILT["pids"] = " ".join(Participant.objects.values_list("pid", flat=True)).encode()
+    (tmp_path / "bundle.zip").write_bytes(BUILT["zip"])
+    zipfile.ZipFile(io.BytesIO(BUILT["zip"])).extractall(tmp_path)
     return tmp_path
 
 
@@ -92,6 +101,12 @@ def change(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing them takes seconds, and these tests look at the rest."""
+    monkeypatch.setattr("analysis.bundle.contents.figures_of", lambda report: [])
+
+
 # --- recomputing -------------------------------------------------------------
 
 
@@ -109,8 +124,8 @@ def test_a_changed_answer_shows_in_every_figure_that_it_is_part_of(folder: Path)
     done = recompute(folder)
     assert done.returncode == 1
     assert "MANIFEST.json: data/answers.csv is not the file that the bundle was made with" in done.stdout
-    assert "teas, field, chatgpt: unique is 3 in report.json and 4.0 from the data" in done.stdout
-    assert "teas, field, chatgpt, assam: count is 3 in report.json and 2 from the data" in done.stdout
+    assert "teas, field, chatgpt: unique is 3 in the report, 4 by the data" in done.stdout
+    assert "teas, field, chatgpt, assam: count is 3 in the report, 2 by the data" in done.stdout
     differing = {
         name for name, count in re.findall(r"^(\w+): .* numbers, (\d+) differ$", done.stdout, re.M) if count != "0"
     }
@@ -125,13 +140,13 @@ def test_a_changed_number_of_the_report_is_found(folder: Path) -> None:
     (folder / "report.json").write_text(json.dumps(report))
     done = recompute(folder)
     assert done.returncode == 1
-    assert re.search(r"water, offline, gpt-4o-mini: correct_share is 0.834\d* in report.json and 0.8333", done.stdout)
+    assert re.search(r"water, offline, gpt-4o-mini: correct_share is 0.834\d* in the report, 0.8333", done.stdout)
 
 
 def test_aliases_are_applied_by_the_script(folder: Path) -> None:
     (folder / "data" / "aliases.csv").write_text("prompt,spelling,item\r\n")
     done = recompute(folder)
-    assert "teas, field, gemini: count of assam is 1 in report.json and 0 from the data" in done.stdout
+    assert "teas, field, gemini: count of assam is 1 in the report, 0 by the data" in done.stdout
 
 
 # --- contents ----------------------------------------------------------------
@@ -160,21 +175,21 @@ def test_codebook_describes_each_column_of_each_table(folder: Path) -> None:
 
 def test_nothing_names_a_person_and_no_text_is_there(folder: Path) -> None:
     content = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".zip")
-    for person in Participant.objects.all():
-        assert person.pid.encode() not in content
+    pids = BUILT["pids"].split()
+    assert len(pids) == 6 and not [pid for pid in pids if pid in content]
     assert b"Marguerite" not in content
     assert b"1. Assam" not in content and b"I would rather not say" not in content
     assert "text" not in read_csv(folder, "answers")[0] and "text" not in read_csv(folder, "completions")[0]
 
 
-def test_texts_are_there_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_texts_are_there_when_they_are_asked_for(no_figures: None, tmp_path: Path) -> None:
     unpack(make_world(), tmp_path, texts=True)
     assert read_csv(tmp_path, "answers")[0]["text"] == "1. Assam\n2. Sencha"
     assert len([row for row in read_csv(tmp_path, "completions") if row["text"]]) == Completion.objects.count()
     assert recompute(tmp_path).returncode == 0
 
 
-def test_what_enough_people_typed_alike_stays(tmp_path: Path) -> None:
+def test_what_enough_people_typed_alike_stays(no_figures: None, tmp_path: Path) -> None:
     study = make_teas()
     for _ in range(5):
         tell(study, ["Assam"], model_shown="GPT-4o")
@@ -183,7 +198,7 @@ def test_what_enough_people_typed_alike_stays(tmp_path: Path) -> None:
     assert [row["model_shown"] for row in read_csv(tmp_path, "context")].count("GPT-4o") == 5
 
 
-def test_readme_says_what_is_made_up(tmp_path: Path) -> None:
+def test_readme_says_what_is_made_up(no_figures: None, tmp_path: Path) -> None:
     study = make_teas()
     Participant.objects.filter(study=study).update(origin="simulated")
     unpack(study, tmp_path)
@@ -192,7 +207,7 @@ def test_readme_says_what_is_made_up(tmp_path: Path) -> None:
     assert "8 answers of 4 people, and 12 completions" in words
 
 
-def test_pilots_and_previews_stay_out(tmp_path: Path) -> None:
+def test_pilots_and_previews_stay_out(no_figures: None, tmp_path: Path) -> None:
     study = make_teas()
     first, second, *_ = Participant.objects.filter(study=study).order_by("pk")
     Participant.objects.filter(pk=first.pk).update(pilot=True)
@@ -213,12 +228,12 @@ def test_bundle_is_noted_and_refused_to_strangers() -> None:
     assert open_bundle(viewer, "teas", texts=True).filename == "teas-bundle.zip"
     event = AuditEvent.objects.latest("pk")
     assert (event.action, event.subject, event.actor) == ("exported", "bundle.zip", "viewer")
-    assert event.details == {"texts": True, "pids": False, "simulated": True}
+    assert event.detail == {"texts": True, "pids": False, "simulated": True}
     with pytest.raises(Http404):
         open_bundle(make_account("stranger"), "teas")
 
 
-def test_command_writes_one_file_and_prints_json_alone(tmp_path: Path) -> None:
+def test_command_writes_one_file_and_prints_json_alone(no_figures: None, tmp_path: Path) -> None:
     make_teas()
     out, path = io.StringIO(), tmp_path / "teas.zip"
     call_command("bundle", "teas", str(path), json=True, stdout=out)
@@ -247,7 +262,7 @@ def test_half_a_bundle_is_never_left_behind(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
-def test_context_of_nobody_is_empty(tmp_path: Path) -> None:
+def test_context_of_nobody_is_empty(no_figures: None, tmp_path: Path) -> None:
     study = make_teas()
     ChatbotContext.objects.all().delete()
     unpack(study, tmp_path)

@@ -2,11 +2,13 @@
 
 import csv
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from analysis import completion_imports
 from analysis.completion_imports import import_completions
 from analysis.models import Answer, Completion, Run
 from analysis.readings import read_new
@@ -127,6 +129,41 @@ def test_all_faults_are_listed_with_their_lines(study: Study, file: Path) -> Non
         "line 9: temperature must be a number from 0 to 5, not 'nan'",
         "line 12: this repeat of this prompt stands on line 10 already; count them in `repeat`",
     ]
+
+
+def test_reply_of_200_kilobytes(study: Study, file: Path) -> None:
+    import_completions(study, write_rows(file, ["offline", "m", "teas", "Tea für alle. " * 15_000]), "tests")
+    assert len(Completion.objects.get().reply) == 14 * 15_000
+
+
+def test_a_quote_that_is_not_closed_is_named(study: Study, file: Path) -> None:
+    file.write_text('source,model,prompt,text\noffline,m,teas,"open\n' + "words and words\n" * 100_000)
+    (fault,) = faults_of(study, file)
+    assert "a cell is longer than 1,000,000 characters, or a quote is not closed" in fault
+
+
+def test_fault_that_only_the_database_knows_takes_all_batches_back(
+    study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = [*HEADER, "repeat"]
+    import_completions(study, write_rows(file, ["offline", "m", "teas", "One.", "9"], header=header), "tests")
+    monkeypatch.setattr(completion_imports, "BATCH", 2)
+    rows = [["offline", "m", "teas", f"New {n}.", str(n)] for n in range(9)]
+    write_rows(file, *rows, ["offline", "m", "teas", "Two.", "9"], header=header)
+    with pytest.raises(ImportFault, match="line 11: repeat 9 of this prompt is in the study already"):
+        import_completions(study, file, "tests")
+    assert [completion.reply for completion in Completion.objects.all()] == ["One."]
+
+
+def test_large_file_is_never_held_as_a_whole(study: Study, file: Path) -> None:
+    write_rows(file, *(["offline", "m", "teas", "Tea today. " * 18_000] for _ in range(150)), ["", "m", "teas", "x"])
+    assert file.stat().st_size > 29_000_000
+    tracemalloc.start()
+    try:
+        assert [fault.partition(":")[0] for fault in faults_of(study, file)] == ["line 152"]
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_only_the_first_faults_are_listed(study: Study, file: Path) -> None:

@@ -73,8 +73,9 @@ def test_ids_differ_between_figures_and_widths() -> None:
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_fits_its_column(name: str, narrow: bool) -> None:
-    root = drawn(name, narrow)
-    assert float(root.get("width", "0")) <= (375 if narrow else 960)
+    root, made = drawn(name, narrow), figure(name, narrow=narrow)
+    assert made.name == name
+    assert made.width <= float(root.get("width", "0")) <= made.width + 35
     assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
 
 
@@ -114,10 +115,20 @@ def test_png_and_pdf_are_what_they_say() -> None:
     assert b"/ToUnicode" in pdf or b"/Font" in pdf  # letters, not outlines
 
 
-def test_png_has_twice_the_size_of_the_svg() -> None:
-    png = render(figure("latency"), "png")
-    width = int.from_bytes(png[16:20], "big")
-    assert width == round(2 * float(drawn("latency").get("width", "0")))
+def test_files_are_as_wide_as_what_is_drawn_and_pages_get_one_width() -> None:
+    report = make_report(lists=("books",), models=("gpt-4o-mini",))
+    made = FIGURES["distances"](report, Options())
+    png = render(made, "png")
+    assert int.from_bytes(png[16:20], "big") < 2 * 400
+    root = ET.fromstring(render(made, "svg"))
+    assert root.get("width") == "940" and root.get("viewBox", "").startswith("0 0 940 ")
+    assert tags(root, "rect")[0].get("width") == "940"
+
+
+def test_png_has_twice_the_size_of_what_is_drawn() -> None:
+    png = render(figure("heterogeneity", narrow=True), "png")
+    height = int.from_bytes(png[20:24], "big")
+    assert height == round(2 * float(drawn("heterogeneity", narrow=True).get("height", "0")))
 
 
 @pytest.mark.parametrize("scheme", PALETTES)
@@ -235,7 +246,7 @@ def test_many_models_and_prompts_find_room(narrow: bool) -> None:
     made = FIGURES["heterogeneity"](make_report(models=models, lists=lists), Options(narrow=narrow))
     assert len(made.spec["datasets"]["rows"]) == 13 * 4 * 5 * 3
     root = ET.fromstring(render(made, "svg"))
-    assert float(root.get("width", "0")) <= (375 if narrow else 960)
+    assert float(root.get("width", "0")) <= made.width + 35
     assert len([title for title in tags(root, "title") if title.get("id") is None]) == 13 * 4 * 5 * 3
 
 

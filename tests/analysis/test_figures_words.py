@@ -237,6 +237,20 @@ def test_completions_that_cost_nothing_are_said_to() -> None:
     )
 
 
+def test_small_costs_keep_two_digits() -> None:
+    made = make("costs", [cost("offline", 0.00002345), cost("sp-rag", 0.2)])
+    assert made.alt == "1,000 completions cost from $0.0023 (Offline, m) to $20.00 (SP-RAG, m); all together $0.20."
+
+
+def test_tokens_are_drawn_only_where_they_were_counted() -> None:
+    counted = make("costs", [cost("offline", 0.1)]).spec["datasets"]["rows"]
+    uncounted = make("costs", [cost("offline", 0.1, prompt_tokens=None, completion_tokens=None)]).spec["datasets"][
+        "rows"
+    ]
+    assert [row["end"] for row in counted if row["kind"] == "tokens"] == [100, 150]
+    assert {row["kind"] for row in uncounted if not row["kind"].startswith("key")} == {"usd", "usd-text"}
+
+
 def test_waiting_times_are_medians() -> None:
     rows = [cost(s, 0.0, latency_s={"n": 9, "p50": p50, "p95": 4.0}) for s, p50 in (("offline", 1.0), ("sp-rag", 2.5))]
     assert make("latency", rows, "costs").alt == "Median waiting times go from 1.0 s (Offline, m) to 2.5 s (SP-RAG, m)."

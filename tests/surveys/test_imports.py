@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,47 @@ def test_nothing_is_stored_when_the_last_row_is_faulty(study: Study, file: Path)
     rows = [[f"P{n}", "gemini", "teas", "Tea."] for n in range(20)]
     faults_of(study, write_rows(file, *rows, ["P99", "gemini", "milk", "Tea."]))
     assert not Response.objects.exists()
+
+
+def test_all_sorts_of_faults_of_one_file_are_listed_together(study: Study, file: Path) -> None:
+    rows = [
+        ["P1", "gemini", "teas", "Tea. " * 40_000],
+        ["P1", "gemni", "teas", "Tea. " * 40_000],
+        ["P2", "gemini", "tea", "Tea."],
+        ["P2", "gemini", "teas"],
+        ["P1", "gemini", "teas", "Another."],
+        ["P3", "gemini", "teas", "  "],
+        ["P4", "gemini", "water", "C"],
+    ]
+    assert [fault.partition(":")[0] for fault in faults_of(study, write_rows(file, *rows))] == [
+        *("line 3", "line 4", "line 5", "line 6", "line 7")
+    ]
+    assert not Response.objects.exists() and not AuditEvent.objects.filter(action="imported").exists()
+
+
+def test_fault_that_only_the_database_knows_takes_all_batches_back(
+    study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_responses(study, write_rows(file, ["P9", "gemini", "teas", "One."]), "tests")
+    monkeypatch.setattr(imports, "BATCH", 2)
+    rows = [[f"P{n}", "gemini", "teas", "New."] for n in range(9)]
+    with pytest.raises(ImportFault, match="line 11: P9 has another answer to teas"):
+        import_responses(study, write_rows(file, *rows, ["P9", "gemini", "teas", "Two."]), "tests")
+    assert list(Participant.objects.values_list("pid", flat=True)) == ["P9"]
+    assert [response.text for response in Response.objects.all()] == ["One."]
+
+
+def test_large_file_is_never_held_as_a_whole(study: Study, file: Path) -> None:
+    """30 MB of cells of 200 kB: in memory is a batch's worth of rows at most, here none, since the last is faulty."""
+    rows = ([f"P{n}", "gemini", "teas", "Tea today. " * 18_000] for n in range(150))
+    write_rows(file, *rows, ["P1", "gemini", "milk", "Tea."])
+    assert file.stat().st_size > 29_000_000
+    tracemalloc.start()
+    try:
+        assert faults_of(study, file) == ["line 152: the study has no prompt 'milk'; there are teas, water"]
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
 
 
 # --- the command ------------------------------------------------------------

@@ -27,6 +27,9 @@ class Check(NamedTuple):
     found: Any
     tolerance: float = 0.0
 
+    def __str__(self) -> str:
+        return f"{self.where}: {self.name} is {show(self.reported)} in the report, {show(self.found)} by the data"
+
     @property
     def agrees(self) -> bool:
         if self.reported is None or self.found is None:
@@ -35,6 +38,10 @@ class Check(NamedTuple):
 
 
 Checks = Iterator[Check]
+
+
+def show(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.6g}"
 
 
 class Bundle:

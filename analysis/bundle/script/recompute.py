@@ -412,7 +412,7 @@ def main() -> int:
         wrong += len(differing)
         print(f"{name}: {len(checks):,} numbers, {len(differing):,} differ")
         for entry in differing[:SHOWN]:
-            print(f"  {entry.where}: {entry.name} is {entry.reported} in report.json and {entry.found} from the data")
+            print(f"  {entry}")
         if len(differing) > SHOWN:
             print(f"  … and {len(differing) - SHOWN:,} more")
     print("All numbers agree." if not wrong else f"{wrong:,} numbers differ.")

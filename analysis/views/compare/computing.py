@@ -7,13 +7,14 @@ from kombu.exceptions import OperationalError
 from redis import RedisError
 
 from analysis.models import Completion
+from analysis.reports import PARTS
 from analysis.tasks import enqueue_report
 from analysis.views.compare.contents import Page
 from analysis.views.compare.shown import Shown
 from surveys.models import Response, Study
 
 SMALL = 1_000  # texts; a report of so many is computed while the reader waits
-PATIENCE = 40  # looks at a report under way, after which a missing worker is suspected
+PATIENCE = 120  # looks at a report under way, after which a missing worker is suspected
 PART_WORDS = {
     "about": "what there is",
     "heterogeneity": "heterogeneity",
@@ -43,13 +44,14 @@ def has_few_texts(study: Study) -> bool:
 
 
 def begin(shown: Shown) -> bool:
-    """Ask a worker for the parts; False when none can be reached."""
+    """Ask a worker for the parts, and then for those of the other pages; False when none can be reached."""
     by_query: dict[str, list[str]] = {}
     for part, view in shown.reportings.items():
         by_query.setdefault(view.filters.to_query(), []).append(part)
     try:
         for query, parts in by_query.items():
-            enqueue_report(shown.study.pk, query, parts, shown.reportings[parts[0]].fingerprint)
+            others = [part for part in PARTS if part not in shown.reportings] if "about" in parts else []
+            enqueue_report(shown.study.pk, query, [*parts, *others], shown.reportings[parts[0]].fingerprint)
     except (OperationalError, RedisError):
         return False
     return True

@@ -1,0 +1,34 @@
+"""Annotated studies for tests of agreement: people and judges with labels that can be counted by hand."""
+
+from surveys.annotation.labels import Submission, record_judgement, submit
+from surveys.annotation.work import next_tasks, open_task, seal_task
+from surveys.models import AnnotationItem, Participant, Study
+from tests.factories import make_annotation_study, make_annotator, make_items
+
+# What each of three people, and a judge, says of eight items.
+SAID = ("yyyynnnn", "yyyynnny", "yyynnnnn")
+JUDGED = "yyyyyyyn"
+WORDS = {"y": "yes", "n": "no"}
+
+
+def label_all(person: Participant, said: str) -> None:
+    """Whatever order items come in, each gets the letter that stands at its number."""
+    while task := next(iter(next_tasks(person)), None):
+        shown = open_task(person, seal_task(person, task))
+        submit(person, shown, Submission({"relevance": WORDS[said[number_of(task.item)]]}, active_ms=12_000))
+
+
+def number_of(item: AnnotationItem) -> int:
+    return int(item.key.removeprefix("item-"))
+
+
+def make_annotated(state: str = "live", slug: str = "teas", said: tuple[str, ...] = SAID) -> tuple[Study, list[str]]:
+    """A study of relevance with eight items, three people, and the judge `mini`; and the people's pseudonyms."""
+    study = make_annotation_study(state, slug, overlap=len(said))
+    make_items(study, 8, pilot=state == "pilot", corpus="real", tags={"about": "tea"})
+    people = [make_annotator(study) for _ in said]
+    for person, letters in zip(people, said, strict=True):
+        label_all(person, letters)
+    for item in AnnotationItem.objects.filter(study=study):
+        record_judgement(item, "mini", {"relevance": WORDS[JUDGED[number_of(item)]]})
+    return study, [person.pseudonym for person in people]

@@ -1,0 +1,208 @@
+"""The demo's last stage: scripted models asked through the real functions, worth comparing with made-up people."""
+
+import io
+import json
+from dataclasses import replace
+from random import Random
+
+import pytest
+from django.core.management import call_command
+
+from analysis import demo
+from analysis.alias_proposals import propose
+from analysis.demo import sources
+from analysis.models import Answer, Completion, Conversation, Endpoint, Persona, Run
+from analysis.providers.calls import Settings
+from analysis.providers.lifelike import lifelike_reply, lifelike_wait
+from analysis.reports import report
+from surveys.answers import read_choice, read_items
+from surveys.demo import STAGES, fill
+from surveys.models import BenchmarkItem, Response, Study
+from surveys.simulation.items import items_for
+from surveys.simulation.lifelike import Taste, choose_letter, pick_items, respell
+from tests.factories import make_definition, make_study
+
+MOVIES = [{"role": "user", "content": "Recommend five movies for me to watch this weekend."}]
+SUM = [{"role": "user", "content": "What is 2 + 2?\n\nA. 3\nB. 4\nC. 5"}]
+HISTORY = [{"role": role, "content": f"{role} {turn}"} for turn in range(120) for role in ("user", "assistant")]
+
+
+def fill_quietly(study: Study) -> None:
+    fill(study, 1.0, seed=1, progress=lambda done, total: None, all_finish=True)
+
+
+@pytest.fixture
+def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kind of run that the demo has, each with few calls."""
+    few = []
+    for asked in demo.RUNS:
+        settings = asked.settings | ({"users": 2} if "users" in asked.settings else {})
+        few.append(demo.Asked(asked.condition, min(asked.repeats, 3), settings, asked.benchmark))
+    monkeypatch.setattr(demo, "RUNS", tuple(few))
+    monkeypatch.setattr(sources, "QUESTIONS", 2)
+
+
+# --- the stage ---------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
+    study = make_study(places=3)
+    fill_quietly(study)
+    steps: list[tuple[int, int, str]] = []
+    for _ in range(2):
+        demo.analyse(study, lambda *step: steps.append(step))
+    runs = Run.objects.all()
+    assert set(runs.values_list("state", "endpoint__provider")) == {("done", "fake")}
+    assert runs.count() == 2 * (len(demo.RUNS) + 1)
+    for model, *_ in demo.MODELS.values():
+        asked = runs.filter(endpoint__model=model, benchmark="")
+        assert set(asked.values_list("condition", flat=True)) == {"offline", "sp-history", "sp-rag", "sp-profile"}
+        assert [run.condition for run in asked.filter(first_run__isnull=False)] == ["offline"]
+    assert not Completion.objects.filter(answer__isnull=True).exists()
+    assert steps[0][:2] == (0, len(steps) // 2 - 1) and steps[-1][0] == steps[-1][1]
+    again = Run.objects.filter(first_run__isnull=False).select_related("first_run").first()
+    assert (again.began_at - again.first_run.began_at).days == demo.DAYS_BETWEEN
+    whole = report(study, draws=50, parts=["heterogeneity", "benchmarks", "drift"])
+    assert whole["simulated"]["people"] == whole["simulated"]["people_in_all"] > 0
+    assert all(row["simulated"] == row["n"] for row in whole["heterogeneity"])
+    assert whole["drift"] and {row["benchmark"] for row in whole["benchmarks"]} == {sources.BENCHMARK}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.DEBUG = True
+    monkeypatch.setitem(STAGES, "analysed", 8 / 800)
+    out = io.StringIO()
+    call_command("demo", stage="analysed", json=True, stdout=out, stderr=io.StringIO())
+    told = json.loads(out.getvalue())
+    assert (told["stage"], told["simulated"]) == ("analysed", 8)
+    assert told["completions"] == Completion.objects.filter(status="done").count() > 100
+    assert Answer.objects.filter(response__isnull=False).count() == 8 * 13
+
+
+@pytest.mark.django_db
+def test_sources_are_named_as_made_up_and_imported_once() -> None:
+    for _ in range(2):
+        corpus, personas = sources.make_corpus(), sources.make_personas()
+        sources.make_benchmark()
+    assert all("made-up" in name for name in (corpus.name, personas.name, sources.BENCHMARK))
+    assert Conversation.objects.count() == sources.USERS * sources.CONVERSATIONS
+    assert not Conversation.objects.filter(turns__lte=4).exists()
+    assert Persona.objects.count() == 80
+    for item in BenchmarkItem.objects.all():
+        right = item.choices["ABCD".index(item.answer)]
+        assert item.choices.count(right) == 1 and len(set(item.choices)) == 4
+
+
+@pytest.mark.django_db
+def test_scripted_embedding_finds_conversations_about_the_same() -> None:
+    endpoint = Endpoint.objects.create(name="words", model="words", provider="fake")
+    texts = ["a leaking tap at home", "the tap is leaking", "three days in a city"]
+    one, other, far = demo.endpoint_embedder(endpoint).embed(texts)
+    assert one @ other > one @ far
+    assert [float(row @ row) for row in (one, other, far)] == pytest.approx([1, 1, 1])
+
+
+# --- the world has the shape that was found in the field ---------------------
+
+
+@pytest.mark.django_db
+def test_people_name_more_different_things_than_a_model_without_context() -> None:
+    study = make_study(places=20)
+    fill_quietly(study)
+    prompt = study.current.prompts.get(slug="teas").text
+    field = [read_items(text) for text in texts_of(study)]
+    offline = [read_items(scripted([{"role": "user", "content": prompt}], str(n))) for n in range(len(field))]
+    assert len(set().union(*field)) >= len(set().union(*offline))
+    assert coverage(field) < coverage(offline)
+
+
+def texts_of(study: Study) -> list[str]:
+    return list(Response.objects.filter(participant__study=study, prompt__slug="teas").values_list("text", flat=True))
+
+
+def coverage(answers: list[list[str]]) -> float:
+    named = [item for answer in answers for item in answer]
+    return sum(sorted((named.count(item) for item in set(named)), reverse=True)[:3]) / len(named)
+
+
+def scripted(messages: list[dict[str, str]], draw: str, temperature: float = 1.0, **extra: object) -> str:
+    return lifelike_reply(messages, draw, Settings("", "gpt-4o-mini-simulated", temperature=temperature, extra=extra))
+
+
+def test_a_history_makes_answers_more_varied() -> None:
+    bare = {item for n in range(60) for item in read_items(scripted(MOVIES, str(n)))}
+    several = [[{"role": "user", "content": f"user {n}"}, *HISTORY, *MOVIES] for n in range(60)]
+    warm = {item for n, messages in enumerate(several) for item in read_items(scripted(messages, str(n)))}
+    assert len(warm) > len(bare)
+
+
+def test_the_same_draw_gives_the_same_words_and_temperature_0_always_does() -> None:
+    assert scripted(MOVIES, "7") == scripted(MOVIES, "7") != scripted(MOVIES, "8")
+    assert scripted(MOVIES, "7", temperature=0) == scripted(MOVIES, "8", temperature=0)
+
+
+def test_a_later_release_prefers_other_things() -> None:
+    before, later = (
+        [item for n in range(100) for item in read_items(scripted(MOVIES, str(n), **extra))]
+        for extra in ({}, {"release": "later"})
+    )
+    changes = [abs(before.count(item) - later.count(item)) for item in set(before)]
+    assert max(changes) > 20
+
+
+def test_scripted_model_mostly_knows_what_it_is_told_to_know() -> None:
+    read = [read_choice(scripted(SUM, str(n), knows={"What is 2 + 2?": "B"}), "ABC") for n in range(200)]
+    assert read.count("B") > 100
+    assert 0 < read.count(None) < 20  # some answers name no single letter
+
+
+def test_waiting_is_longer_with_a_long_context() -> None:
+    assert lifelike_wait(HISTORY * 50, "1", 50) > lifelike_wait(MOVIES, "1", 50) > 0
+
+
+# --- tastes ------------------------------------------------------------------
+
+
+def test_without_spread_everybody_has_the_chatbots_order() -> None:
+    items = items_for("movies")
+    one, other = (Taste("chatgpt", 2.0, person=name) for name in ("a", "b"))
+    assert pick_items(items, 5, Random(1), one) == pick_items(items, 5, Random(1), other)
+    spread = Taste("chatgpt", 2.0, spread=1.0, person="b")
+    assert pick_items(items, 5, Random(1), one) != pick_items(items, 5, Random(1), spread)
+
+
+def test_items_are_distinct_and_as_many_as_wanted() -> None:
+    for seed in range(50):
+        picked = pick_items(items_for("books"), 5, Random(seed), Taste("gemini", 1.0, 0.8, str(seed), "cell"))
+        assert len(set(picked)) == 5
+
+
+def test_letters_stay_within_the_options() -> None:
+    drawn = {choose_letter("Which?", 3, "C", Random(n), Taste("gemini", 1, 1.5, str(n))) for n in range(300)}
+    assert drawn == {"A", "B", "C"}
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("Love & Basketball", "Love and Basketball"),
+        ("Dune: Part Two", "Dune Part Two"),
+        ("A taqueria", "Taquerias"),
+        ("Soft bob", "Soft-bob"),
+        ("Microsoft", "Microsoft"),
+    ],
+)
+def test_other_spellings_are_those_that_people_use(name: str, other: str) -> None:
+    assert respell(name) == other
+
+
+@pytest.mark.django_db
+def test_some_spellings_are_left_to_be_judged() -> None:
+    teas, water = make_definition().prompts
+    movies = replace(teas, text="Recommend five movies for me to watch.")
+    study = make_study(places=10, prompts=(movies, water))
+    fill_quietly(study)
+    call_command("read_answers", study.slug, stdout=io.StringIO(), stderr=io.StringIO())
+    assert propose(study)

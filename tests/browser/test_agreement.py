@@ -1,0 +1,74 @@
+"""Agreement and the gate in a real browser: from the matrix down to an item, and sliders that show who would stay."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, Page, expect
+
+from surveys.models import GateDecision, Study
+from tests.analysis.annotation_samples import make_annotated
+from tests.browser.test_console import AXE
+from tests.browser.test_export import log_in, watch_policy
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+# The third pilot annotator answers the opposite of the others.
+PILOT = ("yyyynnnn", "yyyynnny", "nnnnyyyy")
+
+
+@pytest.fixture
+def study(site: str) -> Study:
+    return make_annotated()[0]
+
+
+def heading(page: Page, words: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text(words)
+
+
+def test_from_the_matrix_to_the_raw_item_in_two_clicks(
+    page: Page, context: BrowserContext, site: str, study: Study
+) -> None:
+    broken = watch_policy(page)
+    log_in(context, site, study, "viewer")
+    page.goto("/console/teas/agreement/")
+    heading(page, "People give the same label in 83 % of comparisons")
+    page.locator(".matrix tbody tr").first.get_by_role("link").first.click()
+    heading(page, "differ on 1 of 8.")
+    page.get_by_role("link", name="item-7").click()
+    expect(page.get_by_text("Has 7 cups.")).to_be_visible()
+    assert broken == []
+
+
+@pytest.mark.parametrize("path", ["agreement/", "agreement/items/?question=relevance&a=mini", "gate/"])
+def test_pages_fit_a_phone_and_everybody_can_read_them(
+    page: Page, context: BrowserContext, site: str, study: Study, path: str
+) -> None:
+    log_in(context, site, study, "researcher")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"/console/teas/{path}")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page, options=AXE)
+        assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_slider_shows_who_would_stay_and_the_decision_holds_its_limit(
+    page: Page, context: BrowserContext, site: str
+) -> None:
+    study, people = make_annotated("pilot", said=PILOT)
+    broken = watch_policy(page)
+    log_in(context, site, study, "researcher")
+    page.goto("/console/teas/gate/")
+    expect(page.get_by_role("heading", name="0 of 3 would stay")).to_be_visible()
+    page.get_by_label("Reason, kept with the decision").fill("The third answers the other way round.")
+    slider = page.get_by_label("Mean κ, at least")
+    for _ in range(7):  # by keyboard, from 0.2 to −0.15
+        slider.press("ArrowLeft")
+    expect(page.get_by_role("heading", name="2 of 3 would stay")).to_be_visible()
+    expect(page.locator("#kappa-shown")).to_have_text("−0.15")
+    expect(page.get_by_label("Reason, kept with the decision")).to_have_value("The third answers the other way round.")
+    page.get_by_role("button", name="Decide about these 3").click()
+    expect(page.get_by_text("Decision 1: 2 kept, 1 not.")).to_be_visible()
+    decision = GateDecision.objects.get()
+    assert decision.thresholds["kappa"] == -0.15
+    assert decision.verdicts.get(kept=False).participant.pseudonym == people[2]
+    assert broken == []
