@@ -49,7 +49,7 @@ migrations: setup # does a model differ from its migrations?
 	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
 
 unit: setup $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models)) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
-	@$(PYTHON) -m pytest -q -m "not browser"
+	@$(PYTHON) -m pytest -q -n 2 --dist loadfile -m "not browser"
 
 local-models: setup # in CI they are wanted, but a registry that fails must not hide what the other tests say
 	@$(MAKE) --no-print-directory .venv/installed-local || printf '\n%s\n%s\n\n' \

@@ -5,6 +5,8 @@ import os
 from fieldstudy import embedded
 
 os.environ.setdefault("FIELDSTUDY_VAR", str(embedded.ROOT / "var" / "test"))
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has services of its own, so that none waits for another
+    os.environ["FIELDSTUDY_VAR"] += f"-{worker}"
 os.environ.setdefault("FIELDSTUDY_FSYNC", "off")  # a test database need not survive a power cut
 os.environ.setdefault("DATABASE_POOL", "0")  # its connections would block dropping the database
 embedded.attach()

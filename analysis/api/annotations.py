@@ -1,5 +1,8 @@
 """The API of annotation: annotations row by row, and how far raters agree."""
 
+from itertools import islice
+from typing import Any
+
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -9,10 +12,15 @@ from rest_framework.views import APIView
 
 from analysis.agreement_filters import read_choice
 from analysis.agreements import agreement_of
-from analysis.api.exports import TableRows, told_of_rows
-from surveys.access import study_for
+from analysis.api.exports import Pages, told_of_rows
+from analysis.tables import reader_of, rows_of
+from analysis.views.exports import read_selection
+from surveys.access import Role, study_for
 from surveys.annotation.counted import questions_of
+from surveys.codebook import codebook_of
 from surveys.models import Study
+
+CHUNK = 1_000
 
 CHOICE = [
     OpenApiParameter("pilot", str, enum=["only"], description="The pilot's labels instead of the main ones."),
@@ -39,13 +47,31 @@ def check_annotated(study: Study) -> None:
         raise NotFound(f"{study.slug} is no study of annotators.")
 
 
+class Sliced:
+    """Rows that can only be gone through, cut into pages: an annotation is one row for each of its answers."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def count(self) -> int:
+        return self.rows.count()
+
+    def __getitem__(self, part: slice) -> list[dict[str, Any]]:
+        return list(islice(self.rows.iterator(chunk_size=CHUNK), part.start, part.stop))
+
+
 @told_of_rows("annotations", "Annotations of a study, each revision")
-class Annotations(TableRows):
+class Annotations(APIView):
     table = "annotations"
 
     def get(self, request: Request, slug: str) -> Response:
-        check_annotated(study_for(request.user, slug))
-        return super().get(request, slug)
+        selection = read_selection(request.query_params)
+        study = study_for(request.user, slug, Role.RESEARCHER if selection.pids else Role.VIEWER)
+        check_annotated(study)
+        table = codebook_of(study, selection.pids).tables[self.table]
+        pages, read = Pages(), reader_of(study, table)
+        page = pages.paginate_queryset(Sliced(rows_of(study, table, selection)), request, view=self)
+        return pages.get_paginated_response([read(values) for values in page])
 
 
 class Agreement(APIView):

@@ -1,5 +1,6 @@
 """Pages of agreement: the matrix of raters with its tables, the items on which two disagree, and one item."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ from analysis.agreement_filters import list_offered, read_choice, write_choice
 from analysis.agreements import agreement_of
 from analysis.annotations import Choice, Gathered, gather
 from analysis.disagreements import compare_raters, cross_table, find_items
+from analysis.figures import Options, render
+from analysis.figures.agreement import AGREEMENT_FIGURES
 from analysis.published_agreement import compare_published
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.models import Annotation, AnnotationItem, Study
@@ -22,6 +25,13 @@ from surveys.views.console.pages import address_without_page, show, study_page
 
 HERE = "agreement"
 PAGE_SIZE = 50
+FILES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf", "json": "application/json"}
+FIGURE_TITLES = {
+    "matrix": "κ of each two raters",
+    "shares": "How often each rater gives each label",
+    "corpora": "Labels by corpus",
+    "scores": "F1 of each rater against the majority",
+}
 
 
 def work_of(study: Study) -> AnnotationWork:
@@ -37,13 +47,13 @@ def work_of(study: Study) -> AnnotationWork:
 def overview(request: HttpRequest) -> HttpResponse:
     work, choice = work_of(request.study), read_choice(request.GET)
     found = agreement_of(request.study, choice)
-    names = [question["question"] for question in found["questions"]]
-    name = request.GET.get("question", "")
-    question = found["questions"][names.index(name) if name in names else 0]
+    question = pick_question(found, request.GET.get("question", ""))
     page: dict[str, Any] = {"question": question, "answer": tables.say_answer(question)}
     if question["labels"]:
         page |= contents_of(question, labels_of(request.study, question), found["times"], read_measure(request))
-        page["published"] = compare_published(work.kind, question, choice.pilot) if question is first(found) else []
+        page["published"] = (
+            compare_published(work.kind, question, choice.pilot) if question is found["questions"][0] else []
+        )
     return show(
         request,
         "analysis/agreement/overview.html",
@@ -57,13 +67,16 @@ def overview(request: HttpRequest) -> HttpResponse:
         threshold=found["threshold"],
         seed=found["seed"],
         measures=tables.MEASURES,
+        figures=FIGURE_TITLES,
         measure=read_measure(request),
         **page,
     )
 
 
-def first(found: dict[str, Any]) -> dict[str, Any]:
-    return found["questions"][0]
+def pick_question(found: dict[str, Any], name: str) -> dict[str, Any]:
+    """The one of this name, else the first."""
+    named = [question for question in found["questions"] if question["question"] == name]
+    return (named or found["questions"])[0]
 
 
 def read_measure(request: HttpRequest) -> str:
@@ -104,6 +117,21 @@ def numbers(request: HttpRequest) -> HttpResponse:
     work_of(request.study)
     response = JsonResponse(agreement_of(request.study, read_choice(request.GET)))
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-agreement.json"'
+    return response
+
+
+@require_safe
+@study_page()
+def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
+    """A figure of one question as a file; `json` is its Vega-Lite spec with the numbers."""
+    work_of(request.study)
+    if name not in AGREEMENT_FIGURES or kind not in FILES:
+        raise Http404
+    question = pick_question(agreement_of(request.study, read_choice(request.GET)), request.GET.get("question", ""))
+    drawn = AGREEMENT_FIGURES[name](question, labels_of(request.study, question), Options())
+    content = json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
+    response = HttpResponse(content, content_type=FILES[kind])
+    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
     return response
 
 

@@ -13,7 +13,7 @@ from analysis.agreement_tables import Number, coefficient
 from analysis.agreements import agreement_of
 from analysis.annotations import Choice
 from analysis.gate_rules import LIMITS, Candidate, broken_limits, find_candidates, read_limits, say_rule
-from analysis.views.agreement import work_of
+from analysis.views.agreement import pick_question, work_of
 from surveys.access import Role
 from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.models import AnnotationItem, GateDecision
@@ -29,9 +29,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
     has_pilot = AnnotationItem.objects.filter(study=request.study, pilot=True).exists()
     pilot = has_pilot and query.get("part") != "main"
     found = agreement_of(request.study, Choice(pilot=pilot))
-    names = [question["question"] for question in found["questions"]]
-    asked = query.get("question", "")
-    question = found["questions"][names.index(asked) if asked in names else 0]
+    question = pick_question(found, query.get("question", ""))
     people = find_candidates(request.study, pilot, question, found["times"])
     limits = read_limits(query)
     broken = {person.pseudonym: broken_limits(person, limits) for person in people}
@@ -39,7 +37,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
         "has_pilot": has_pilot,
         "pilot": pilot,
         "part": "pilot" if pilot else "main",
-        "names": names,
+        "names": [each["question"] for each in found["questions"]],
         "question": question["question"],
         "people": people,
         "limits": limits,

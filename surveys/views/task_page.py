@@ -89,6 +89,7 @@ def task_page(
     participant, item, kind = request.participant, task.item, KINDS[task.item.kind]
     page = page_context(request, "work", **addresses_of(participant, item), **standing(request, task))
     opened = read_opened(request.POST.get("opened") or request.GET.get("opened", ""), item)
+    evidence = list(evidence_of(item, opened))
     asked = list(questions_of(kind, item, given if given is not None else labels_of(task), faults or {}))
     return page | {
         "task": task,
@@ -100,7 +101,8 @@ def task_page(
         "sides": sides_of(task, kind),
         "chips": list(chips_of(item, asked)),
         "cards": cards_of(participant, item),
-        "evidence": list(evidence_of(item, opened)),
+        "evidence": evidence,
+        "located": any(snippet["link"] for snippet in evidence),
         "opened": ",".join(map(str, opened)),
         "key": uuid.uuid4(),
         "page": seal_task(participant, task),
@@ -269,5 +271,3 @@ def history_of(request: HttpRequest, item: AnnotationItem) -> dict[str, Any]:
         conversations.append(Conversation(conversation["title"], turns))
     linked = range(1, min(hits, MOST_HITS_LINKED) + 1)
     return {"conversations": conversations, "find": words, "hits": hits, "linked_hits": linked}
-
-

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.django_db
 PAGES = {
     "overview": ("viewer", "get"),
     "numbers": ("viewer", "get"),
+    "figure": ("viewer", "get"),
     "differing": ("viewer", "get"),
     "item": ("viewer", "get"),
     "gate": ("viewer", "get"),
@@ -33,7 +34,7 @@ def study() -> Study:
 
 
 def address_of(name: str, study: Study) -> str:
-    more = [study.annotation_items.first().pk] if name == "item" else []
+    more = {"item": [study.annotation_items.first().pk], "figure": ["matrix", "json"]}.get(name, [])
     query = "?question=relevance&a=mini" if name == "differing" else ""
     return reverse(f"agreement:{name}", args=[study.slug, *more]) + query
 

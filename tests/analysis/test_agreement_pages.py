@@ -107,6 +107,16 @@ def test_the_file_of_numbers_is_what_the_page_shows(annotated: tuple[Client, lis
     assert json.loads(response.content)["questions"] == open_page(client).context["questions"]
 
 
+@pytest.mark.parametrize(("name", "rows"), [("matrix", 12), ("shares", 16), ("corpora", 2), ("scores", 8)])
+def test_figures_are_files_that_hold_their_numbers(annotated: tuple[Client, list[str]], name: str, rows: int) -> None:
+    client, _ = annotated
+    spec = client.get(reverse("agreement:figure", args=["teas", name, "json"])).json()
+    assert len(spec["datasets"]["rows"]) == rows
+    drawn = client.get(reverse("agreement:figure", args=["teas", name, "svg"]))
+    assert (drawn["Content-Type"], drawn.content[:4]) == ("image/svg+xml", b"<svg")
+    assert client.get(reverse("agreement:figure", args=["teas", name, "exe"])).status_code == 404
+
+
 def test_no_page_asks_more_when_there_are_more_raters(
     annotated: tuple[Client, list[str]], django_assert_max_num_queries
 ) -> None:

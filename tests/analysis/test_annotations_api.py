@@ -1,6 +1,7 @@
 """Annotations and agreement over the API."""
 
 import pytest
+from django.contrib.auth import get_user_model
 from rest_framework.test import APIClient
 
 from surveys.models import Study
@@ -20,7 +21,7 @@ def study() -> Study:
 
 def get(account: str, study: Study, path: str, **query: str):
     client = APIClient()
-    client.login(username=account, password="password")
+    client.force_authenticate(get_user_model().objects.get(username=account))
     return client.get(f"/api/v1/studies/{study.slug}/{path}/", query)
 
 

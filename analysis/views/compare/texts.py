@@ -1,6 +1,7 @@
 """The texts behind a number: who or what wrote each, what was read in it, and the item marked where it stands."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis.aliases import alias_map
-from analysis.answer_frames import families_of, load_names, runs_of, spellings_of
+from analysis.answer_frames import families_of, runs_of, spellings_of
 from analysis.answers_behind import behind
 from analysis.figures.theme import name_of_source
 from analysis.filters import FilterError
@@ -61,6 +62,7 @@ class Text:
     answer_href: str
     letter: str
     names: list[str]
+    named: list[str]  # as the text writes the item that was asked for
     marked: SafeString
     is_cut: bool
     is_read: bool
@@ -73,15 +75,16 @@ def texts(request: HttpRequest) -> HttpResponse:
     rows = benchmark_page(request, wanted) if wanted.benchmark else behind_page(request, asked, wanted)
     names = names_of(request.study)
     spellings = spellings_behind(request.study, wanted) if wanted.item else set()
+    read = [text_of(request.study, row, spellings) for row in rows.object_list]
     return show(
         request,
         "analysis/compare/texts.html",
         "compare",
         rows=rows,
-        texts=[text_of(request.study, row, spellings) for row in rows.object_list],
+        texts=read,
         wanted=wanted,
         compare_pages=other_pages(request.study),
-        about=describe(request.study, names, wanted),
+        about=describe(names, wanted, Counter(name for text in read for name in text.named)),
         filters=asked.filters.describe() if asked.filters.to_pairs() else "",
         query=address_without_page(request),
     )
@@ -142,6 +145,7 @@ def text_of(study: Study, row: Response | Completion, spellings: set[str]) -> Te
         answer_href=reverse("answers:answer", args=[study.slug, answer.pk]) if answer and of_study else "",
         letter=answer.letter if answer else "",
         names=[name for _, name in said],
+        named=named,
         marked=mark_names(whole[:LONGEST_SHOWN], named),
         is_cut=len(whole) > LONGEST_SHOWN,
         is_read=answer is not None,
@@ -175,21 +179,14 @@ def mark_names(text: str, names: Iterable[str]) -> SafeString:
     return mark_safe("".join([*parts, escape(text[end:])]))  # noqa: S308 - every piece is escaped
 
 
-def describe(study: Study, names: dict[tuple[str, str], str], wanted: Wanted) -> dict[str, str]:
-    """The words of the heading."""
+def describe(names: dict[tuple[str, str], str], wanted: Wanted, named: Counter[str]) -> dict[str, str]:
+    """The words of the heading; the item as these texts write it most often."""
     whose = wanted.model
     if wanted.source == FIELD:
         whose = "everybody" if wanted.model == ALL else names.get(("chatbot", wanted.model), wanted.model)
-    item = ""
-    if wanted.item:
-        families = families_of(definition_of(study.current_id))
-        family = families.get(wanted.prompt, wanted.prompt)
-        item = load_names(study, families, spellings_of(alias_map(study), families)).get(
-            (family, wanted.item), wanted.item
-        )
     return {
         "source": name_of_source(wanted.source),
         "whose": whose,
         "prompt": wanted.benchmark or names.get(("prompt", wanted.prompt), wanted.prompt),
-        "item": item,
+        "item": named.most_common(1)[0][0] if named else wanted.item,
     }

@@ -7,7 +7,7 @@ const [IDLE, SIGN_OF_LIFE] = [30_000, 60_000]; // of a pause longer than IDLE on
 const find = (what, within = document) => within.querySelector(what);
 const list = (what, within = document) => [...within.querySelectorAll(what)];
 const parse = (text) => new DOMParser().parseFromString(text, "text/html");
-const own = find("#task-words").dataset;
+const [own, { alive }] = [find("#task-words").dataset, find("header").dataset];
 const place = `answers:${location.pathname.split("/").slice(0, 4).join("/")}`;
 const queue = stored(place) ?? []; // what the server has not confirmed yet, oldest first
 const waiting = () => (queue.length === 1 ? own.waits : own.wait.replace("%s", queue.length));
@@ -47,7 +47,6 @@ async function fetchAhead() {
 // The next page comes in the place of this one; false when it is not there, or was fetched at another item.
 function put(fetched) {
   const page = fetched && parse(fetched.text);
-  ahead = null;
   if (!page || !find("#step[data-item]", page) || fetched.item !== find("#step").dataset.item) return false;
   for (const part of ["header", "main"]) find(part).replaceWith(document.adoptNode(find(part, page)));
   document.title = page.title;
@@ -59,7 +58,6 @@ function put(fetched) {
 function begin() {
   [evidence, active, seen] = [-1, 0, Date.now()];
   const [all, fault, mark] = [list("#step [data-question]"), find("[data-focus]"), find("mark.evidence")];
-  for (const button of list("[data-next-evidence]")) button.hidden = !mark;
   activate(fault ?? all.find(isOpen) ?? all[0]);
   mark?.scrollIntoView({ block: "center" });
   (fault ?? find("main")).focus({ preventScroll: true });
@@ -71,6 +69,7 @@ function activate(question) {
   const isIt = (one) => one === question || one.hash === `#${question.id}`; // or the chip that leads there
   for (const one of list("[data-question], [data-open]")) one.classList.toggle("active", isIt(one));
   question.scrollIntoView({ block: "nearest" });
+  return question;
 }
 
 function moveOn(question) {
@@ -112,7 +111,7 @@ document.addEventListener("click", (event) => {
   if (at.matches("summary")) activate(find(at.parentNode.open ? "#step fieldset" : "#skip fieldset"));
   else if (at.dataset.dialog) find(`#${at.dataset.dialog}`).showModal();
   else if (at.dataset.close !== undefined) at.closest("dialog").close();
-  else if (at.dataset.open !== undefined) activate(find(at.hash));
+  else if (at.dataset.open !== undefined) activate(find(at.hash)).focus();
   else openEvidence(at.dataset.evidence);
 });
 
@@ -127,7 +126,9 @@ document.addEventListener("keydown", (event) => {
   if (!wanted) return;
   event.preventDefault();
   wanted.click();
-  if (wanted.type === "radio") moveOn(wanted.closest("fieldset"));
+  if (!wanted.dataset.words) return;
+  wanted.focus(); // so that Enter saves, whatever was pressed before
+  moveOn(wanted.closest("fieldset"));
 });
 
 // Arrow keys change a choice too, and must be able to go on changing it.
@@ -141,9 +142,8 @@ function note() {
 }
 for (const input of ["keydown", "pointermove", "pointerdown", "wheel", "scroll", "visibilitychange"])
   document.addEventListener(input, note, { passive: true, capture: true });
-setInterval(() => {
-  if (Date.now() - seen < 5 * SIGN_OF_LIFE) fetch(find("header").dataset.alive, { method: "POST" }).catch(() => null);
-}, SIGN_OF_LIFE);
+const signLife = () => Date.now() - seen < 5 * SIGN_OF_LIFE && fetch(alive, { method: "POST" }).catch(() => null);
+setInterval(signLife, SIGN_OF_LIFE);
 addEventListener("beforeunload", (event) => { if (queue.length) event.preventDefault(); });
 document.documentElement.classList.add("live");
 begin();
