@@ -200,9 +200,16 @@ def item(request: HttpRequest, key: int) -> HttpResponse:
         item=found,
         parts=list(read_payload(found.payload)),
         whole="history" in request.GET,
-        back=request.GET.urlencode(),
+        back=back_from(request),
         said=[(row, name_of(row), row.pk in counting) for row in said],
     )
+
+
+def back_from(request: HttpRequest) -> str:
+    """The query of the list that the reader came from, if any."""
+    query = request.GET.copy()
+    query.pop("history", None)
+    return query.urlencode() if "a" in query else ""
 
 
 def name_of(row: Annotation) -> str:
