@@ -66,6 +66,8 @@ benchmarks: setup ## how fast it is on this computer (benchmarks/README.md)
 	@$(PYTHON) benchmarks/submissions.py
 	@$(PYTHON) -m benchmarks.runs
 	@$(PYTHON) -m benchmarks.retrieval
+	@$(PYTHON) -m benchmarks.report
+	@$(PYTHON) -m benchmarks.agreement
 
 translations: setup ## renew and compile the translations of the participant's pages
 	@$(PYTHON) -m tests.translations

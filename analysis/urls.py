@@ -9,5 +9,6 @@ urlpatterns = [
     path("console/account/token/", exports.token, name="token"),
     path("console/<slug:slug>/export/", exports.page, name="page"),
     path("console/<slug:slug>/export/codebook.<slug:kind>", exports.codebook, name="codebook"),
+    path("console/<slug:slug>/export/bundle.zip", exports.bundle, name="bundle"),
     path("console/<slug:slug>/export/<slug:table>.<slug:kind>", exports.download, name="download"),
 ]

@@ -34,6 +34,7 @@ WELCOME = """
 Field Study runs. Open
 
   as a participant   {site}/s/demo/?PROLIFIC_PID={pid}&STUDY_ID={study}&SESSION_ID={session}
+  as an annotator    {site}/a/profiles/?PROLIFIC_PID={pid}&STUDY_ID={study}&SESSION_ID={session}
   as a researcher    {site}/console/     user demo, password field-study-demo
 
 Any 24 characters a-f and 0-9 make another PROLIFIC_PID, that is, another person.

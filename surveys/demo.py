@@ -12,6 +12,7 @@ from django.db import transaction
 
 from surveys import capture, recruitment, studies
 from surveys.definitions import Definition, read_study
+from surveys.demo_annotators import annotate_demo, load_annotation_demo
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.pages import answered_slugs
 from surveys.simulation.lifelike import Taste, write_lifelike
@@ -25,7 +26,9 @@ ACTOR = "demo"
 LARGE = "field-13"
 # Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to be
 # compared with models, which is what the stage `analysed` adds.
-STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0, "analysed": 0.5}
+STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0, "annotated": 0.45, "analysed": 0.5}
+# From these on, made-up annotators have judged the items of `profiles`.
+JUDGED = ("annotated", "analysed")
 # How far a person's own chatbot is from everybody's, by whether it remembers earlier chats.
 SPREAD = {"on": 0.95, "off": 0.6, "unknown": 0.75}
 SKEW = 0.95
@@ -40,7 +43,7 @@ class NotADemo(Exception):
 
 
 def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int], None] | None = None) -> Study:
-    """The two shipped studies and the demo account; `demo` is live and waits for you.
+    """The three shipped studies and the demo account; `demo` and `profiles` are live and wait for you.
 
     From the stage `recruiting` on, `field-13` is launched and has made-up people, marked as simulated: some still
     working, or all finished: at every place when `collected`, at half of them when `analysed`. Running it again adds
@@ -54,9 +57,13 @@ def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int
             study = shipped_study(slug)
             Membership.objects.get_or_create(study=study, user=user, defaults={"role": Membership.Role.OWNER})
         study = open_study("demo")
+        profiles = load_annotation_demo(ACTOR)
+        Membership.objects.get_or_create(study=profiles, user=user, defaults={"role": Membership.Role.OWNER})
     if STAGES[stage]:
         show = progress or (lambda done, total: None)
-        fill(open_study(LARGE), STAGES[stage], seed, show, all_finish=stage != "recruiting")
+        fill(open_study(LARGE), STAGES[stage], seed, show, all_finish=stage in ("collected", "analysed"))
+    if stage in JUDGED:
+        annotate_demo(profiles, seed, progress or (lambda done, total: None))
     return study
 
 

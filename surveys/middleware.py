@@ -12,7 +12,7 @@ class PrivatePagesMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path.startswith("/s/") and is_cut_short(request):
+        if request.path.startswith(("/s/", "/a/")) and is_cut_short(request):
             return HttpResponseBadRequest("This form did not arrive whole. Please send it again.")
         response = self.get_response(request)
         if request.path.startswith(PRIVATE):

@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
+from analysis.bundle import open_bundle
 from analysis.codebook_files import as_document, as_markdown
 from analysis.export_formats import FORMATS
 from analysis.exports import Export, count_tables, open_export
@@ -99,3 +100,13 @@ def token(request: HttpRequest) -> HttpResponse:
             made = Token.objects.create(user=request.user)
     has_token = Token.objects.filter(user=request.user).exists()
     return render(request, "analysis/token.html", {"made": made, "has_token": has_token})
+
+
+@require_safe
+@study_page()
+def bundle(request: HttpRequest) -> StreamingHttpResponse:
+    """The replication bundle; with the pasted texts only where they are asked for."""
+    made = open_bundle(request.user, request.study.slug, texts=request.GET.get("texts") == "1")
+    response = StreamingHttpResponse(made.chunks(), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{made.filename}"'
+    return response

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-PATH = re.compile(r"/s/[\w-]+/(?:[^/]+~[^/]+/)?(?P<name>[\w-]*)/?(?P<more>[\w-]*)/?$")
+PATH = re.compile(r"/[as]/[\w-]+/(?:[^/]+~[^/]+/)?(?P<name>[\w-]*)/?(?P<more>[\w-]*)/?$")
 
 
 @dataclass

@@ -85,7 +85,7 @@ class Bundle:
 
     def field(
         self, model: str, prompt: str, excluded: str = "without", flagged: str = "with", people: str = "completed"
-    ):
+    ) -> pd.DataFrame:
         table = self.answers
         mask = (table["prompt"] == prompt) & table["counted"] & table["rules_version"].notna()
         mask &= (table["state"] == "completed") | (people == "all")

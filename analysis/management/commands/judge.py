@@ -71,6 +71,8 @@ def say(report: dict) -> str:
     lines = [line.format(**report), *(f"  no label: {reply!r}" for reply in report["examples"])]
     position = report["position"]
     if position["pairs"]:
-        line = "  in both orders ({pairs}): {consistent:.0%} the same response, {left:.0%} left and {right:.0%} right twice"
+        line = (
+            "  in both orders ({pairs}): {consistent:.0%} the same response, {left:.0%} left, {right:.0%} right twice"
+        )
         lines.append(line.format(**position))
     return "\n".join(lines)

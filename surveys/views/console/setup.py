@@ -15,7 +15,7 @@ from surveys.access import Role
 from surveys.decisions import start_preview
 from surveys.definitions import Definition, prompt_text
 from surveys.models import Study, StudyVersion
-from surveys.pages import address
+from surveys.pages import address, area_of
 from surveys.study_schema import OUTCOMES
 from surveys.views.console.pages import show, study_page
 from surveys.views.console.words import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS
@@ -159,7 +159,8 @@ def code_rows(definition: Definition) -> list[dict]:
 
 
 def participant_link(study: Study) -> str:
-    return f"{settings.SITE_URL}{reverse('survey:arrive', args=[study.slug])}?{PLACEHOLDERS}"
+    area = area_of(studies.definition_of(study.current_id))
+    return f"{settings.SITE_URL}{reverse(f'{area}:arrive', args=[study.slug])}?{PLACEHOLDERS}"
 
 
 @study_page(Role.RESEARCHER)

@@ -1,0 +1,83 @@
+"""The demo's study of annotators: loaded, its items imported, and, where asked, made-up people who judge them."""
+
+import json
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from surveys import recruitment, studies
+from surveys.annotation.labels import Submission, submit
+from surveys.annotation.work import admit, next_tasks, open_task, seal_task
+from surveys.annotation_kinds import fields_of, questions_for
+from surveys.definitions import read_study
+from surveys.item_files import import_items
+from surveys.models import AnnotationItem, Participant, Study
+from surveys.prolific import Visit
+from surveys.study_parts import AnnotationWork
+
+SLUG = "profiles"
+FILES = Path(__file__).resolve().parent / "studies"
+ANNOTATORS = 8
+# How often a made-up annotator says something else than most would.
+CONTRARY = 0.18
+OPINIONS = ("yes", "yes", "yes", "maybe", "no")
+
+
+def load_annotation_demo(actor: str) -> Study:
+    """The shipped study with its items, launched; running it again changes nothing."""
+    study = Study.objects.filter(slug=SLUG).first()
+    if study is None or not study.is_launched:
+        study, _ = studies.load_definition(read_study(FILES / f"{SLUG}.toml"), actor)
+    import_items(study, FILES / f"{SLUG}-items.jsonl", actor)
+    study.refresh_from_db()
+    if study.state == Study.State.DRAFT:
+        studies.launch(study, actor)
+    return Study.objects.select_related("current").get(slug=SLUG)
+
+
+def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None]) -> int:
+    """Made-up annotators, marked as simulated, who work to the end; returns how many there are now."""
+    definition = studies.definition_of(study.current_id)
+    people = Participant.objects.filter(study=study, origin=Participant.Origin.SIMULATED)
+    for number in range(people.count(), ANNOTATORS):
+        random = Random(f"{seed} annotator {number}")
+        visit = Visit(*(uuid.UUID(int=random.getrandbits(128)).hex[:24] for _ in range(3)))
+        person = recruitment.give_consent(study, visit, Participant.Origin.SIMULATED)
+        answers = {
+            question.slug: random.choice(question.options) for question in definition.questions if question.options
+        }
+        answers |= {question.slug: question.accept[0] for question in definition.questions if question.accept}
+        person = admit(recruitment.screen(person, "", answers))
+        if not person.has_ended:
+            label_everything(person, definition.annotation, random)
+        progress(number + 1, ANNOTATORS)
+    return people.count()
+
+
+def label_everything(person: Participant, work: AnnotationWork, random: Random) -> None:
+    """Work to the end: the right answers in training, an opinion of one's own now and then in the work."""
+    Participant.objects.filter(pk=person.pk).update(step=Participant.Step.PROMPTS)
+    person.refresh_from_db()
+    while tasks := next_tasks(person):
+        task = tasks[0]
+        shown = open_task(person, seal_task(person, task))
+        submit(person, shown, Submission(opinion(task.item, work, random), active_ms=random.randint(4_000, 40_000)))
+    recruitment.complete(person)
+
+
+def opinion(item: AnnotationItem, work: AnnotationWork, random: Random) -> dict[str, str]:
+    """What most would say of this item, by its content, or sometimes something else."""
+    usual = Random(json.dumps(item.payload, sort_keys=True))
+    labels = {}
+    for name, question in fields_of(questions_for(work), item.payload).items():
+        if not question.is_label:
+            continue
+        said = usual.choice(OPINIONS) if set(OPINIONS) <= set(question.values) else usual.choice(question.values)
+        if question.toggle:
+            said = question.values[-1] if random.random() < 0.08 else question.values[0]
+        elif random.random() < CONTRARY:
+            said = random.choice(question.values)
+        right = item.gold.get(name)
+        labels[name] = (right[0] if isinstance(right, list) else right) if right else said
+    return labels
