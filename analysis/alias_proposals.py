@@ -119,7 +119,7 @@ def spelling_of(name: str, counts: Mapping[str, Counter[str]]) -> Spelling:
 
 
 def compare(bare: list[str]) -> np.ndarray:
-    """Which of these may be one thing, as a symmetric table. Numbers tell things apart: Toy Story 2 is not 3, nor is Final Fantasy XV XVI."""
+    """Which of these may be one thing, as a symmetric table. Numbers tell things apart: Toy Story 2 is not 3."""
     ordered = [" ".join(sorted(name.split())) for name in bare]
     scores = process.cdist(ordered, ordered, scorer=fuzz.ratio, score_cutoff=ALIKE, dtype=np.uint8)
     alike = scores >= ALIKE

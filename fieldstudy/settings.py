@@ -229,6 +229,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Field Study API",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {"RunState": "analysis.models.Run.State", "RunCondition": "analysis.models.Run.Condition"},
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -44,10 +44,8 @@ def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None])
         random = Random(f"{seed} annotator {number}")
         visit = Visit(*(uuid.UUID(int=random.getrandbits(128)).hex[:24] for _ in range(3)))
         person = recruitment.give_consent(study, visit, Participant.Origin.SIMULATED)
-        answers = {
-            question.slug: random.choice(question.options) for question in definition.questions if question.options
-        }
-        answers |= {question.slug: question.accept[0] for question in definition.questions if question.accept}
+        asked = [question for question in definition.questions if question.options]
+        answers = {question.slug: random.choice(question.accept or question.options) for question in asked}
         person = admit(recruitment.screen(person, "", answers))
         if not person.has_ended:
             label_everything(person, definition.annotation, random)
