@@ -21,7 +21,7 @@ from analysis.stats.sides import LEFT, NEITHER, RIGHT, measure_side_bias
 from surveys.annotation_kinds import GENERIC, PERSONALISED
 from surveys.models import Annotation, GateVerdict, Slot, Study
 
-AGREEMENT_VERSION = 1
+AGREEMENT_VERSION = 2
 DRAWS = 1000
 MAYBE = ("no", "maybe", "yes")
 
@@ -69,6 +69,8 @@ def measure(study: Study, choice: Choice, seed: int, draws: int, threshold: int)
 
 def measure_question(study: Study, asked: Gathered, seed: int, draws: int, threshold: int) -> Shape:
     shape: Shape = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
+    # In scale order, as the confusion tables are: the order of keys does not survive in the database.
+    shape["values"] = list(asked.names)
     if not len(asked.labels.values):
         return shape | {"items": 0, "annotators": 0, "labels": 0, "why": "Nobody has given a label yet."}
     rng = generator(seed, study.slug, asked.question.name)

@@ -112,7 +112,7 @@ def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
         calls=calls,
         families=families,
         vocabularies=vocabularies,
-        names=load_names(study, families, spellings),
+        names={} if only else load_names(study, families, spellings),
         unread=sum(map(len, there)) - sum(map(len, read)),
         reworded=sum(map(len, read)) - sum(map(len, kept)),
     )

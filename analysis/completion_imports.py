@@ -16,6 +16,7 @@ from surveys.models import BenchmarkItem, Study
 from surveys.studies import prompts_of
 
 BATCH = 1000
+BATCH_CHARACTERS = 4_000_000  # fewer rows where texts are long, so that memory stays flat
 
 
 @dataclass
@@ -91,11 +92,13 @@ class Repeats:
 
 def batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
     batch: list[Line] = []
+    size = 0
     for line in lines:
         batch.append(line)
-        if len(batch) == BATCH:
+        size += len(line.text)
+        if len(batch) == BATCH or size >= BATCH_CHARACTERS:
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch
 

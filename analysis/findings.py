@@ -167,8 +167,9 @@ def of_benchmarks(report: Report) -> Iterator[Row]:
         if row["novel_share"]:
             words = (
                 f"On {percent(row['novel_share'])} of {row['questions']} questions of {row['benchmark']} a run of "
-                f"{who(row)} gives a letter that no offline run gives."
+                f"{who(row)} gives a letter that no offline run gives"
             )
+            words += f" {within(row['novel_ci'], row['questions'])}." if row.get("novel_ci") else "."
             yield finding(report, "benchmarks", row["novel_share"], words, ["novel_share"], **params)
 
 

@@ -18,6 +18,7 @@ from surveys.import_files import Fault, ImportFault, Line, Reader
 from surveys.models import ChatbotContext, Participant, QuotaCell, Response, Study
 
 BATCH = 500
+BATCH_CHARACTERS = 4_000_000  # fewer rows where texts are long, so that memory stays flat
 # The same row gets the same key in every import.
 KEYS = uuid.UUID("6f1f6d0e-6f62-5d0c-9c0b-7f3f5a3b4c11")
 
@@ -91,11 +92,13 @@ def digest(*parts: str) -> bytes:
 
 def batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
     batch: list[Line] = []
+    size = 0
     for line in lines:
         batch.append(line)
-        if len(batch) == BATCH:
+        size += len(line.text)
+        if len(batch) == BATCH or size >= BATCH_CHARACTERS:
             yield batch
-            batch = []
+            batch, size = [], 0
     yield batch
 
 

@@ -164,8 +164,7 @@ def test_command_prints_json_or_a_table(tmp_path: Path, capsys: pytest.CaptureFi
     printed = capsys.readouterr().out
     assert "50 labels by 2 raters on 25 items" in printed
     assert "a – b: κ 1.000" in printed
-    assert "majority: " in printed
-    assert "yes 24" in printed
+    assert "majority: no 1, yes 24, tie 0" in printed
 
 
 def test_a_study_without_labels_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,8 @@ def say(question: dict[str, Any]) -> str:
         for name, value, interval in rows
         if value is not None
     ]
-    majority = "  majority: " + ", ".join(f"{label} {count}" for label, count in question["majority"].items())
+    counts = [f"{label} {question['majority'][label]}" for label in (*question["values"], "tie")]
+    majority = f"  majority: {', '.join(counts)}"
     skew = [f"  {question['skew']}"] if question.get("skew") else []
     return "\n".join(
         [head, size, *numbers, majority, *skew, *say_pairs(question["pairs"]), *say_raters(question["raters"])]
