@@ -154,7 +154,9 @@ def imported(*folders: str) -> set[str]:
         for path in (ROOT / folder).rglob("*.py")
         for module, _ in imports_of(path)
     }
-    return found - set(sys.stdlib_module_names) - {folder.name for folder in ROOT.iterdir()}
+    # What a replication bundle ships stands beside itself there, in one folder.
+    shipped = {path.stem for path in (ROOT / "analysis" / "bundle" / "script").glob("*.py")}
+    return found - set(sys.stdlib_module_names) - {folder.name for folder in ROOT.iterdir()} - shipped
 
 
 @pytest.mark.parametrize(

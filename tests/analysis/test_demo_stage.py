@@ -76,7 +76,8 @@ def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: p
     out = io.StringIO()
     call_command("demo", stage="analysed", json=True, stdout=out, stderr=io.StringIO())
     told = json.loads(out.getvalue())
-    assert (told["stage"], told["simulated"]) == ("analysed", 8)
+    # Eight who paste, and eight annotators of `profiles`.
+    assert (told["stage"], told["simulated"]) == ("analysed", 8 + 8)
     assert told["completions"] == Completion.objects.filter(status="done").count() > 100
     assert Answer.objects.filter(response__isnull=False).count() == 8 * 13
 

@@ -27,7 +27,8 @@ def run(*arguments: Any, **options: Any) -> str:
     return out.getvalue()
 
 
-def test_text_says_what_the_numbers_rest_on_and_aligns_them() -> None:
+def test_text_says_what_the_numbers_rest_on_and_aligns_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     make_teas()
     text = run()
     lines = text.splitlines()

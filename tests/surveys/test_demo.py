@@ -17,7 +17,8 @@ def test_empty_demo_is_live_without_people_and_lets_the_demo_account_in(settings
     assert Study.objects.get(slug="field-13").state == "draft"
     assert not Participant.objects.exists()
     user = authenticate(username=demo.USERNAME, password=demo.PASSWORD)
-    assert sorted(user.memberships.values_list("study__slug", "role")) == [("demo", "owner"), ("field-13", "owner")]
+    memberships = sorted(user.memberships.values_list("study__slug", "role"))
+    assert memberships == [("demo", "owner"), ("field-13", "owner"), ("profiles", "owner")]
 
 
 def test_demo_again_changes_nothing(settings) -> None:

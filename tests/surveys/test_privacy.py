@@ -178,10 +178,12 @@ def test_rules_mark_the_same_in_a_browser():
 )
 def test_find_personal_takes_time_in_proportion_to_the_text(unit):
     def seconds(length):
-        text = (unit * length)[:length]
-        start = time.process_time()
-        find_personal(text)
-        return time.process_time() - start
+        text, tries = (unit * length)[:length], []
+        for _ in range(3):  # the best of three: what else the machine does only ever adds
+            start = time.process_time()
+            find_personal(text)
+            tries.append(time.process_time() - start)
+        return min(tries)
 
     short, long = seconds(50_000), seconds(200_000)
     assert long < 8 * short + 0.2  # four times the text; a quadratic pattern would need sixteen times as long

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from celery.exceptions import OperationalError
 from django.db.models import Q
-from kombu.exceptions import OperationalError
 from redis import RedisError
 
 from analysis.models import Completion
