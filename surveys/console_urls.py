@@ -12,6 +12,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", account.account, name="account"),
     path("new/", studies.new_study, name="new-study"),
+    path("<slug:slug>/", studies.study, name="study"),
     path("<slug:slug>/setup/", setup.setup, name="setup"),
     path("<slug:slug>/setup/preview/", setup.preview, name="preview"),
     path("<slug:slug>/setup/new-version/", studies.new_version, name="new-version"),

@@ -6,11 +6,12 @@ from collections.abc import Callable
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import reverse
 
 from surveys import limits, studies
 from surveys.definitions import fingerprint
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
-from tests.factories import make_account, make_participant, make_study
+from tests.factories import make_account, make_annotation_study, make_participant, make_study
 from tests.surveys.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.sample_study import GOOD, changed
 
@@ -100,6 +101,23 @@ def test_list_has_ones_own_studies_with_their_progress() -> None:
     words = lines_of(log_in(study).get("/console/"))
     assert "Teas" in words and "1 of 8 places filled" in words and "1 person came" in words
     assert "Coffees" not in words
+
+
+@pytest.mark.parametrize(("state", "page"), [("draft", "setup"), ("live", "monitor"), ("closed", "monitor")])
+def test_a_studys_own_address_leads_to_where_its_work_goes_on(state: str, page: str) -> None:
+    response = log_in(make_study(state)).get("/console/teas/")
+    assert response["Location"] == reverse(f"console:{page}", args=["teas"])
+
+
+def test_the_rail_has_the_pages_of_the_studys_kind() -> None:
+    make_annotation_study(slug="profiles")
+    compare, agreement = reverse("compare:overview", args=["teas"]), reverse("agreement:overview", args=["profiles"])
+    survey = text_of(log_in(make_study()).get(reverse("console:monitor", args=["teas"])))
+    assert compare in survey and "/agreement/" not in survey
+    annotation = log_in(Study.objects.get(slug="profiles"), name="bob").get(
+        reverse("console:monitor", args=["profiles"])
+    )
+    assert agreement in text_of(annotation) and "/compare/" not in text_of(annotation)
 
 
 @pytest.mark.parametrize("rows", [1, 30])

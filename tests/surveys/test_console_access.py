@@ -17,6 +17,7 @@ OPEN = {"login", "logout"}
 ACCOUNT = {"studies", "account", "new-study"}
 STUDY = {
     "setup": ("viewer", "get"),
+    "study": ("viewer", "get"),
     "version": ("viewer", "get"),
     "version-document": ("viewer", "get"),
     "members": ("viewer", "get"),

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from surveys.access import Role, studies_of
 from surveys.definitions import LARGEST_FILE, Definition, Fault, StudyFileError, parse_study
@@ -33,6 +33,15 @@ def studies(request: HttpRequest) -> HttpResponse:
     for study in found:
         study.people = counts.get(study.pk, 0)
     return render(request, "console/studies.html", {"studies": found})
+
+
+@study_page()
+@require_safe
+def study(request: HttpRequest) -> HttpResponse:
+    """Where work on a study goes on: its set-up, or, once it was launched, its people."""
+    return redirect(
+        "console:setup" if request.study.state == Study.State.DRAFT else "console:monitor", request.study.slug
+    )
 
 
 @dataclass
