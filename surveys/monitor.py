@@ -11,7 +11,7 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from surveys.models import AnonymousExit, Flag, Participant, QuotaCell, Response, Study
+from surveys.models import Annotation, AnonymousExit, Flag, Participant, QuotaCell, Response, Study
 from surveys.people import WHO, kinds_of_people, people_of
 from surveys.quality import CHECKS
 from surveys.studies import definition_of, prompts_of
@@ -144,9 +144,11 @@ def watch(study: Study, who: str = "main") -> Monitor:
 
 
 def time_of_last_answer(people: QuerySet[Participant]) -> datetime | None:
+    """Of the newest pasted answer, or, where there is none, of the newest label."""
     # By the key, which has an index: the newest row is found without reading the others.
-    newest = Response.objects.filter(participant__in=people).order_by("-pk")
-    return newest.values_list("submitted_at", flat=True).first()
+    answers = Response.objects.filter(participant__in=people).order_by("-pk").values_list("submitted_at", flat=True)
+    labels = Annotation.objects.filter(participant__in=people).order_by("-pk").values_list("created_at", flat=True)
+    return answers.first() or labels.first()
 
 
 def count_cells(study: Study) -> Iterable[Cell]:

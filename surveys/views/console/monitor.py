@@ -2,6 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 
+from surveys.annotation.progress import count_items, count_skips
 from surveys.evidence import duration
 from surveys.models import AnonymousExit, Participant
 from surveys.monitor import Monitor, say_state, watch
@@ -40,7 +41,16 @@ def monitor_page(request: HttpRequest) -> dict:
         "currency": currency_of(request),
         "bar": BAR,
         "last_answer": since(watched),
+        "labelling": labelling_of(request),
     }
+
+
+def labelling_of(request: HttpRequest) -> dict | None:
+    """How far the items are; None in a study that has no annotators."""
+    study = request.study
+    if not definition_of(study.current_id).annotation:
+        return None
+    return {"parts": count_items(study), "skips": count_skips(study)}
 
 
 def since(watched: Monitor) -> str:
