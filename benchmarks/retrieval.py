@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--conversations", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=514)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--index", action="store_true", help="also the approximate index")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def compare(options: argparse.Namespace) -> None:
-    from analysis import retrieval  # its models need Django, which main() has set up by now
+    from analysis import retrieval, vectors  # their models need Django, which main() has set up by now
     from analysis.models import Corpus
 
     matrix = unit_vectors(options.conversations, seed=1)
@@ -65,21 +65,34 @@ def compare(options: argparse.Namespace) -> None:
     corpus = Corpus.objects.create(name="benchmark", format="wildchat")
     seconds, _ = take_time(lambda: fill(corpus.pk, matrix))
     print(f"{options.conversations:,} conversations with vectors written in {seconds:.1f} s")
-    ours, plain, product = [], [], []
-    for _ in range(options.rounds):  # in turn, so that other work on this computer disturbs both alike
-        seconds, _ = take_time(lambda: questions @ matrix.T)
-        product.append(seconds)
-        seconds, expected = take_time(lambda: plain_product(matrix, questions))
-        plain.append(seconds)
-        seconds, found = take_time(lambda: retrieval.nearest_to_many(corpus, MODEL, questions, NEAREST))
-        ours.append(seconds)
-    check_same(expected, found, matrix, questions)
-    print(f"numpy, the product alone     median {statistics.median(product):6.2f} s  {rounded(product)}")
-    print(f"numpy, product and choice    median {statistics.median(plain):6.2f} s  {rounded(plain)}")
-    print(f"nearest_to_many, loading too median {statistics.median(ours):6.2f} s  {rounded(ours)}")
-    for name, other in (("the product alone", product), ("product and choice", plain)):
-        ratios = sorted(mine / theirs for mine, theirs in zip(ours, other, strict=True))
-        print(f"times {name:22} median {statistics.median(ratios):6.2f}    {rounded(ratios)}")
+
+    def find() -> list:
+        return retrieval.nearest_to_many(corpus, MODEL, questions, NEAREST)
+
+    def find_first() -> list:
+        vectors.file_of(corpus, MODEL).unlink(missing_ok=True)
+        return find()
+
+    expected = plain_product(matrix, questions)
+    check_same(expected, find_first(), matrix, questions)
+    check_same(expected, find(), matrix, questions)
+    works = {
+        "the product alone": lambda: questions @ matrix.T,
+        "product and choice": lambda: plain_product(matrix, questions),
+        "ours": find,
+        "ours, the first time": find_first,
+        "of it the look for changes": lambda: vectors.find_origin(corpus, MODEL),
+    }
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(options.rounds):  # in turn, so that other work on this computer disturbs all alike
+        for name, work in works.items():
+            times[name].append(take_time(work)[0])
+    for name, seconds_of in times.items():
+        print(f"{name:28} median {statistics.median(seconds_of):6.2f} s  {rounded(seconds_of)}")
+    for name in ("ours", "ours, the first time"):
+        for other in ("the product alone", "product and choice"):
+            ratios = sorted(mine / theirs for mine, theirs in zip(times[name], times[other], strict=True))
+            print(f"{name}, beside {other}: median {statistics.median(ratios):.2f} times  {rounded(ratios)}")
     for name, approximate in {"exact": False, **({"approximate": True} if options.index else {})}.items():
         if approximate:
             seconds, _ = take_time(retrieval.build_index)

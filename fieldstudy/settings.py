@@ -7,7 +7,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from fieldstudy.embedded import var_folder
+
 BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_FOLDER = var_folder()
 DEFAULT_SECRET_KEY = "development-only-secret-key-never-used-in-production"
 
 

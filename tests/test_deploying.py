@@ -180,7 +180,13 @@ def test_database_outlives_its_container() -> None:
     # From 18 on, the image keeps its data one folder further up than before.
     assert SERVICES["db"]["volumes"] == ["database:/var/lib/postgresql"]
     assert "-pg18" in SERVICES["db"]["image"]
-    assert set(COMPOSE["volumes"]) == {"database"}
+    assert set(COMPOSE["volumes"]) == {"database", "embeddings"}
+
+
+def test_worker_keeps_embeddings_where_the_image_lets_it_write() -> None:
+    folder = re.search(r"FIELDSTUDY_VAR=(\S+)", DOCKERFILE)[1]
+    assert SERVICES["worker"]["volumes"] == [f"embeddings:{folder}"]
+    assert re.search(rf"install --directory --owner fieldstudy --mode 700 {folder}$", DOCKERFILE, re.MULTILINE)
 
 
 def test_static_files_are_collected_with_hashed_names(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from analysis.retrieval import (
     measure_recall,
     nearest,
     nearest_to_many,
-    read_vectors,
 )
+from analysis.vectors import read_vectors
 from tests.analysis.baseline_factories import (
     add_vectors,
     embed_all,
@@ -47,7 +47,7 @@ def read_all(corpus: Corpus, model: str = "made-up") -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("at_once", [2000, 5, 2])
 def test_vectors_come_back_as_they_went_in(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr("analysis.retrieval.ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr("analysis.vectors.ROWS_AT_ONCE", at_once)
     corpus, matrix, hashes = make_embedded(5)
     make_embedded(3, "another")
     loaded = read_all(corpus)
@@ -68,6 +68,19 @@ def test_nearest_are_those_of_a_sorted_product() -> None:
     assert [[near.sha256 for near in row] for row in many] == expected
     assert [[near.sha256 for near in row] for row in single] == expected
     assert many[0][0].similarity == pytest.approx(float(np.max(matrix @ questions[0])), abs=1e-6)
+
+
+def test_what_changed_since_the_last_search_is_found() -> None:
+    corpus, _, hashes = make_embedded(4)
+    questions = unit_vectors(1, seed=2)
+    nearest_to_many(corpus, "made-up", questions, 10)
+    corpus.conversations.get(sha256=hashes[0]).delete()
+    added = make_conversation(corpus, 1)
+    add_vectors([added], questions)
+    [found] = nearest_to_many(corpus, "made-up", questions, 10)
+
+    assert found[0].sha256 == added.sha256
+    assert {near.sha256 for near in found} == {*hashes[1:], added.sha256}
 
 
 def test_equal_similarities_are_ordered_by_hash() -> None:

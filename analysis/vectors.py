@@ -1,0 +1,145 @@
+"""The embeddings of a corpus as arrays, from the database or from a file that was made of the same rows."""
+
+import logging
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db import ProgrammingError, connection, transaction
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
+from psycopg import sql
+
+from analysis.models import Corpus
+from analysis.models.corpora import DIMENSIONS
+from analysis.vector_files import (
+    NAME,
+    UNFINISHED,
+    VERSION,
+    Database,
+    Origin,
+    Rows,
+    Vectors,
+    open_vectors,
+    write_vectors,
+)
+
+# One row of PostgreSQL's binary COPY: the number of fields, then each field's length and value.
+ROW = np.dtype(
+    [
+        *(("fields", ">i2"), ("version_bytes", ">i4"), ("version", VERSION)),
+        *(("name_bytes", ">i4"), ("name", NAME), ("vector_bytes", ">i4")),
+        *(("dimensions", ">i2"), ("unused", ">i2"), ("vector", ">f4", (DIMENSIONS,))),
+    ]
+)
+COPY_OUT = """
+COPY (
+  SELECT tidsend(v.ctid) || xidsend(v.xmin), rpad(c.sha256, 64), v.vector
+  FROM analysis_conversationvector v JOIN analysis_conversation c ON c.id = v.conversation_id
+  WHERE c.corpus_id = {corpus} AND v.model = {model} AND ({user}::text IS NULL OR c."user" = {user})
+) TO STDOUT (FORMAT BINARY)
+"""
+ORIGIN = """
+SELECT (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
+  count(*), sha256(coalesce(string_agg(tidsend(v.ctid) || xidsend(v.xmin), '' ORDER BY v.ctid), ''))
+FROM analysis_conversationvector v JOIN analysis_conversation c ON c.id = v.conversation_id
+WHERE c.corpus_id = %s AND v.model = %s
+"""
+HEADER_BYTES = 19  # signature, flags, length of the header's extension
+ROWS_AT_ONCE = 2000
+MAPPED_AT_ONCE = 8000  # fewer and larger products, which no reading interrupts
+ABANDONED = 3600  # seconds after which an unfinished file is nobody's
+
+log = logging.getLogger(__name__)
+
+
+def read_vectors(corpus: Corpus, model: str, user: str | None = None) -> Iterator[Vectors]:
+    """Embeddings of a corpus, or those of one of its users, in pieces and in no particular order."""
+    return (rows.vectors for rows in read_rows(corpus, model, user))
+
+
+def read_rows(corpus: Corpus, model: str, user: str | None = None) -> Generator[Rows, None, None]:
+    """All fields have one length each, so that many rows can be taken over as one array."""
+    values = {"corpus": corpus.pk, "model": model, "user": user}
+    query = sql.SQL(COPY_OUT).format(**{name: sql.Literal(value) for name, value in values.items()})
+    with connection.cursor() as cursor, cursor.copy(query) as copy:
+        blocks, first = iter(copy), HEADER_BYTES
+        while written := b"".join(islice(blocks, ROWS_AT_ONCE)):
+            rows = np.frombuffer(written, ROW, (len(written) - first) // ROW.itemsize, first)
+            first = 0
+            if len(rows):  # the end of the copy may come alone
+                vectors = Vectors(rows["name"].copy(), rows["vector"].astype("float32"))
+                yield Rows(rows["version"].copy(), vectors)
+
+
+def load_vectors(corpus: Corpus, model: str) -> list[Vectors]:
+    """All embeddings of a corpus, in pieces: from its file, which is made first where it is missing or out of date."""
+    path = file_of(corpus, model)
+    try:
+        origin = find_origin(corpus, model)
+        return in_pieces(open_vectors(path, origin) or keep_vectors(corpus, model, path, origin.database))
+    except (OSError, ProgrammingError) as error:  # an unwritable folder; a role that may not ask which database it is
+        log.warning("Vectors are read from the database every time, as %s cannot be used: %s", path, error)
+        return list(read_vectors(corpus, model))
+
+
+def in_pieces(vectors: Vectors) -> list[Vectors]:
+    starts = range(0, len(vectors.matrix), MAPPED_AT_ONCE)
+    return [Vectors(*(column[start : start + MAPPED_AT_ONCE] for column in vectors)) for start in starts]
+
+
+def find_origin(corpus: Corpus, model: str) -> Origin:
+    """Which rows there are now. Whatever is written to a row gives it another place or another writer.
+
+    A conversation is known by its hash, so what the row says of its conversation never changes.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(ORIGIN, [corpus.pk, model])
+        system, timeline, number, digest = cursor.fetchone()
+    return Origin(Database(system, timeline), number, bytes(digest))
+
+
+def keep_vectors(corpus: Corpus, model: str, path: Path, database: Database) -> Vectors:
+    """Make the file; another process may do so at the same time, and the later one stays.
+
+    A file that cannot be finished ends the reading, which PostgreSQL takes for a failed transaction.
+    """
+    with transaction.atomic(), closing(read_rows(corpus, model)) as rows:
+        vectors = write_vectors(path, database, rows)
+    remove_left_over()
+    return vectors
+
+
+def files_folder() -> Path:
+    return Path(settings.VAR_FOLDER) / "vectors"
+
+
+def file_of(corpus: Corpus, model: str) -> Path:
+    return files_folder() / f"{corpus_key(corpus)}-{sha256(model.encode()).hexdigest()[:16]}.vectors"
+
+
+def corpus_key(corpus: Corpus) -> str:
+    """No two have the same, even in two databases that number theirs alike."""
+    return f"{corpus.pk}-{corpus.created_at:%Y%m%d%H%M%S%f}"
+
+
+def remove_left_over() -> None:
+    """Files of corpora that are gone, and what a process that was killed did not finish."""
+    known = {corpus_key(corpus) for corpus in Corpus.objects.all()}
+    for path in files_folder().iterdir():
+        with suppress(FileNotFoundError):
+            old = path.suffix == UNFINISHED and path.stat().st_mtime < time.time() - ABANDONED
+            if old or path.name.rpartition("-")[0] not in known:
+                path.unlink()
+
+
+@receiver(post_delete, sender=Corpus)
+def remove_files(instance: Corpus, **facts: Any) -> None:
+    for path in files_folder().glob(f"{corpus_key(instance)}-*"):
+        path.unlink(missing_ok=True)
