@@ -1,6 +1,10 @@
-"""Asking an endpoint many small things outside a run: paced, retried, batch by batch, within a budget."""
+"""Asking an endpoint for second opinions: paced, retried, batch by batch, within a budget.
+
+No run: an opinion is kept beside the answer and counted nowhere, so what is asked needs no plan and no books.
+"""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,21 +57,28 @@ def ask_all(
     """Ask about `things` in batches: `make` writes a batch's messages, `store` keeps its replies.
 
     A batch that was stored is never asked again by a caller who leaves out what is there. Stops before a batch that
-    could exceed `budget` dollars at the price of those before it. Raises EndpointError for a missing key.
+    could exceed `budget` dollars if every reply had its full length. Raises EndpointError for a missing key.
     """
     spent = Spent()
     for begin in range(0, len(things), BATCH):
         batch = things[begin : begin + BATCH]
-        if budget is not None and begin and spent.usd / begin * len(batch) + spent.usd > budget:
+        asks = make(batch)
+        if budget is not None and spent.usd + cost_at_most(endpoint, asks) > budget:
             spent.stopped = f"The next {len(batch)} could exceed the budget of {budget} dollars."
             break
         provider = open_provider(endpoint, temperature)  # its connections belong to one event loop
-        told = asyncio.run(ask_batch(endpoint, provider, make(batch), spent))
+        told = asyncio.run(ask_batch(endpoint, provider, asks, spent))
         store(told)
         progress(begin + len(batch), len(things))
         if spent.stopped:
             break
     return spent
+
+
+def cost_at_most(endpoint: Endpoint, asks: Sequence[Ask]) -> Decimal:
+    """Of one try each: a token is a byte at least, and a reply has `max_tokens` at most."""
+    tokens = sum(len(json.dumps(ask.messages)) for ask in asks)
+    return price(endpoint, tokens, endpoint.max_tokens * len(asks))
 
 
 async def ask_batch(endpoint: Endpoint, provider: Provider, asks: list[Ask], spent: Spent) -> list[Told]:

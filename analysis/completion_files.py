@@ -1,6 +1,5 @@
 """Rows of completions collected elsewhere: read from a CSV file one by one, every fault with its line."""
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,12 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.models import Run
-from surveys.capture import LONGEST_TEXT, clean_text
-from surveys.import_files import Faults, UndecodableLine, decode_lines, explain, field_limit, near
+from surveys.capture import clean_text
+from surveys.import_files import Columns, Faults, near, read_csv
 from surveys.models import BenchmarkItem, Prompt
 
-NEEDED = ("source", "model", "prompt", "text")
-OPTIONAL = ("run", "repeat", "temperature")
+COLUMNS = Columns(needed=("source", "model", "prompt", "text"), optional=("run", "repeat", "temperature"))
 SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
 HIGHEST_TEMPERATURE = 5.0
 MOST_REPEATS = 1_000_000
@@ -50,40 +48,9 @@ class Reader:
 
     def read_lines(self, path: Path) -> Iterator[Line]:
         """Row after row; the file is never held as a whole."""
-        with path.open("rb") as file, field_limit(LONGEST_TEXT):
-            rows = csv.reader(decode_lines(file), strict=True)
-            try:
-                header = [name.strip().lower() for name in next(rows, [])]
-                if not self.check_header(header):
-                    return
-                before = rows.line_num
-                for cells in rows:
-                    line = self.read_row(before + 1, header, cells) if cells else None
-                    before = rows.line_num
-                    if line:
-                        yield line
-            except csv.Error as error:
-                self.faults.add(rows.line_num, explain(error))
-            except UndecodableLine as error:
-                self.faults.add(error.line, str(error))
+        return read_csv(path, COLUMNS, self.faults, self.read_row)
 
-    def check_header(self, header: list[str]) -> bool:
-        before = self.faults.count
-        if missing := [name for name in NEEDED if name not in header]:
-            hint = "; the columns must be separated by commas" if len(header) == 1 else ""
-            self.faults.add(1, f"the column {', '.join(missing)} is missing{hint}")
-        for name in sorted({name for name in header if header.count(name) > 1}):
-            self.faults.add(1, f"the column {name!r} is there more than once")
-        for name in sorted(set(header) - {*NEEDED, *OPTIONAL}):
-            known = ", ".join((*NEEDED, *OPTIONAL))
-            self.faults.add(1, f"there is no use for the column {name[:60]!r}; the columns are {known}")
-        return self.faults.count == before
-
-    def read_row(self, number: int, header: list[str], cells: list[str]) -> Line | None:
-        if len(cells) != len(header):
-            self.faults.add(number, f"has {len(cells)} cells, but there are {len(header)} columns")
-            return None
-        row = dict(zip(header, cells, strict=True))
+    def read_row(self, number: int, row: Mapping[str, str]) -> Line | None:
         before = self.faults.count
         group = Group(
             self.read_source(number, row["source"].strip().lower()),

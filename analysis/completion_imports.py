@@ -1,7 +1,6 @@
 """Completions that were collected elsewhere: stored as finished runs, marked as imported."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,12 +10,11 @@ from django.utils import timezone
 from analysis.completion_files import Asked, Group, Line, Reader
 from analysis.models import Completion, Run
 from surveys import audit
-from surveys.import_files import Fault, ImportFault
+from surveys.import_files import Fault, ImportFault, batches
 from surveys.models import BenchmarkItem, Study
 from surveys.studies import prompts_of
 
 BATCH = 1000
-BATCH_CHARACTERS = 4_000_000  # fewer rows where texts are long, so that memory stays flat
 
 
 @dataclass
@@ -39,7 +37,7 @@ def import_completions(study: Study, path: Path, actor: str, benchmark: str = ""
         # Two imports into one study come one after the other; answering goes on meanwhile.
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         store = Store(study, actor, benchmark, reader)
-        for batch in batches(reader.read_lines(path)):
+        for batch in batches(reader.read_lines(path), BATCH):
             store.add(batch)
             reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
@@ -88,19 +86,6 @@ class Repeats:
         key = (line.group, line.asked.pk)
         self.counts[key] += 1
         return self.counts[key] - 1
-
-
-def batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    batch: list[Line] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line.text)
-        if len(batch) == BATCH or size >= BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 class Store:

@@ -26,6 +26,15 @@ class Progress:
         until = "" if left is None else f", {describe_seconds(left)} to go"
         self.write(f"{number:,} {self.what}, {share:.0%}{until}")
 
+    def count(self, done: int, total: int) -> None:
+        self.show(done / max(done, total, 1), done)
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
     def end(self) -> None:
         if self.stream.isatty():
             self.stream.write("\r\x1b[K")

@@ -80,8 +80,10 @@ def rate(
 ) -> Rated:
     """Choose the threshold with the best F1 against people's majority on one half of the prompts, rate the other.
 
-    Halves are by prompt, so that nothing about a rated prompt was seen. Raises RetrievalRaterError.
+    Halves are by prompt, so that nothing about a rated prompt was seen. Another half has another threshold, so the
+    seed is part of the rater's name where it is not 0. Raises RetrievalRaterError.
     """
+    rater = f"{rater} seed {seed}" if seed else rater
     items = list(
         AnnotationItem.objects.filter(study=study, kind=KIND, pilot=pilot, purpose=AnnotationItem.Purpose.WORK)
         .select_related("study__current")

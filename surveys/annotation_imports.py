@@ -14,10 +14,9 @@ from django.utils import timezone
 
 from surveys import audit
 from surveys.access import make_pseudonym
-from surveys.annotation.shapes import hash_json
 from surveys.annotation_kinds import GENERIC, IMPORTED, KINDS, fields_of, questions_for
-from surveys.annotation_tables import NEEDED, AnnotationRow, RowReader, in_one_spelling
-from surveys.definitions import Definition
+from surveys.annotation_tables import COLUMNS, AnnotationRow, RowReader, in_one_spelling
+from surveys.definitions import Definition, fingerprint
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.item_files import read_rows
 from surveys.models import Annotation, AnnotationItem, Participant, Study
@@ -64,7 +63,7 @@ def import_annotations(
         raise ImportFault([Fault(0, words)], 1)
     faults = Faults()
     reader = RowReader(faults)
-    rows = [row for line, raw in read_rows(path, faults, NEEDED) if (row := reader.read(line, raw))]
+    rows = [row for line, raw in read_rows(path, faults, COLUMNS) if (row := reader.read(line, raw))]
     work = definition_of(study.current_id).annotation if study and study.current_id else None
     if study and work is None:
         raise ImportFault([Fault(0, f"{slug} is no study of annotators; give the annotations a study of their own")], 1)
@@ -225,7 +224,7 @@ class Storing:
     def item(self, row: AnnotationRow, position: int) -> AnnotationItem:
         about = {"key": row.item, "cluster": row.cluster, "corpus": row.corpus}
         return AnnotationItem(
-            study=self.study, kind=IMPORTED, payload={}, position=position, sha256=hash_json(about), **about
+            study=self.study, kind=IMPORTED, payload={}, position=position, sha256=fingerprint(about), **about
         )
 
     def keep_people(self, rows: list[AnnotationRow]) -> dict[str, Participant]:
@@ -290,7 +289,7 @@ class Storing:
             judge="" if person else rater,
             version_id=self.study.current_id,
             revision=before.revision + 1 if before else 1,
-            key=uuid.uuid5(KEYS, f"{item}\0{rater}\0{hash_json(labels)}"),
+            key=uuid.uuid5(KEYS, f"{item}\0{rater}\0{fingerprint(labels)}"),
             labels=labels,
             left=self.left,
             active_ms=None if said.seconds is None else round(said.seconds * 1000),

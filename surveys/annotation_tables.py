@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from surveys.annotation_kinds import KINDS, PART
-from surveys.import_files import Faults
+from surveys.import_files import ANY_NAME, Columns, Faults
 from surveys.study_parts import Scale
 from surveys.study_values import nearest
 
-NEEDED = ("item", "annotator", "label")
-OPTIONAL = ("question", "seconds", "cluster", "corpus", "is_model")
+COLUMNS = Columns(
+    needed=("item", "annotator", "label"),
+    optional=("question", "seconds", "cluster", "corpus", "is_model"),
+    others=ANY_NAME,  # they are left out, and the import says so
+)
 LONGEST = {"item": 200, "annotator": 64, "label": 100, "question": 100, "cluster": 200, "corpus": 100}
 NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
@@ -63,7 +66,7 @@ class RowReader:
         return row if self.faults.count == before else None
 
     def check_columns(self, line: int, raw: Mapping[str, Any]) -> None:
-        known = (*NEEDED, *OPTIONAL)
+        known = COLUMNS.known
         for name in raw:
             if name in known or name in self.ignored:
                 continue
@@ -74,7 +77,7 @@ class RowReader:
     def read_text(self, line: int, name: str, raw: Mapping[str, Any]) -> str:
         value = raw.get(name)
         text = "" if value is None else str(value).strip()
-        if not text and name in NEEDED:
+        if not text and name in COLUMNS.needed:
             self.faults.add(line, f"{name} is empty")
         elif len(text) > LONGEST[name] or not text.isprintable():
             self.faults.add(line, f"{name} must be at most {LONGEST[name]} printable characters")

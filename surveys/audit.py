@@ -1,12 +1,12 @@
 """Write and verify the chain of decisions."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 
 from django.db import connection, transaction
 from django.utils import timezone
 
+from surveys.definitions import fingerprint
 from surveys.models import AuditEvent, Study
 
 SYSTEM = "system"
@@ -46,8 +46,7 @@ def event_hash(event: AuditEvent) -> str:
         event.detail,
         event.previous,
     ]
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return fingerprint(content)
 
 
 def find_breaks(study: Study) -> Iterator[str]:

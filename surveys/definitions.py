@@ -144,9 +144,9 @@ def frozen(value: Any) -> Any:
     return tuple(frozen(entry) for entry in value) if isinstance(value, list) else value
 
 
-def fingerprint(document: Mapping[str, Any]) -> str:
-    """SHA-256 over the document's canonical JSON: equal for equal documents, whatever the order of keys."""
-    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def fingerprint(value: Any) -> str:
+    """SHA-256 over a value's canonical JSON: equal for equal values, whatever the order of keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

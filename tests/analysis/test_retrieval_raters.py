@@ -80,6 +80,13 @@ def test_the_other_half_is_rated_rightly(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all((row.labels["relevance"] == "yes") == ("topic" in row.item.payload["attribute"]) for row in judged)
 
 
+def test_another_half_is_another_rater(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = labelled_study(monkeypatch)
+    assert rate(study, "bm25", score_bm25, seed=3).rater == "bm25 seed 3"
+    judged = Annotation.objects.exclude(judge="").values_list("judge", "detail__seed")
+    assert set(judged) == {("bm25 seed 3", 3)}
+
+
 def test_without_labels_nothing_is_chosen() -> None:
     study = make_annotation_study()
     make_items(study, 4)
@@ -92,6 +99,18 @@ def test_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     labelled_study(monkeypatch)
     call_command("rate_by_retrieval", "teas", json=True)
     assert json.loads(capsys.readouterr().out)["rater"] == "bm25"
+
+
+def test_pilots_items_are_rated_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_annotation_study()
+    make_items(study, 3, pilot=True)
+    asked = []
+    monkeypatch.setattr(retrieval_raters, "majority_of", lambda study, pilot: asked.append(pilot) or {})
+    with pytest.raises(CommandError, match="no items of the kind relevance"):
+        call_command("rate_by_retrieval", "teas")
+    with pytest.raises(CommandError, match="only 0 labelled items"):
+        call_command("rate_by_retrieval", "teas", pilot=True)
+    assert asked == [True]
 
 
 def test_command_names_what_is_missing() -> None:

@@ -58,12 +58,16 @@ def test_the_limit_holds(study: Study) -> None:
     assert give_opinions(study, "reader", limit=1).replies == 1
 
 
-def test_the_budget_stops_before_it_is_exceeded(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader("A")
+@pytest.mark.parametrize(("budget", "replies"), [("0", 0), ("0.000001", 0), ("0.0025", 1), ("1", 2)])
+def test_the_budget_stops_before_it_is_exceeded(
+    study: Study, monkeypatch: pytest.MonkeyPatch, budget: str, replies: int
+) -> None:
+    # A token of a reply is 0.001 dollars, each reply has one and may have two; the texts are free.
+    make_endpoint(name="reader", extra={"reply": "A B"}, price_in=0, price_out=1000, max_tokens=2)
     monkeypatch.setattr(asking, "BATCH", 1)
-    given = give_opinions(study, "reader", budget=Decimal("0.000001"))
-    assert given.replies == 1
-    assert "could exceed the budget" in given.stopped
+    given = give_opinions(study, "reader", budget=Decimal(budget))
+    assert (given.replies, "could exceed the budget" in given.stopped) == (replies, replies < 2)
+    assert given.usd <= Decimal(budget)
 
 
 def test_an_authentication_error_stops_with_its_reason(study: Study) -> None:

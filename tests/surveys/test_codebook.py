@@ -9,7 +9,8 @@ import pytest
 from django.conf import settings
 
 from analysis.codebook_files import as_document, as_markdown
-from surveys.codebook import ANNOTATION_TABLES, KINDS, TABLES, Column, Table, codebook_of, unique_names
+from surveys.codebook import ANNOTATION_TABLES, TABLES, Table, codebook_of, unique_names
+from surveys.codebook_columns import KINDS, Column
 from surveys.definitions import Definition, read_study
 from surveys.studies import load_definition
 from tests.factories import make_definition, make_participant, make_study

@@ -9,6 +9,7 @@ from django.urls import URLPattern, reverse
 from surveys import console_urls
 from surveys.models import AuditEvent, Participant, Study
 from tests.factories import make_account, make_participant, make_response, make_study
+from tests.roles import RANK, as_account, make_roles
 
 pytestmark = pytest.mark.django_db
 
@@ -37,15 +38,12 @@ STUDY = {
     "add-member": ("owner", "post"),
     "change-member": ("owner", "post"),
 }
-RANK = ["stranger", "viewer", "researcher", "owner"]
 
 
 @pytest.fixture
 def study() -> Study:
     study = make_study(places=9)
-    for role in ("viewer", "researcher", "owner"):
-        make_account(role, study, role)
-    make_account("stranger", make_study(slug="coffees"), "owner")
+    make_roles(study)
     make_account("spare", study, "viewer")
     return study
 
@@ -69,13 +67,6 @@ def address_of(name: str, person: Participant) -> str:
         "change-member": [study.memberships.get(user__username="spare").pk],
     }
     return reverse(f"console:{name}", args=[study.slug, *more.get(name, [])])
-
-
-def as_account(name: str) -> Client:
-    client = Client()
-    if name != "nobody":
-        client.login(username=name, password="password")
-    return client
 
 
 def test_every_address_is_in_these_tables() -> None:
@@ -123,8 +114,7 @@ def test_reading_an_address_never_acts(name: str, person: Participant) -> None:
 
 
 def test_forms_of_another_site_are_refused(person: Participant) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.login(username="owner", password="password")
+    client = as_account("owner", enforce_csrf_checks=True)
     assert client.post(address_of("change-state", person)).status_code == 403
     person.study.refresh_from_db()
     assert person.study.state == "live"

@@ -3,12 +3,11 @@
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.test import Client
 
 from surveys import recruitment
@@ -25,34 +24,9 @@ from tests.factories import (
     make_visit,
     prompt_of,
 )
+from tests.surveys.threads import PATIENCE, at_once, beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE = 20
-
-
-def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """The results of all calls, which start at the same moment."""
-    gate = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Any]) -> Any:
-        try:
-            gate.wait(PATIENCE)
-            return call()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls, timeout=PATIENCE))
-
-
-def beside(call: Callable[[], Any], pool: ThreadPoolExecutor) -> Future:
-    def run() -> Any:
-        try:
-            return call()
-        finally:
-            connections.close_all()
-
-    return pool.submit(run)
 
 
 @contextmanager

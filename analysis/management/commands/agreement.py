@@ -3,19 +3,20 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.agreements import DRAWS, agreement_of
 from analysis.annotations import Choice
 from analysis.stats.agreement import THRESHOLD
+from surveys.management.study_command import StudyCommand
 from surveys.models import Study
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Print every coefficient of agreement with its n and 95 % interval, for each question."
 
-    def add_arguments(self, parser) -> None:
-        parser.add_argument("study")
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("--pilot", action="store_true", help="the pilot's labels instead of the main ones")
         parser.add_argument("--corpus", default="", help="items of this corpus only")
         parser.add_argument("--cluster", default="", help="items about this user only")
@@ -24,13 +25,8 @@ class Command(BaseCommand):
         parser.add_argument("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count")
         parser.add_argument("--draws", type=int, default=DRAWS)
         parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--json", action="store_true")
 
-    def handle(self, *args, **options) -> None:
-        study = Study.objects.select_related("current").filter(slug=options["study"]).first()
-        if study is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no study {options['study']}. Studies: {known}.")
+    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         if options["draws"] < 1 or options["threshold"] < 1:
             raise CommandError("--draws and --threshold must be 1 or more.")
         choice = Choice(

@@ -12,7 +12,7 @@ from surveys.models import Participant, Study
 
 
 class Command(BaseCommand):
-    help = "Make the two shipped studies and the demo log-in; running it again changes nothing."
+    help = "Make the shipped studies and the demo log-in; running it again changes nothing."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument(

@@ -5,22 +5,24 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.codebook_files import as_document, as_markdown
 from analysis.export_formats import FORMATS
 from analysis.exports import begin_export, write_export, write_whole
 from analysis.tables import Selection
 from surveys.codebook import ANNOTATION_TABLES, TABLES, codebook_of
+from surveys.management.study_command import ACTOR, StudyCommand, writing
 from surveys.models import Study
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Write every table of a study in every format, with codebook.md and codebook.json, into a folder."
 
-    def add_arguments(self, parser) -> None:
-        parser.add_argument("study")
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made when it is not there")
         known = (*TABLES, *ANNOTATION_TABLES)
         parser.add_argument("--tables", nargs="+", choices=known, metavar="TABLE", help="all that the study has")
@@ -29,19 +31,12 @@ class Command(BaseCommand):
         parser.add_argument("--preview", action="store_true", help="with previews")
         parser.add_argument("--no-simulated", dest="simulated", action="store_false", help="only real people")
         parser.add_argument("--pids", action="store_true", help="with Prolific's ids in a column of their own")
-        parser.add_argument("--json", action="store_true")
 
-    def handle(self, *args, **options) -> None:
-        study = Study.objects.filter(slug=options["study"]).first()
-        if study is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no study {options['study']}. Studies: {known}.")
+    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         folder = options["out"]
-        try:
+        with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             files = list(self.write_files(study, folder, options))
-        except OSError as error:
-            raise CommandError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
         if options["json"]:
             self.stdout.write(json.dumps({"study": study.slug, "folder": str(folder), "files": files}))
 
@@ -54,7 +49,7 @@ class Command(BaseCommand):
         for table in tables:
             for kind in options["formats"]:
                 began = time.monotonic()
-                export = begin_export(study, "command line", table, kind, selection)
+                export = begin_export(study, ACTOR, table, kind, selection)
                 path = write_export(export, folder)
                 self.say(f"{path.name}: {export.rows:,} rows in {time.monotonic() - began:.1f} s")
                 yield {"file": path.name, "rows": export.rows, "bytes": path.stat().st_size}

@@ -3,8 +3,9 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.http import QueryDict
 
 from analysis.exports import write_whole
@@ -17,19 +18,22 @@ from analysis.report_pdf import write_pdf
 from analysis.report_text import write_text
 from analysis.reports import PARTS, ReportError, report
 from analysis.stats.resampling import DRAWS
+from surveys.management.study_command import StudyCommand, writing
 from surveys.models import Study
 
 FEWEST, MOST = 20, 100_000
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = (
         "Print a study's report. New answers are read first; parts that nothing has changed since are taken as they "
         "were computed."
     )
 
-    def add_arguments(self, parser) -> None:
-        parser.add_argument("study")
+    faults = (FilterError, ReportError)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument(
             "--filter",
             action="append",
@@ -42,42 +46,26 @@ class Command(BaseCommand):
         parser.add_argument("--draws", type=int, default=DRAWS, help=f"random draws for each interval ({DRAWS})")
         parser.add_argument("--html", type=Path, metavar="FILE", help="write one HTML file that needs nothing else")
         parser.add_argument("--pdf", type=Path, metavar="FILE", help="write a paged PDF")
-        parser.add_argument("--json", action="store_true")
 
-    def handle(self, *args, **options) -> None:
+    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         if not FEWEST <= options["draws"] <= MOST:
             raise CommandError(f"--draws takes {FEWEST} to {MOST:,}, not {options['draws']}.")
-        try:
-            study = self.find_study(options["study"])
-            filters = checked(study, read_filters(options["filter"]))
-            self.read(study)
-            parts = options["parts"] or PARTS
-            found = report(
-                study, filters, seed=options["seed"], draws=options["draws"], parts=parts, progress=self.tell
-            )
-        except (FilterError, ReportError) as error:
-            raise CommandError(str(error)) from None
+        if study.current is None:
+            raise CommandError(f"{study.slug} has no definition yet. Load its study file first.")
+        filters = checked(study, read_filters(options["filter"]))
+        with Progress("answers read") as progress:
+            read_new(study, progress.count)
+        parts = options["parts"] or PARTS
+        found = report(
+            study, filters, seed=options["seed"], draws=options["draws"], parts=parts, progress=self.say_part
+        )
         self.write_files(found, options)
         if options["json"]:
             self.stdout.write(json.dumps(found))
         elif not (options["html"] or options["pdf"]):
             self.stdout.write(write_text(found, options["parts"]))
 
-    def find_study(self, slug: str) -> Study:
-        study = Study.objects.select_related("current").filter(slug=slug).first()
-        if study is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no study {slug!r} ({known}). Load it with load_study.")
-        if study.current is None:
-            raise ReportError(f"{study.slug} has no definition yet. Load its study file first.")
-        return study
-
-    def read(self, study: Study) -> None:
-        progress = Progress("answers read")
-        read_new(study, lambda done, total: progress.show(done / total, done))
-        progress.end()
-
-    def tell(self, done: int, total: int, part: str) -> None:
+    def say_part(self, done: int, total: int, part: str) -> None:
         if part:
             self.say(f"[{done + 1}/{total}] {part}")
 
@@ -85,10 +73,8 @@ class Command(BaseCommand):
         for option, write in (("html", lambda: write_html(found).encode()), ("pdf", lambda: write_pdf(found))):
             if path := options[option]:
                 self.say(f"Drawing {path.name}")
-                try:
+                with writing(path):
                     write_whole(path, iter([write()]))
-                except OSError as error:
-                    raise CommandError(f"{path}: cannot be written: {error.strerror}") from None
                 self.say(f"{path}: {path.stat().st_size:,} bytes")
 
     def say(self, words: str) -> None:

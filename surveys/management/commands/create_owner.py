@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from surveys.management.study_command import find_study
 from surveys.members import MemberError, add_member
 from surveys.models import Membership, Study
 
@@ -31,13 +32,6 @@ class Command(BaseCommand):
         password = secrets.token_urlsafe(15) if generate else ask_password(name)
         make_owner(name, password, studies)
         self.stdout.write(describe(name, password if generate else None, study, json))
-
-
-def find_study(slug: str) -> Study:
-    try:
-        return Study.objects.get(slug=slug)
-    except Study.DoesNotExist:
-        raise CommandError(f"There is no study called {slug}. `load_study` makes one from its file.") from None
 
 
 def ask_password(name: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from surveys.annotation_imports import import_annotations
-from surveys.import_files import ImportFault
+from surveys.management.study_command import ACTOR, reading
 
 
 class Command(BaseCommand):
@@ -28,14 +28,9 @@ class Command(BaseCommand):
         labels = tuple(label.strip() for label in options["labels"].split(",") if label.strip())
         if len(set(labels)) != len(labels) or len(labels) == 1:
             raise CommandError("--labels needs at least two different labels, separated by commas.", returncode=2)
-        try:
-            study, done = import_annotations(
-                options["study"], path, "command line", labels, None if scale is None else scale == "ordinal"
-            )
-        except OSError as error:
-            raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
-        except ImportFault as fault:
-            raise CommandError(f"{path}: nothing was imported. Faults: {fault.count}\n{fault}") from None
+        ordered = None if scale is None else scale == "ordinal"
+        with reading(path):
+            study, done = import_annotations(options["study"], path, ACTOR, labels, ordered)
         report = {"study": study.slug, **vars(done)}
         if options["json"]:
             self.stdout.write(json.dumps(report))

@@ -6,6 +6,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from surveys.benchmarks import BenchmarkFault, import_benchmark
+from surveys.management.study_command import ACTOR, reading
 from surveys.studies import StudyError
 
 OUTCOMES = {
@@ -29,9 +30,8 @@ class Command(BaseCommand):
     def handle(self, *args, **options) -> None:
         name, path = options["name"], options["file"]
         try:
-            filled = import_benchmark(name, path, "command line")
-        except OSError as error:
-            raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
+            with reading(path):
+                filled = import_benchmark(name, path, ACTOR)
         except (BenchmarkFault, StudyError) as fault:
             raise CommandError("\n".join(f"{path}: {line}" for line in str(fault).splitlines())) from None
         if options["json"]:

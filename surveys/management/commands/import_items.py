@@ -1,43 +1,31 @@
 """Read the items that annotators will judge into a study."""
 
-import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandParser
 
-from surveys.import_files import ImportFault
 from surveys.item_files import import_items
+from surveys.management.study_command import ACTOR, StudyCommand, reading
 from surveys.models import Study
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = (
         "Import annotation items from a file of JSON lines (.jsonl) or a table (.csv). All of them or none; items "
         "that are there already are skipped. docs/annotation.md lists the keys of each kind."
     )
 
-    def add_arguments(self, parser) -> None:
-        parser.add_argument("study")
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("file", type=Path)
         parser.add_argument("--pilot", action="store_true", help="for the pilot's annotators only")
-        parser.add_argument("--json", action="store_true")
 
-    def handle(self, *args, **options) -> None:
-        study = Study.objects.filter(slug=options["study"]).first()
-        if study is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no study {options['study']}. Studies: {known}.")
-        path = options["file"]
-        try:
-            done = import_items(study, path, "command line", pilot=options["pilot"])
-        except OSError as error:
-            raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
-        except ImportFault as fault:
-            raise CommandError(f"{path}: nothing was imported. Faults: {fault.count}\n{fault}") from None
-        report = {"study": study.slug, "pilot": options["pilot"], **vars(done)}
-        if options["json"]:
-            self.stdout.write(json.dumps(report))
-            return
-        self.stdout.write("{study}: {items} items with {slots} slots, {skipped} already there".format(**report))
+    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+        with reading(options["file"]):
+            done = import_items(study, options["file"], ACTOR, pilot=options["pilot"])
+        line = "{study}: {items} items with {slots} slots, {skipped} already there"
         if done.unlocated:
-            self.stdout.write(f"{done.unlocated} quotes stand nowhere in their history; they are shown without a place")
+            line += "\n{unlocated} quotes stand nowhere in their history; they are shown without a place"
+        report = {"study": study.slug, "pilot": options["pilot"], **vars(done)}
+        self.tell(options, report, line.format(**report))

@@ -1,41 +1,28 @@
 """Read field data collected elsewhere into a study."""
 
-import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandParser
 
-from surveys.import_files import ImportFault
-from surveys.imports import import_responses
+from surveys.management.study_command import ACTOR, StudyCommand, reading
 from surveys.models import Study
+from surveys.response_imports import import_responses
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = (
         "Import answers from a CSV file with the columns participant, chatbot, prompt and text, optionally "
         "model, submitted_at and columns about the people. All rows or none; known rows are skipped."
     )
 
-    def add_arguments(self, parser) -> None:
-        parser.add_argument("study")
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("file", type=Path)
-        parser.add_argument("--json", action="store_true")
 
-    def handle(self, *args, **options) -> None:
-        study = Study.objects.filter(slug=options["study"]).first()
-        if study is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no study {options['study']}. Studies: {known}.")
-        path = options["file"]
-        try:
-            done = import_responses(study, path, "command line")
-        except OSError as error:
-            raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
-        except ImportFault as fault:
-            raise CommandError(f"{path}: nothing was imported.\n{fault}") from None
+    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+        with reading(options["file"]):
+            done = import_responses(study, options["file"], ACTOR)
+        line = "{study}: {responses} responses of {participants} new participants, {skipped} already there"
         report = {"study": study.slug, **vars(done)}
-        if options["json"]:
-            self.stdout.write(json.dumps(report))
-        else:
-            line = "{study}: {responses} responses of {participants} new participants, {skipped} already there"
-            self.stdout.write(line.format(**report))
+        self.tell(options, report, line.format(**report))

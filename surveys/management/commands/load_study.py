@@ -6,6 +6,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from surveys.definitions import StudyFileError, read_study
+from surveys.management.study_command import ACTOR
 from surveys.studies import StudyError, load_definition
 
 
@@ -20,7 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args, **options) -> None:
         path = options["file"]
         try:
-            study, outcome = load_definition(read_study(path), "command line", options["amend"])
+            study, outcome = load_definition(read_study(path), ACTOR, options["amend"])
         except StudyFileError as error:
             faults = "\n".join(f"{path}: {fault}" for fault in error.faults)
             raise CommandError(faults) from None

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.models import Study
+from surveys.models import AnnotationItem, Study
 from surveys.simulation.browser import TurnedAway, Unreachable
 from surveys.simulation.run import NotSimulated, simulate
+from surveys.studies import definition_of
 
 
 def positive(text: str) -> int:
@@ -24,9 +25,10 @@ def positive(text: str) -> int:
 
 class Command(BaseCommand):
     help = (
-        "Play made-up participants over HTTP against a running server; every row of theirs is marked as "
-        "simulated. With --faults things go wrong on the way; for that the lease of those who come too late "
-        "is ended in the database, which stands for the time that they were away. Exit status 1 when "
+        "Play made-up participants, or annotators, over HTTP against a running server; every row of theirs is marked "
+        "as simulated. With --faults things go wrong on the way; for that the lease of those who come too late "
+        "is ended in the database, which stands for the time that they were away, and the gate decides against a "
+        "few simulated annotators. Exit status 1 when "
         "something that was confirmed is not there, or somebody is where they should not be."
     )
 
@@ -67,8 +69,16 @@ def check(study: Study | None, options: dict) -> None:
         raise CommandError(f"There is no study {options['study']}. Load it first: manage.py load_study FILE.toml")
     if not study.is_open:
         raise CommandError(f"{study.slug} is {study.get_state_display().lower()}: nobody is let in. Launch it first.")
+    if definition_of(study.current_id).annotation and not has_items(study):
+        raise CommandError(f"{study.slug} has no items to annotate. Import some first: manage.py import_items")
     if urlsplit(options["url"]).scheme != "http" or not urlsplit(options["url"]).hostname:
         raise CommandError(f"--url {options['url']} is not an address such as http://127.0.0.1:8000")
+
+
+def has_items(study: Study) -> bool:
+    """Whether there is work for those who come now; the pilot's items are its own."""
+    items = AnnotationItem.objects.filter(study=study, pilot=study.state == Study.State.PILOT)
+    return items.filter(purpose=AnnotationItem.Purpose.WORK).exists()
 
 
 def bar(total: int) -> Callable[[int], None]:
@@ -88,11 +98,13 @@ def bar(total: int) -> Callable[[int], None]:
 
 
 def describe(report: dict) -> str:
+    items = report.get("items")
     lines = [
         "{participants} people in {seconds} s: {requests} requests ({requests_per_second}/s), "
         "{submissions} answers sent, {confirmed} confirmed, {questioned} questioned".format(**report),
         "ends: " + ", ".join(f"{code} {n}" for code, n in report["ends"].items()),
         "mishaps: " + (", ".join(f"{name} {n}" for name, n in report["mishaps"].items()) or "none"),
+        *([f"items: {items['full']} with all their labels, {items['open']} open"] if items else []),
         f"seed {report['seed']}; {len(report['violations']) or 'no'} violations",
     ]
     return "\n".join(lines)

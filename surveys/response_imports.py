@@ -3,7 +3,7 @@
 import hashlib
 import uuid
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from surveys import audit
 from surveys.access import make_pseudonym
 from surveys.capture import hash_text
 from surveys.definitions import Definition, cells_for
-from surveys.import_files import Fault, ImportFault, Line, Reader
+from surveys.import_files import Fault, ImportFault, batches
 from surveys.models import ChatbotContext, Participant, QuotaCell, Response, Study
+from surveys.response_files import Line, Reader
 
 BATCH = 500
-BATCH_CHARACTERS = 4_000_000  # fewer rows where texts are long, so that memory stays flat
 # The same row gets the same key in every import.
 KEYS = uuid.UUID("6f1f6d0e-6f62-5d0c-9c0b-7f3f5a3b4c11")
 
@@ -43,7 +43,7 @@ def import_responses(study: Study, path: Path, actor: str) -> Imported:
         # Not the lock that a foreign key to the study waits for: people go on arriving meanwhile.
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         done = Imported()
-        for batch in batches(reader.read_lines(path)):
+        for batch in batches(reader.read_lines(path), BATCH):
             store_batch(study, batch, reader, done)
             reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
@@ -88,18 +88,6 @@ def check_line(reader: Reader, line: Line, person: Known, about: bytes) -> None:
 
 def digest(*parts: str) -> bytes:
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).digest()
-
-
-def batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    batch: list[Line] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line.text)
-        if len(batch) == BATCH or size >= BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    yield batch
 
 
 def store_batch(study: Study, batch: list[Line], reader: Reader, done: Imported) -> None:
