@@ -5,8 +5,11 @@ import secrets
 from django.db import transaction
 
 from surveys import audit, recruitment
+from surveys.annotation.work import begin
+from surveys.annotation_kinds import IMPORTED
 from surveys.models import Participant, Study
 from surveys.prolific import Visit
+from surveys.studies import definition_of
 
 State = Participant.State
 
@@ -16,10 +19,13 @@ class DecisionError(Exception):
 
 
 def start_preview(study: Study, actor: str) -> Participant:
-    """A participant like any other, except that it takes no place and never counts."""
+    """A participant like any other, except that it takes no place and never counts. Raises DecisionError."""
+    work = definition_of(study.current_id).annotation
+    if work and work.kind == IMPORTED:
+        raise DecisionError(f"The labels of {study.slug} were collected elsewhere: there are no pages to preview.")
     with transaction.atomic():
         visit = Visit(*(secrets.token_hex(12) for _ in range(3)))
-        participant = recruitment.give_consent(study, visit, Participant.Origin.PREVIEW)
+        participant = begin(recruitment.give_consent(study, visit, Participant.Origin.PREVIEW))
         audit.record(study, actor, "previewed", participant.pseudonym)
         return participant
 

@@ -1,6 +1,5 @@
 """The demo's study of annotators: loaded, its items imported, and, where asked, made-up people who judge them."""
 
-import json
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +8,12 @@ from random import Random
 from surveys import recruitment, studies
 from surveys.annotation.labels import Submission, submit
 from surveys.annotation.work import admit, next_tasks, open_task, seal_task
-from surveys.annotation_kinds import fields_of, questions_for
+from surveys.annotation_kinds import questions_for
 from surveys.definitions import read_study
 from surveys.item_files import import_items
-from surveys.models import AnnotationItem, Participant, Study
+from surveys.models import Participant, Study
 from surveys.prolific import Visit
+from surveys.simulation.rater import Rater, say
 from surveys.study_parts import AnnotationWork
 
 SLUG = "profiles"
@@ -21,7 +21,6 @@ FILES = Path(__file__).resolve().parent / "studies"
 ANNOTATORS = 8
 # How often a made-up annotator says something else than most would.
 CONTRARY = 0.18
-OPINIONS = ("yes", "yes", "yes", "maybe", "no")
 
 
 def load_annotation_demo(actor: str) -> Study:
@@ -57,25 +56,10 @@ def label_everything(person: Participant, work: AnnotationWork, random: Random) 
     """Work to the end: the right answers in training, an opinion of one's own now and then in the work."""
     Participant.objects.filter(pk=person.pk).update(step=Participant.Step.PROMPTS)
     person.refresh_from_db()
+    rater = Rater(random, CONTRARY)
     while tasks := next_tasks(person):
         task = tasks[0]
         shown = open_task(person, seal_task(person, task))
-        submit(person, shown, Submission(opinion(task.item, work, random), active_ms=random.randint(4_000, 40_000)))
+        labels = say(task.item, questions_for(work), rater, task.left)
+        submit(person, shown, Submission(labels, active_ms=random.randint(4_000, 40_000)))
     recruitment.complete(person)
-
-
-def opinion(item: AnnotationItem, work: AnnotationWork, random: Random) -> dict[str, str]:
-    """What most would say of this item, by its content, or sometimes something else."""
-    usual = Random(json.dumps(item.payload, sort_keys=True))
-    labels = {}
-    for name, question in fields_of(questions_for(work), item.payload).items():
-        if not question.is_label:
-            continue
-        said = usual.choice(OPINIONS) if set(OPINIONS) <= set(question.values) else usual.choice(question.values)
-        if question.toggle:
-            said = question.values[-1] if random.random() < 0.08 else question.values[0]
-        elif random.random() < CONTRARY:
-            said = random.choice(question.values)
-        right = item.gold.get(name)
-        labels[name] = (right[0] if isinstance(right, list) else right) if right else said
-    return labels

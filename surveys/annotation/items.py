@@ -8,9 +8,10 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from surveys import audit
-from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, hash_json, read_item
+from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
 from surveys.annotation_kinds import KINDS, SIDES, Kind
 from surveys.annotation_payloads import count_characters
+from surveys.definitions import fingerprint
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.studies import definition_of
@@ -153,7 +154,7 @@ class Pushing:
 
     def keep_history(self, conversations: Conversations) -> int:
         """The stored history's id: one row for all items that are about the same conversations."""
-        sha256 = hash_json(conversations)
+        sha256 = fingerprint(conversations)
         if sha256 not in self.histories:
             given = {"conversations": conversations, "characters": count_characters(conversations)}
             history, created = History.objects.only("pk").get_or_create(study=self.study, sha256=sha256, defaults=given)

@@ -1,5 +1,6 @@
 """What annotators and models say: submitted, changed, skipped and taken back, each a revision of its own."""
 
+import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from django.utils import timezone
 from surveys import recruitment
 from surveys.annotation.slots import FREE, claim_slot, renew_holds, work_for
 from surveys.annotation.training import Feedback, feedback_on, training_of
-from surveys.annotation.work import Shown, newest_of
+from surveys.annotation.work import Shown, find_newest, newest_of
 from surveys.annotation_kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
 from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
@@ -54,7 +55,7 @@ class Outcome:
 
 
 def submit(participant: Participant, shown: Shown, submission: Submission) -> Outcome:
-    """Keep one revision of one item's labels. The same key again is the same revision.
+    """Keep one revision of one item's labels. The same key and labels again are the same revision.
 
     Raises LabelFault when an answer is missing or unknown, TooManyRevisions, and Participant.DoesNotExist when the
     part has ended.
@@ -62,18 +63,19 @@ def submit(participant: Participant, shown: Shown, submission: Submission) -> Ou
     item = shown.item
     with transaction.atomic():
         show_life(participant)
-        if known := find_by_key(participant, submission.key):
-            return outcome_of(participant, known)
         said = find_newest(participant, item) if item.purpose == Purpose.TRAINING else None
-        if said and training_of(participant).due != item:
+        if said and (said.key == submission.key or training_of(participant).due != item):
             return outcome_of(participant, said)  # sent again after its feedback
         labels = read_labels(KINDS[item.kind].questions, item.payload, submission.labels)
+        key, known = find_form(participant, submission.key, labels)
+        if known:
+            return outcome_of(participant, known)
         slot = claim_slot(participant, item, shown.left)
         if slot:
             slot.done_at = slot.done_at or timezone.now()
             slot.save(update_fields=["done_at"])
         about = {"labels": labels, "opened": list(submission.opened), "active_ms": submission.active_ms}
-        annotation = write(participant, shown, State.GIVEN, submission.key, **about)
+        annotation = write(participant, shown, State.GIVEN, key, **about)
         renew_holds(participant)
         return outcome_of(participant, annotation, older_page=shown.revision < annotation.revision - 1)
 
@@ -137,13 +139,24 @@ def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotat
         return annotation
 
 
+def find_form(
+    participant: Participant, key: uuid.UUID, labels: Mapping[str, str]
+) -> tuple[uuid.UUID, Annotation | None]:
+    """What was kept of this form with these labels, and the key for it; with other labels it is a form of its own."""
+    known = find_by_key(participant, key)
+    if known and known.labels != labels:
+        key = changed_key(key, labels)
+        known = find_by_key(participant, key)
+    return key, known
+
+
+def changed_key(key: uuid.UUID, labels: Mapping[str, str]) -> uuid.UUID:
+    """For a form that was changed and sent once more before the next page came."""
+    return uuid.uuid5(key, json.dumps(labels, sort_keys=True))
+
+
 def find_by_key(participant: Participant, key: uuid.UUID) -> Annotation | None:
     return Annotation.objects.select_related("item").filter(participant=participant, key=key).first()
-
-
-def find_newest(participant: Participant, item: AnnotationItem) -> Annotation | None:
-    said = Annotation.objects.select_related("item").filter(participant=participant, item=item)
-    return said.order_by("-revision").first()
 
 
 def write(participant: Participant, shown: Shown, state: str, key: uuid.UUID, **values: Any) -> Annotation:
@@ -182,7 +195,8 @@ def record_judgement(
 
     `judge` names endpoint and prompt version; `detail` keeps temperature, completion and the like. Raises LabelFault.
     """
-    work = definition_of(item.study.current_id).annotation
+    version = version or item.study.current
+    work = definition_of(version.pk).annotation
     if work is None:
         raise LabelFault({item.key: "is no item of a study that annotators work on"})
     kept = read_labels(questions_for(work), item.payload, labels)
@@ -195,7 +209,7 @@ def record_judgement(
         return Annotation.objects.create(
             item=item,
             judge=judge,
-            version=version or item.study.current,
+            version=version,
             revision=said.revision + 1 if said else 1,
             key=uuid.uuid4(),
             labels=kept,

@@ -6,7 +6,6 @@ slot's lock waits for a person.
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -245,10 +244,3 @@ def items_left(participant: Participant) -> int:
     mine = slots_of(participant).values("item")
     open_items = Slot.objects.filter(free, item__in=items).exclude(item__in=mine)
     return open_items.aggregate(n=Count("item", distinct=True))["n"]
-
-
-def overlap_counts(study_id: int, pilot: bool = False) -> Counter[tuple[int, int]]:
-    """How many items of the work want so many labels and have so many: `{(3, 2): 40}`."""
-    slots = Slot.objects.filter(item__study=study_id, item__pilot=pilot, item__purpose=AnnotationItem.Purpose.WORK)
-    per_item = slots.order_by().values("item").annotate(all=Count("pk"), done=Count("done_at"))
-    return Counter(per_item.values_list("all", "done"))

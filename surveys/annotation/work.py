@@ -24,6 +24,7 @@ from surveys.annotation.training import gold_left, training_of
 from surveys.annotation_kinds import KINDS
 from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot
+from surveys.studies import definition_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 
@@ -59,6 +60,14 @@ class NotShown(ValueError):
 
 
 # --- beginning --------------------------------------------------------------
+
+
+def begin(participant: Participant) -> Participant:
+    """Past the first questions at once, where a study of annotators has none; everybody else stays before theirs."""
+    definition = definition_of(participant.version_id)
+    if definition.annotation and not definition.questions:
+        return admit(recruitment.screen(participant, "", {}))
+    return participant
 
 
 def admit(participant: Participant) -> Participant:
@@ -142,7 +151,7 @@ def work_tasks(participant: Participant, count: int) -> list[Task]:
 
 
 def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = None) -> Task:
-    newest = Annotation.objects.filter(participant=participant, item=item).order_by("-revision").first()
+    newest = find_newest(participant, item)
     if not KINDS[item.kind].sided:
         left = ""
     elif slot:
@@ -162,13 +171,13 @@ def find_task(participant: Participant, item_id: int) -> Task | None:
 
 
 def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Task]:
-    """All items about the same user that this person holds or has done, in their order: the page's list beside it."""
-    if not item.cluster:
-        return [task for task in [find_task(participant, item.pk)] if task]
+    """All work about the same user that this person holds or has done, in its order: the page's list beside it."""
+    if not item.cluster or item.purpose != Purpose.WORK:
+        return []
     slots = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
-    said = {row.item_id: row for row in newest_of(participant).filter(item__cluster=item.cluster)}
-    mine = slots.order_by("item__position")
-    return [Task(slot.item, slot.left, said.get(slot.item_id), slot) for slot in mine]
+    about = newest_of(participant).filter(item__cluster=item.cluster).select_related("item")
+    said = {row.item_id: row for row in about}
+    return [Task(slot.item, slot.left, said.get(slot.item_id), slot) for slot in slots.order_by("item__position")]
 
 
 def done_tasks(participant: Participant) -> list[Task]:
@@ -186,6 +195,11 @@ def newest_of(participant: Participant) -> QuerySet[Annotation]:
     """The newest revision of each item that this person said something about."""
     rows = Annotation.objects.filter(participant=participant).order_by("item_id", "-revision").distinct("item_id")
     return Annotation.objects.filter(pk__in=rows.values("pk"))
+
+
+def find_newest(participant: Participant, item: AnnotationItem) -> Annotation | None:
+    said = Annotation.objects.select_related("item").filter(participant=participant, item=item)
+    return said.order_by("-revision").first()
 
 
 def done_work(participant: Participant) -> int:

@@ -5,7 +5,7 @@ import socket
 import time
 from urllib.parse import urlencode, urlsplit
 
-from surveys.simulation.page import Page, read_page
+from surveys.simulation.page import Form, Page, read_page
 
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 8
@@ -40,8 +40,10 @@ class Browser:
     def open(self, path: str) -> Page:
         return self.follow("GET", path)
 
-    def submit(self, page: Page, fields: dict[str, str]) -> Page:
-        return self.follow("POST", page.path, fields)
+    def submit(self, page: Page, fields: dict[str, str], form: Form | None = None) -> Page:
+        """Send a form of the page, the one of its step when none is named, to where it leads."""
+        form = form or page.form
+        return self.follow("POST", (form.data.get("action") if form else "") or page.path, fields)
 
     def follow(self, method: str, path: str, fields: dict[str, str] | None = None) -> Page:
         """The page at the end of the redirects; its path is the address that the person then sees."""

@@ -1,6 +1,5 @@
 """What must be true after a simulation: what people saw against what the database holds."""
 
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -8,9 +7,11 @@ from django.db.models import Count, Q
 
 from surveys.capture import clean_text
 from surveys.definitions import Definition
-from surveys.models import AnonymousExit, Flag, Participant, Place, QuotaCell, Response, Study
+from surveys.models import AnonymousExit, Flag, Participant, Place, QuotaCell, Study
 from surveys.recruitment import CODES
-from surveys.simulation.people import Sent, Story
+from surveys.simulation.annotation_check import check_items, check_slots
+from surveys.simulation.people import Story
+from surveys.simulation.stored import stored_of
 from surveys.studies import definition_of
 
 State = Participant.State
@@ -42,6 +43,7 @@ def find_violations(study: Study, stories: Iterable[Story], before: Exits) -> It
     yield from check_cells(study)
     yield from check_places(study)
     yield from check_exits(stories, before, count_exits(study))
+    yield from check_items(study)
 
 
 def check_story(story: Story, row: Participant | None, definition: Definition) -> Iterator[str]:
@@ -59,6 +61,7 @@ def check_story(story: Story, row: Participant | None, definition: Definition) -
     yield from check_end(story, row, definition)
     yield from check_answers(story, row)
     yield from check_flags(story, row)
+    yield from check_slots(story, row)
 
 
 def check_end(story: Story, row: Participant, definition: Definition) -> Iterator[str]:
@@ -83,25 +86,19 @@ def check_code(story: Story, code: str) -> Iterator[str]:
 
 def check_answers(story: Story, row: Participant) -> Iterator[str]:
     """Every confirmed answer stored exactly once; the newest one counts; nothing that was never sent."""
-    stored = list(Response.objects.filter(participant=row, accepted=True).select_related("prompt").order_by("revision"))
+    stored = list(stored_of(row))
     for sent in dict.fromkeys(story.confirmed):
-        found = [answer for answer in stored if is_of(answer, sent)]
-        if len(found) != 1:
-            yield f"a confirmed answer to {sent.slug} is stored {len(found)} times"
-    newest = {answer.prompt.slug: answer.text for answer in stored}
+        found = sum(answer.is_of(sent) for answer in stored)
+        if found != 1:
+            yield f"a confirmed answer to {sent.slug} is stored {found} times"
+    newest = {answer.slug: answer.text for answer in stored}
     for slug, texts in story.newest.items():
         if None not in texts and newest.get(slug) not in {clean_text(text) for text in texts}:
             yield f"the answer to {slug} is not the one sent last"
     known = {(slug, clean_text(text)) for slug, text in story.sent}
     for answer in stored:
-        if (answer.prompt.slug, answer.text) not in known and "removed" not in answer.personal:
-            yield f"an answer to {answer.prompt.slug} was never sent: {answer.text[:40]!r}"
-
-
-def is_of(answer: Response, sent: Sent) -> bool:
-    key = uuid.UUID(sent.key)
-    same_form = answer.prompt.slug == sent.slug and answer.key in (key, uuid.uuid5(key, "kept"))
-    return same_form and (sent.text is None or answer.text == clean_text(sent.text))
+        if (answer.slug, answer.text) not in known and not answer.is_cut:
+            yield f"an answer to {answer.slug} was never sent: {answer.text[:40]!r}"
 
 
 def check_flags(story: Story, row: Participant) -> Iterator[str]:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from surveys.simulation.answers import write_answer
 from surveys.simulation.browser import Browser
 from surveys.simulation.page import Page
 
@@ -22,6 +21,11 @@ def on_any_page(page: Page) -> bool:
 
 def on_prompt(page: Page) -> bool:
     return page.name == "prompt"
+
+
+def on_work(page: Page) -> bool:
+    """A page that asks for an answer which counts; practice is answered once."""
+    return page.name == "prompt" or (page.name == "item" and not page.is_practice)
 
 
 def after_first_prompt(page: Page) -> bool:
@@ -43,7 +47,7 @@ def change_earlier(player: Player, page: Page) -> Page:
     earlier = player.browser.open(page.back)
     if earlier.name != "prompt":
         return earlier
-    return player.answer(earlier, write_answer(player.prompt_on(earlier), player.rng))
+    return player.send(earlier, player.fill_in(earlier))
 
 
 def reopen_link(player: Player, page: Page) -> Page:
@@ -72,24 +76,20 @@ def save_draft(player: Player, page: Page) -> Page:
 
 def double_click(player: Player, page: Page) -> Page:
     """The same form twice at the same moment, over two connections."""
-    fields = player.fill(page, write_answer(player.prompt_on(page), player.rng))
+    fields = player.fill_in(page)
     return send_together(player, page, page, fields, fields)
 
 
 def two_windows(player: Player, page: Page) -> Page:
-    """Two windows with the same prompt and different answers, both sent; the later one counts."""
+    """Two windows with the same question and different answers, both sent; the later one counts."""
     other = player.browser.open(page.path)
-    asked = player.prompt_on(page)
-    player.answer(other, write_answer(asked, player.rng))
-    return player.answer(page, write_answer(asked, player.rng))
+    player.send(other, player.fill_in(other))
+    return player.send(page, player.fill_in(page))
 
 
 def two_windows_together(player: Player, page: Page) -> Page:
     other = player.browser.open(page.path)
-    asked = player.prompt_on(page)
-    first = player.fill(page, write_answer(asked, player.rng))
-    second = player.fill(other, write_answer(asked, player.rng))
-    return send_together(player, page, other, first, second)
+    return send_together(player, page, other, player.fill_in(page), player.fill_in(other))
 
 
 def send_together(player: Player, page: Page, other: Page, first: dict[str, str], second: dict[str, str]) -> Page:
@@ -102,7 +102,7 @@ def send_together(player: Player, page: Page, other: Page, first: dict[str, str]
     player.browser.requests += spare.requests
     player.story.submissions += 2
     pairs = ((following, first), (beside, second))
-    taken = [player.read_sent(page, fields) for answered, fields in pairs if answered.led_here]
+    taken = [player.read_sent(page, fields) for answered, fields in pairs if player.was_taken(answered)]
     if taken:
         player.story.confirm(*taken)
     return player.settle(following, first)
@@ -110,15 +110,15 @@ def send_together(player: Player, page: Page, other: Page, first: dict[str, str]
 
 def hang_up(player: Player, page: Page) -> Page:
     """The line breaks before the answer; then the same form again, as the page would send it."""
-    fields = player.fill(page, write_answer(player.prompt_on(page), player.rng))
+    fields = player.fill_in(page)
     player.browser.send_and_hang_up(page.path, fields)
-    return player.settle(player.submit_answer(page, fields), fields)
+    return player.send(page, fields)
 
 
 def break_off(player: Player, page: Page) -> Page:
-    fields = player.fill(page, write_answer(player.prompt_on(page), player.rng))
+    fields = player.fill_in(page)
     player.browser.send_half(page.path, fields)
-    return player.settle(player.submit_answer(page, fields), fields)
+    return player.send(page, fields)
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,21 @@ class Mishap:
     fits: Callable[[Page], bool]
 
 
-MISHAPS = {
+ON_EVERY_PAGE = {
     "reload": Mishap(reload, on_any_page),
     "link opened again": Mishap(reopen_link, on_any_page),
     "new session": Mishap(new_session, on_any_page),
     "other device": Mishap(change_device, on_any_page),
+}
+ON_WORK = ON_EVERY_PAGE | {
+    "double click": Mishap(double_click, on_work),
+    "two windows": Mishap(two_windows, on_work),
+    "two windows at once": Mishap(two_windows_together, on_work),
+    "answer never arrived": Mishap(hang_up, on_work),
+    "form cut in half": Mishap(break_off, on_work),
+}
+WITH_PROMPTS = ON_WORK | {
     "back": Mishap(go_back, after_first_prompt),
     "earlier answer changed": Mishap(change_earlier, after_first_prompt),
     "draft saved": Mishap(save_draft, on_prompt),
-    "double click": Mishap(double_click, on_prompt),
-    "two windows": Mishap(two_windows, on_prompt),
-    "two windows at once": Mishap(two_windows_together, on_prompt),
-    "answer never arrived": Mishap(hang_up, on_prompt),
-    "form cut in half": Mishap(break_off, on_prompt),
 }

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-PATH = re.compile(r"/[as]/[\w-]+/(?:[^/]+~[^/]+/)?(?P<name>[\w-]*)/?(?P<more>[\w-]*)/?$")
+PATH = re.compile(r"/[as]/[\w-]+/(?:[^/]+~[^/]+/)?(?P<name>[\w-]*)/?(?P<more>[\w-]*)/?(?P<below>[\w-]*)/?$")
 
 
 @dataclass
@@ -32,19 +32,28 @@ class Page:
 
     @property
     def name(self) -> str:
-        """`consent`, or the name in the page's own address: `questions`, `prompt`, `end` …"""
+        """`consent`, or the name in the page's own address: `questions`, `prompt`, `item`, `feedback`, `end` …"""
         match = PATH.match(self.path.partition("?")[0])
-        return (match["name"] or "consent") if match else ""
+        return (match["below"] or match["name"] or "consent") if match else ""
 
     @property
     def number(self) -> int:
-        """The number in `…/prompt/5/`; 0 where there is none."""
+        """The number in `…/prompt/5/` or `…/item/5/`; 0 where there is none."""
         match = PATH.match(self.path.partition("?")[0])
         return int(match["more"]) if match and match["more"].isdecimal() else 0
 
     @property
     def form(self) -> Form | None:
         return next((form for form in self.forms if form.id == "step"), None)
+
+    @property
+    def is_practice(self) -> bool:
+        """An item of the training, the only ones that can't be skipped."""
+        return self.name == "item" and self.form_to("skip") is None
+
+    def form_to(self, name: str) -> Form | None:
+        """The form that leads to the page of this name, such as `undo` or `skip`."""
+        return next((form for form in self.forms if form.data.get("action", "").endswith(f"/{name}/")), None)
 
     def form_with(self, name: str, value: str) -> Form:
         """The form whose button has this name and value, such as one of the two ways to stop."""
@@ -87,7 +96,7 @@ class Reader(HTMLParser):
         elif tag == "textarea":
             self.box = name
             form.fields[name] = ""
-        elif given.get("type") == "radio":
+        elif given.get("type") in ("radio", "checkbox"):
             form.choices.setdefault(name, []).append(value)
             if "checked" in given:
                 form.fields[name] = value

@@ -22,15 +22,23 @@ WAYS = {
     "technical": 3,
     "misunderstand": 2,
     "walk_away": 2,
+    "stop_early": 10,
+    "excluded": 3,
+    "fail_training": 2,
 }
+OF_ANNOTATORS = ("stop_early", "excluded", "fail_training")
+LONGEST_STAY = 8  # items after which annotators who leave on the way have left
 STUDY_ID = "5f0000000000000000051111"
 
 
 @dataclass(frozen=True)
 class Sent:
-    """An answer that the server confirmed. `text` is None where the server was asked to take details out."""
+    """An answer, or what was said about an item, that the server confirmed.
 
-    slug: str
+    `text` is None where the server was asked to take details out.
+    """
+
+    slug: str  # of the prompt; the key of an item
     key: str
     text: str | None
 
@@ -55,12 +63,13 @@ class Story:
     """What somebody saw and did, to be compared with the database."""
 
     person: Person
-    sent: set[tuple[str, str]] = field(default_factory=set)  # (prompt, text), confirmed or not
+    sent: set[tuple[str, str]] = field(default_factory=set)  # (prompt or item, text), confirmed or not
     confirmed: list[Sent] = field(default_factory=list)
     newest: dict[str, set[str | None]] = field(default_factory=dict)  # texts that may stand as the answer
     kept: set[str] = field(default_factory=set)  # prompts whose answer was questioned and kept, or
     fixed: set[str] = field(default_factory=set)  # put right
     mishaps: Counter[str] = field(default_factory=Counter)
+    habits: Counter[str] = field(default_factory=Counter)  # of annotators: skipping, undoing, changing
     troubles: list[str] = field(default_factory=list)
     consented: bool = False
     refusals: int = 0  # times that "I don't agree" was sent
@@ -81,7 +90,10 @@ def make_people(definition: Definition, count: int, faults: bool, seed: int) -> 
     """`count` people over all cells. Prolific IDs are new in each run; all else follows from the seed."""
     rng = Random(seed)
     ways = draw_ways(definition, count, rng) if faults else ["finish"] * count
-    cells = [(bot.slug, cell.slug) for bot in definition.chatbots for cell in definition.cells]
+    cells = [(slug, cell.slug) for slug, _ in definition.branches for cell in definition.cells]
+    work = definition.annotation
+    # After the last item there is no page of the work any more on which an annotator could leave.
+    longest, least = (max(1, min(work.quota - 1, LONGEST_STAY)), work.least) if work else (len(definition.prompts), 0)
     return [
         Person(
             pid=secrets.token_hex(12),
@@ -89,7 +101,7 @@ def make_people(definition: Definition, count: int, faults: bool, seed: int) -> 
             rng=Random(f"{seed} {number}"),
             chatbot=cells[number % len(cells)][0],
             cell=cells[number % len(cells)][1],
-            stops_at=rng.randrange(1, len(definition.prompts) + 1),
+            stops_at=max(rng.randrange(1, longest + 1), least if way == "stop_early" else 0),
             scripts=rng.random() < 0.85,
         )
         for number, way in enumerate(ways)
@@ -106,6 +118,8 @@ def draw_ways(definition: Definition, count: int, rng: Random) -> list[str]:
 
 
 def can_go(definition: Definition, way: str) -> bool:
+    if way in OF_ANNOTATORS:
+        return definition.annotation is not None
     if way == "misunderstand":
         return bool(definition.comprehension)
     if way == "screened_out":

@@ -9,13 +9,19 @@ from typing import Any
 
 from django.utils import timezone
 
-from surveys.models import Participant, Place, Study
+from surveys.annotation.gate import Verdict, decide_gate
+from surveys.models import AnnotationItem, Participant, Place, Slot, Study
 from surveys.places import lease_minutes, release_expired
+from surveys.simulation.annotating import AnnotatingPlayer
+from surveys.simulation.annotation_check import count_overlap
+from surveys.simulation.answering import AnsweringPlayer
 from surveys.simulation.check import count_exits, find_violations
 from surveys.simulation.people import Person, Story, make_people
 from surveys.simulation.player import Player
 from surveys.studies import definition_of, prompts_of
 
+AWAY = ("late", "walk_away", "excluded")
+COME_BACK = ("late", "excluded")
 Progress = Callable[[int], None]
 
 
@@ -26,25 +32,42 @@ class NotSimulated(Exception):
 def simulate(
     study: Study, site: str, participants: int, concurrency: int, faults: bool, seed: int, progress: Progress
 ) -> dict[str, Any]:
-    """Play all people and compare. Who will be late plays first, lapses, and comes back after all others."""
-    definition, prompts = definition_of(study.current_id), prompts_of(study.current_id)
-    people = make_people(definition, participants, faults, seed)
-    players = [Player(site, person, definition, prompts, faults) for person in people]
+    """Play all people and compare. Who will be away for a time plays first, lapses, and comes back after all others."""
+    players = make_players(
+        study, site, make_people(definition_of(study.current_id), participants, faults, seed), faults
+    )
     before, start = count_exits(study), perf_counter()
     first, *others = players
     play([first], 1, progress)
     check_mark(study, first.person)
-    early = [player for player in others if player.person.way in ("late", "walk_away")]
+    early = [player for player in others if player.person.way in AWAY]
     play(early, concurrency, progress)
     lapsed = [player for player in early if player.story.lapsed]
     for player in lapsed:
         age_lease(study, player.person)
+    exclude(study, [player.person.pid for player in lapsed if player.person.way == "excluded"])
     play([player for player in others if player not in early], concurrency, progress)
     release_expired(study)
-    play([player for player in lapsed if player.person.way == "late"], concurrency, progress)
+    play([player for player in lapsed if player.person.way in COME_BACK], concurrency, progress)
     seconds = perf_counter() - start
     stories = [player.story for player in players]
-    return make_report(stories, seconds) | {"violations": list(find_violations(study, stories, before))}
+    report = make_report(stories, seconds)
+    if definition_of(study.current_id).annotation:
+        habits = sum((story.habits for story in stories), Counter())
+        report |= {
+            "habits": dict(habits.most_common()),
+            "items": count_overlap(study, study.state == Study.State.PILOT),
+        }
+    return report | {"violations": list(find_violations(study, stories, before))}
+
+
+def make_players(study: Study, site: str, people: list[Person], faults: bool) -> list[Player]:
+    definition = definition_of(study.current_id)
+    if definition.annotation:
+        items = {item.pk: item for item in AnnotationItem.objects.filter(study=study)}
+        return [AnnotatingPlayer(site, person, definition, items, faults) for person in people]
+    prompts = prompts_of(study.current_id)
+    return [AnsweringPlayer(site, person, definition, prompts, faults) for person in people]
 
 
 def play(players: Iterable[Player], concurrency: int, progress: Progress) -> None:
@@ -52,7 +75,8 @@ def play(players: Iterable[Player], concurrency: int, progress: Progress) -> Non
         running = [pool.submit(player.play) for player in players]
         try:
             for done in as_completed(running):
-                progress(not done.result().lapsed)
+                story = done.result()
+                progress(not (story.lapsed and story.person.way in COME_BACK))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -69,12 +93,23 @@ def check_mark(study: Study, person: Person) -> None:
 
 
 def age_lease(study: Study, person: Person) -> None:
-    """Let time pass for one simulated person: their lease ends now; they were last here before it began."""
+    """Let time pass for one simulated person: lease and holds end now; they were last here before these began."""
     rows = Participant.objects.filter(study=study, pid=person.pid, origin=Participant.Origin.SIMULATED)
     for row in rows:
         now = timezone.now()
         Place.objects.filter(participant=row, confirmed_at__isnull=True).update(expires_at=now)
+        Slot.objects.filter(participant=row, done_at=None).update(held_until=now)
         rows.update(last_seen_at=now - timedelta(minutes=lease_minutes(row) + 1))
+
+
+def exclude(study: Study, pids: list[str]) -> None:
+    """The gate decides against these simulated people, as researchers do after a pilot."""
+    people = Participant.objects.filter(study=study, pid__in=pids, origin=Participant.Origin.SIMULATED)
+    verdicts = {person.pseudonym: Verdict(kept=False, note="simulated") for person in people}
+    if verdicts:
+        pilot = study.state == Study.State.PILOT
+        rule, reason = "Some simulated people, drawn by lot", "Rehearsal with simulated people"
+        decide_gate(study, "simulate", verdicts, pilot=pilot, rule=rule, thresholds={}, reason=reason)
 
 
 def make_report(stories: list[Story], seconds: float) -> dict[str, Any]:

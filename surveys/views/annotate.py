@@ -10,11 +10,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from surveys.annotation.labels import Outcome, Submission, TooManyRevisions, find_newest, submit, take_back
+from surveys.annotation.labels import Outcome, Submission, TooManyRevisions, submit, take_back
 from surveys.annotation.labels import skip as skip_item
 from surveys.annotation.slots import renew_holds
 from surveys.annotation.training import Feedback, feedback_on
-from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_task, next_tasks, open_task
+from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_newest, find_task, next_tasks, open_task
 from surveys.annotation_kinds import KINDS, PART, LabelFault, fields_of, turn_back
 from surveys.capture import show_life
 from surveys.models import AnnotationItem, Participant

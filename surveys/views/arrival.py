@@ -68,11 +68,8 @@ def decide(request: HttpRequest, study: Study, visit: Visit) -> HttpResponse:
         return redirect(f"{refused}?lang={translation.get_language()}")
     if not within_limit(request, "consent"):
         return trouble(request, "busy", status=429)
-    participant = recruitment.give_consent(study, visit, origin, translation.get_language() or "en")
-    definition = definition_of(participant.version_id)
-    if definition.annotation and not definition.questions:
-        participant = work.admit(recruitment.screen(participant, "", {}))
-    return redirect(current_page(participant, definition))
+    participant = work.begin(recruitment.give_consent(study, visit, origin, translation.get_language() or "en"))
+    return redirect(current_page(participant, definition_of(participant.version_id)))
 
 
 def read_origin(request: HttpRequest, visit: Visit) -> str:

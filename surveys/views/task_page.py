@@ -9,9 +9,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from surveys.annotation.labels import SKIP_REASONS
-from surveys.annotation.slots import slots_of
 from surveys.annotation.training import training_of
-from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal_task
+from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal_task, tasks_of_user
 from surveys.annotation_kinds import KINDS, PART, SIDES, Choice, Kind, Question, fields_of
 from surveys.highlights import Piece, cut_text, find_quote, find_words
 from surveys.models import Annotation, AnnotationItem, Participant
@@ -45,6 +44,11 @@ class Asked:
     @property
     def choices(self) -> list[tuple[Choice, str, str]]:
         return [(choice, gettext(choice.label), hint_of(choice)) for choice in self.question.shown]
+
+    @property
+    def columns(self) -> int:
+        """Choices stand side by side, or below each other where one of them is explained."""
+        return 1 if any(choice.hint for choice in self.question.choices) else len(self.question.choices)
 
     @property
     def switch(self) -> Choice:
@@ -100,11 +104,12 @@ def task_page(
         "faults": faults or {},
         "sides": sides_of(task, kind),
         "chips": list(chips_of(item, asked)),
-        "cards": cards_of(participant, item),
+        "cards": cards_of(participant, task),
         "evidence": evidence,
         "located": any(snippet["link"] for snippet in evidence),
         "opened": ",".join(map(str, opened)),
-        "key": uuid.uuid4(),
+        # Each form has a key of its own, or an undo right after saving would be taken for the form that was saved.
+        **{name: uuid.uuid4() for name in ("key", "skip_key", "undo_key")},
         "page": seal_task(participant, task),
         "skip_reasons": [(code, gettext(words)) for code, words in SKIP_REASONS.items()],
         "back": "labels" if "labels" in (request.GET.get("back"), request.POST.get("back")) else "",
@@ -218,19 +223,17 @@ def chips_of(item: AnnotationItem, asked: list[Asked]) -> Iterator[tuple[str, st
         yield text, questions.get(text, "")
 
 
-def cards_of(participant: Participant, item: AnnotationItem) -> list[Card]:
-    """All that this person is to say about the same user, the open one among it."""
-    mine = [item]
-    if item.cluster and item.purpose == Purpose.WORK:
-        slots = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
-        mine = [slot.item for slot in slots.order_by("item__position")] or mine
-    said = {row.item_id: row for row in newest_of(participant).filter(item__in=mine).select_related("item")}
+def cards_of(participant: Participant, task: Task) -> list[Card]:
+    """All that this person is to say about the same user, and the open one, also when others have taken its slots."""
+    mine = tasks_of_user(participant, task.item)
+    if all(one.item != task.item for one in mine):
+        mine = [*mine, task]
     return [
         Card(
-            one,
-            address(participant, "item", one.pk),
-            describe(said[one.pk]) if one.pk in said and said[one.pk].state != State.WITHDRAWN else "",
-            one.pk == item.pk,
+            one.item,
+            address(participant, "item", one.item.pk),
+            describe(one.newest) if one.newest and one.newest.state != State.WITHDRAWN else "",
+            one.item.pk == task.item.pk,
         )
         for one in mine
     ]

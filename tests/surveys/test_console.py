@@ -11,7 +11,7 @@ from django.urls import reverse
 from surveys import limits, studies
 from surveys.definitions import fingerprint
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
-from tests.factories import make_account, make_annotation_study, make_participant, make_study
+from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
 from tests.surveys.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.sample_study import GOOD, changed
 
@@ -308,6 +308,13 @@ def test_step_that_is_not_possible_any_more_says_so() -> None:
 
 def test_unknown_step_is_not_found() -> None:
     assert log_in(make_study()).post("/console/teas/setup/state/delete/").status_code == 404
+
+
+def test_setup_of_a_study_of_annotators_counts_items_and_places() -> None:
+    study = make_annotation_study("draft", places=7)
+    make_items(study, 3)
+    page = lines_of(log_in(study).get("/console/teas/setup/"))
+    assert "Teas: 3 items, 7 places" in page and "0 chatbots" not in page
 
 
 def test_preview_opens_a_participants_page() -> None:

@@ -1,11 +1,16 @@
 """Previews and decisions about one person."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+from django.test import Client
+
+from surveys.annotation_imports import import_annotations
 from surveys.decisions import DecisionError, mark_returned, start_preview
 from surveys.models import AuditEvent, Participant, Place
+from surveys.pages import address
 from surveys.prolific import PROLIFIC_ID
-from tests.factories import make_participant, make_study
+from tests.factories import make_annotation_study, make_items, make_participant, make_study
 
 pytestmark = pytest.mark.django_db
 State = Participant.State
@@ -27,6 +32,25 @@ def test_preview_goes_the_whole_way(number: int) -> None:
     preview = make_participant(study, State.COMPLETED, origin="preview")
     assert len(preview.order) == 2 and preview.code == "CODE1"
     assert not Place.objects.filter(participant=preview).exists()
+
+
+def test_preview_of_a_study_without_questions_begins_with_what_annotators_see_first(client: Client) -> None:
+    study = make_annotation_study("draft")
+    make_items(study, 1)
+    page = client.get(address(start_preview(study, "ada"), "resume"), follow=True)
+    assert "How it works" in page.text and "Preview: this is not counted" in page.text
+
+
+def test_preview_without_items_says_that_annotators_would_be_turned_away(client: Client) -> None:
+    page = client.get(address(start_preview(make_annotation_study("draft"), "ada"), "resume"), follow=True)
+    assert "Nothing is there to judge yet" in page.text
+
+
+def test_labels_from_elsewhere_have_no_pages_to_preview(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("item,annotator,label\nt1,ann,1\nt1,bob,2\n")
+    study, _ = import_annotations("tea-labels", tmp_path / "labels.csv", "tests")
+    with pytest.raises(DecisionError, match="collected elsewhere"):
+        start_preview(study, "ada")
 
 
 def test_marking_somebody_as_returned_frees_the_place() -> None:

@@ -107,8 +107,8 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("click", (event) => {
   const at = event.target.closest("summary, [data-dialog], [data-close], [data-open], [data-evidence], [data-key=e]");
   if (!at) return;
-  if (!at.matches("summary")) event.preventDefault();
-  if (at.matches("summary")) activate(find(at.parentNode.open ? "#step fieldset" : "#skip fieldset"));
+  event.preventDefault();
+  if (at.matches("summary")) activate(find(`${at.parentNode.toggleAttribute("open") ? "#skip" : "#step"} fieldset`));
   else if (at.dataset.dialog) find(`#${at.dataset.dialog}`).showModal();
   else if (at.dataset.close !== undefined) at.closest("dialog").close();
   else if (at.dataset.open !== undefined) activate(find(at.hash)).focus();

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from surveys import studies
 from surveys.access import Role
-from surveys.decisions import start_preview
+from surveys.decisions import DecisionError, start_preview
 from surveys.definitions import Definition, prompt_text
 from surveys.models import Study, StudyVersion
 from surveys.pages import address, area_of
@@ -136,7 +136,8 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
         "versions": study.versions.defer("document").order_by("-number"),
         "prompts": [(prompt, prompt_text(prompt)) for prompt in definition.prompts],
         "codes": code_rows(definition),
-        "places": sum(cell.places for cell in definition.cells) * len(definition.chatbots),
+        "items": study.annotation_items.count(),
+        "places": sum(cell.places for cell in definition.cells) * len(definition.branches),
         "checks": [(check, CHECK_NAMES.get(check, check)) for check in definition.paste_checks],
         "pages_changed": shown.interface_sha256 != studies.interface_hash(),
         "steps": [(name, step) for name, step in STEPS.items() if study.state in step.states],
@@ -166,7 +167,12 @@ def participant_link(study: Study) -> str:
 @study_page(Role.RESEARCHER)
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    return redirect(address(start_preview(request.study, request.user.get_username()), "resume"))
+    try:
+        participant = start_preview(request.study, request.user.get_username())
+    except DecisionError as error:
+        messages.error(request, str(error))
+        return redirect("console:setup", request.study.slug)
+    return redirect(address(participant, "resume"))
 
 
 @study_page(Role.RESEARCHER)

@@ -2,16 +2,27 @@
 
 from django.http import HttpResponse
 from django.test import Client
+from django.urls import reverse
 
-from surveys.models import Participant
+from surveys.models import Participant, Study
 from surveys.pages import address
-from surveys.simulation.page import Form, Page, read_page
+from surveys.simulation.page import Page, read_page
+from tests.factories import make_visit
 
 CHOSEN = {
     "relevance": {"relevance": "yes"},
     "attribute": {"quality": "maybe"},
     "preference": {"preference/milk": "4", "preference/budget": "2"},
+    "error": {"error": "task-context"},
 }
+
+
+def arrive(client: Client, study: Study) -> Participant:
+    """Through the entry and consent, to whatever comes first."""
+    visit, entry = make_visit().as_parameters(), reverse("annotation:arrive", args=[study.slug])
+    assert client.get(entry, visit).status_code == 200
+    client.post(entry, visit | {"consent": "yes"})
+    return Participant.objects.get(pid=visit["PROLIFIC_PID"])
 
 
 def open_work(client: Client, participant: Participant) -> HttpResponse:
@@ -27,18 +38,13 @@ def read(response: HttpResponse) -> Page:
     return read_page(response.status_code, path_of(response), response.text)
 
 
-def fields_of(form: Form) -> dict[str, str]:
-    """What a browser would send of an untouched form: no switch that is off."""
-    return {name: value for name, value in form.fields.items() if name != "uncomfortable"}
-
-
 def send(client: Client, response: HttpResponse, **chosen: str) -> HttpResponse:
     """Fill in the page's form and press its way forward."""
     form = read(response).form
     assert form and form.buttons
     url = form.data.get("action") or path_of(response)
     given = {name.replace("__", "/"): value for name, value in chosen.items()}
-    return client.post(url, fields_of(form) | given, follow=True)
+    return client.post(url, form.fields | given, follow=True)
 
 
 def label_next(client: Client, participant: Participant, kind: str, **more: str) -> HttpResponse:

@@ -274,6 +274,14 @@ def test_header_that_does_not_fit_is_named(file: Path, header: str, says: str) -
     assert any(says in fault for fault in faults)
 
 
+def test_columns_of_a_table_are_known_in_any_case(file: Path) -> None:
+    study, done = import_annotations(
+        "tea-labels", write(file, "t1,a,1,3", header="Item, ANNOTATOR,Label,Seconds"), "tests"
+    )
+    assert (done.labels, done.ignored) == (1, [])
+    assert study.annotation_items.get().annotations.get().active_ms == 3_000
+
+
 def test_file_without_labels_is_refused(file: Path) -> None:
     assert faults_of(write(file)) == ["the file has no annotations"]
 

@@ -10,6 +10,7 @@ from surveys import recruitment
 from surveys.annotation.counted import counted
 from surveys.annotation.gate import GateError, Verdict, annotators_of, decide_gate, kept_people, list_invited
 from surveys.annotation.labels import Submission, submit
+from surveys.annotation.slots import release_slots
 from surveys.annotation.work import admit, has_work, next_tasks, open_task, seal_task
 from surveys.models import Annotation, AuditEvent, GateDecision, GateVerdict, Participant, Slot, Study
 from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items, make_visit
@@ -68,6 +69,17 @@ def test_excluded_peoples_slots_reopen_and_their_labels_stay_uncounted(study: St
     replacement = worked(study)
     assert set(counted(study).values_list("participant", flat=True)) == {good.pk, replacement.pk}
     assert counted(study).count() == 6
+
+
+def test_labels_of_imported_people_count_without_slots_until_they_are_excluded(study: Study) -> None:
+    person = worked(study)
+    Participant.objects.filter(pk=person.pk).update(origin=Participant.Origin.IMPORTED)
+    release_slots([person])
+    assert counted(study).count() == 3
+    decide(study, [], [person])
+    assert not counted(study).exists()
+    decide(study, [person], [])
+    assert counted(study).count() == 3
 
 
 def test_excluded_person_gets_no_more_work_and_is_paid(study: Study) -> None:

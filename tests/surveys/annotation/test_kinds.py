@@ -130,7 +130,7 @@ def test_questions_of_an_imported_study_come_from_its_scales() -> None:
 
 
 @pytest.mark.django_db
-def test_fourth_kind_costs_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_kind_costs_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(annotation_kinds.KINDS, "sweetness", kind_with(question_with("1", "2"), UNCOMFORTABLE))
     study = make_annotation_study(kind="sweetness")
     push_items(study, [{"key": "assam", "tea": "Assam"}], "tests")

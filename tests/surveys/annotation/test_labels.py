@@ -65,6 +65,16 @@ def test_form_sent_twice_is_one_revision(study: Study) -> None:
     assert Annotation.objects.count() == 1
 
 
+def test_form_changed_before_the_next_page_came_is_a_revision_of_its_own(study: Study) -> None:
+    person, key = make_annotator(study), uuid.uuid4()
+    shown = shown_to(person)
+    submit(person, shown, Submission(YES, key))
+    changed = submit(person, shown, Submission(NO, key))
+    assert submit(person, shown, Submission(NO, key)).annotation == changed.annotation
+    assert [label.value for label in iter_labels(study)] == ["no"]
+    assert Annotation.objects.count() == 2
+
+
 def test_changed_label_is_a_revision_and_the_newest_counts(study: Study) -> None:
     person = make_annotator(study)
     shown = shown_to(person)

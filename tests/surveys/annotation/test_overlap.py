@@ -1,16 +1,14 @@
 """Exact overlap: every item gets the labels that it wants, none twice from one person, whoever comes or goes."""
 
 import random
-import threading
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
@@ -21,25 +19,11 @@ from surveys.annotation.slots import hold_slots
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Annotation, Participant, Slot, Study
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.surveys.threads import at_once, beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 120
 CROWD = 40
-
-
-def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """The results of all calls, each in a thread with a connection of its own; all start at the same moment."""
-    gate = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Any]) -> Any:
-        try:
-            gate.wait(PATIENCE)
-            return call()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls, timeout=PATIENCE))
 
 
 def labels_per_item(study: Study) -> Counter[int]:
@@ -66,7 +50,7 @@ def test_forty_people_at_once_give_every_item_exactly_three_labels(block: str) -
     study = make_annotation_study(kind=kind, block=block, quota=6)
     make_items(study, 60)
     crowd = [make_annotator(study) for _ in range(CROWD)]
-    done = at_once([lambda person=person: work_through(person) for person in crowd])
+    done = at_once([lambda person=person: work_through(person) for person in crowd], PATIENCE)
     assert labels_per_item(study) == {3: 60}
     assert_nobody_twice(study)
     assert sum(done) == 180 and max(done) <= 6
@@ -99,7 +83,8 @@ def come_and_go(participant: Participant) -> None:
 def test_crowd_with_mishaps_never_gives_an_item_too_many_and_others_fill_it_up() -> None:
     study = make_annotation_study(places=500, quota=8)
     make_items(study, 40)
-    at_once([lambda person=person: come_and_go(person) for person in [make_annotator(study) for _ in range(CROWD)]])
+    crowd = [make_annotator(study) for _ in range(CROWD)]
+    at_once([lambda person=person: come_and_go(person) for person in crowd], PATIENCE)
     assert max(labels_per_item(study)) <= 3
     assert_nobody_twice(study)
     Slot.objects.filter(done_at=None, participant__isnull=False).update(held_until=timezone.now())
@@ -115,7 +100,7 @@ def test_last_slots_go_to_as_many_people_as_there_are_slots() -> None:
     study = make_annotation_study(overlap=3)
     make_items(study, 1)
     people = [make_annotator(study) for _ in range(12)]
-    tasks = at_once([lambda person=person: next_tasks(person) for person in people])
+    tasks = at_once([lambda person=person: next_tasks(person) for person in people], PATIENCE)
     assert sorted(len(found) for found in tasks) == [0] * 9 + [1] * 3
 
 
@@ -128,7 +113,7 @@ def test_slot_given_back_at_the_last_moment_is_waited_for() -> None:
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             recruitment.stop(leaving, "returned")
-            theirs = pool.submit(lambda: (next_tasks(waiting), connections.close_all())[0])
+            theirs = beside(lambda: next_tasks(waiting), pool)
             with pytest.raises(TimeoutError):
                 theirs.result(0.5)
         assert len(theirs.result(PATIENCE)) == 1
@@ -138,7 +123,7 @@ def test_same_person_in_many_windows_holds_one_slot() -> None:
     study = make_annotation_study()
     make_items(study, 5)
     person = make_annotator(study)
-    tasks = at_once([lambda: next_tasks(person) for _ in range(8)])
+    tasks = at_once([lambda: next_tasks(person) for _ in range(8)], PATIENCE)
     assert len({task.item.pk for (task,) in tasks}) == 1
     assert Slot.objects.filter(participant=person).count() == 1
 
@@ -149,7 +134,7 @@ def test_neighbours_never_wait_for_each_other_while_there_are_other_slots() -> N
     one, other = make_annotator(study), make_annotator(study)
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
         (mine,) = hold_slots(one)
-        theirs = pool.submit(lambda: (next_tasks(other), connections.close_all())[0])
+        theirs = beside(lambda: next_tasks(other), pool)
         (task,) = theirs.result(20)
         assert task.slot != mine
 
@@ -166,5 +151,5 @@ def test_label_sent_while_another_window_withdraws_is_erased_too() -> None:
             with suppress(Participant.DoesNotExist):
                 submit(person, shown, Submission({"relevance": "yes"}))
 
-        at_once([send, lambda person=person: recruitment.withdraw(person)])
+        at_once([send, lambda person=person: recruitment.withdraw(person)], PATIENCE)
         assert not Annotation.objects.exists() and not Slot.objects.filter(participant__isnull=False).exists()

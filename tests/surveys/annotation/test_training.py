@@ -8,7 +8,7 @@ from surveys.annotation.counted import counted
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import Submission, skip, submit, take_back
 from surveys.annotation.slots import items_left
-from surveys.annotation.training import gold_score, training_of
+from surveys.annotation.training import gold_scores, training_of
 from surveys.annotation.work import next_tasks, open_task, progress_of, seal_task
 from surveys.annotation_kinds import LabelFault
 from surveys.models import Annotation, Participant, Study
@@ -106,8 +106,25 @@ def test_gold_comes_after_so_many_items_and_never_counts(study: Study) -> None:
     while outcome := annotate(person):
         purposes.append(outcome.annotation.item.purpose)
     assert purposes == ["training"] * 3 + ["work", "work", "gold", "work", "work", "gold", "work"]
-    assert gold_score(person) == (2, 2)
+    assert gold_scores(study) == {person.pk: (2, 2)}
     assert set(counted(study).values_list("item__purpose", flat=True)) == {"work"}
+
+
+def test_gold_is_scored_by_the_newest_answer_to_each_item(study: Study) -> None:
+    make_known(study, "gold", 2, start=200)
+    person = make_annotator(study)
+    shown = []
+    while tasks := next_tasks(person):
+        if tasks[0].item.purpose == "gold":
+            shown.append(open_task(person, seal_task(person, tasks[0])))
+            annotate(person, tasks[0], relevance="no")
+        else:
+            annotate(person)
+    assert gold_scores(study) == {person.pk: (0, 2)}
+    submit(person, shown[0], Submission(YES))
+    assert gold_scores(study) == {person.pk: (1, 2)} and gold_scores(study, pilot=True) == {}
+    take_back(person)
+    assert gold_scores(study) == {person.pk: (0, 1)}
 
 
 def test_next_two_tasks_hold_the_gold_item_at_its_place(study: Study) -> None:
@@ -138,7 +155,7 @@ def test_gold_that_was_skipped_is_neither_asked_again_nor_scored(study: Study) -
     task = next_tasks(person)[0]
     assert task.item.purpose == "gold"
     skip(person, open_task(person, seal_task(person, task)), "broken", key=uuid.uuid4())
-    assert next_tasks(person)[0].item.purpose == "work" and gold_score(person) == (0, 0)
+    assert next_tasks(person)[0].item.purpose == "work" and gold_scores(study) == {}
 
 
 def test_right_label_of_a_preference_is_compared_after_turning_it_back() -> None:

@@ -9,7 +9,7 @@ import pytest
 from surveys import recruitment
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import skip
-from surveys.annotation.slots import overlap_counts
+from surveys.annotation.progress import count_items
 from surveys.annotation.work import (
     NotShown,
     admit,
@@ -64,7 +64,8 @@ def test_work_ends_when_every_item_has_its_labels() -> None:
     study = make_annotation_study(overlap=2, quota=10)
     make_items(study, 3)
     assert [len(keys_of(make_annotator(study))) for _ in range(4)] == [3, 3, 0, 0]
-    assert overlap_counts(study.pk) == {(2, 2): 3}
+    (part,) = count_items(study)
+    assert (part.full, part.given, part.wanted) == (3, 6, 6)
 
 
 def test_items_that_were_begun_come_first() -> None:

@@ -1,0 +1,151 @@
+"""Plays an annotator: labels, skips, takes back and changes, by the records of the kinds, and stops on the way."""
+
+from collections.abc import Mapping
+
+from surveys.annotation.labels import SKIP_REASONS
+from surveys.annotation_kinds import KINDS, fields_of
+from surveys.definitions import Definition
+from surveys.models import Annotation, AnnotationItem
+from surveys.simulation.annotation_mishaps import WITH_ITEMS
+from surveys.simulation.page import Page
+from surveys.simulation.people import Person, Sent
+from surveys.simulation.player import Player, Stuck
+from surveys.simulation.rater import draw_rater, say, say_wrong
+from surveys.simulation.stored import write_labels
+
+State, Purpose = Annotation.State, AnnotationItem.Purpose
+AFTER_SAVING = ("item", "feedback", "labels", "debrief")
+HABIT_SHARE = 0.2  # items at which somebody does something else before going on
+
+
+class AnnotatingPlayer(Player):
+    MISHAPS = WITH_ITEMS
+
+    def __init__(
+        self, site: str, person: Person, definition: Definition, items: Mapping[int, AnnotationItem], faults: bool
+    ) -> None:
+        super().__init__(site, person, definition, faults)
+        self.items, self.rater = items, draw_rater(person.rng)
+        self.given: dict[int, None] = {}  # items of the work that are labelled now, in the order of labelling
+        self.left_open: Page | None = None
+
+    def arrive(self) -> Page:
+        """By the link; who walked away from an open page finds it there and sends it first."""
+        if self.left_open is None:
+            return super().arrive()
+        page, self.left_open = self.left_open, None
+        return self.send(page, self.fill_in(page))
+
+    # --- an item ------------------------------------------------------------------------------------------
+
+    def item(self, page: Page) -> Page:
+        if self.leaves(len(self.given)) and not page.is_practice:
+            return self.LEAVING[self.person.way](self, page)
+        if self.rng.random() < HABIT_SHARE and not page.is_practice:
+            habit = self.rng.choice(list(self.HABITS))
+            self.story.habits[habit] += 1
+            return self.HABITS[habit](self, page)
+        return self.send(page, self.fill_in(page))
+
+    def item_on(self, page: Page) -> AnnotationItem:
+        if page.number not in self.items:
+            raise Stuck(f"{page.path} shows what is not among the study's items")
+        return self.items[page.number]
+
+    def fill_in(self, page: Page) -> dict[str, str]:
+        """What a browser sends: the hidden fields, and the labels that are on; nothing of a switch that is off."""
+        item, left = self.item_on(page), self.left_on(page)
+        questions = KINDS[item.kind].questions
+        speak = say_wrong if page.is_practice and self.person.way == "fail_training" else say
+        labels = speak(item, questions, self.rater, left)
+        asked = fields_of(questions, item.payload)
+        hidden = {name: value for name, value in page.form.fields.items() if name not in asked}
+        off = {name for name, question in asked.items() if question.toggle and labels[name] == question.values[0]}
+        fields = hidden | {name: value for name, value in labels.items() if name not in off}
+        fields["active_ms"] = str(self.rng.randrange(3_000, 60_000)) if self.person.scripts else ""
+        fields["opened"] = "1" if item.payload.get("evidence") and self.rng.random() < 0.7 else ""
+        self.story.sent.add((item.key, self.labels_in(page, fields)))
+        return fields
+
+    def left_on(self, page: Page) -> str:
+        """Which response stands on the left. People see it; here it is read off the page's seal."""
+        return page.form.fields["page"].split(".")[2]
+
+    def labels_in(self, page: Page, fields: Mapping[str, str]) -> str:
+        item = self.item_on(page)
+        asked = fields_of(KINDS[item.kind].questions, item.payload)
+        labels = {name: value for name, value in fields.items() if name in asked and value}
+        return write_labels(State.GIVEN, labels, self.left_on(page))
+
+    def read_sent(self, page: Page, fields: Mapping[str, str]) -> Sent:
+        """What the server has just confirmed; from now on the item is labelled."""
+        item = self.item_on(page)
+        if item.purpose == Purpose.WORK:
+            self.given[item.pk] = None
+        return Sent(item.key, fields["key"], self.labels_in(page, fields))
+
+    def was_taken(self, page: Page) -> bool:
+        failed = page.name == "end" and self.person.way == "fail_training"  # by the answer just sent
+        return page.led_here and "refused=1" not in page.path and (failed or page.name in AFTER_SAVING)
+
+    def feedback(self, page: Page) -> Page:
+        return self.forward(page)
+
+    # --- what annotators do beside labelling --------------------------------------------------------------
+
+    def skip(self, page: Page) -> Page:
+        form, item = page.form_to("skip"), self.item_on(page)
+        sent = Sent(item.key, form.fields["key"], write_labels(State.SKIPPED))
+        self.story.sent.add((sent.slug, sent.text))
+        following = self.browser.submit(page, form.fields | {"reason": self.rng.choice(list(SKIP_REASONS))}, form)
+        if self.was_taken(following):
+            self.given.pop(item.pk, None)
+            self.story.confirm(sent)
+        return following
+
+    def undo(self, page: Page) -> Page:
+        """Take back what was saved last; the page that comes says what that was by showing its item."""
+        form = page.form_to("undo")
+        following = self.browser.submit(page, form.fields, form)
+        if "undone=1" in following.path:
+            item = self.item_on(following)
+            self.given.pop(item.pk, None)
+            sent = Sent(item.key, form.fields["key"], write_labels(State.WITHDRAWN))
+            self.story.sent.add((sent.slug, sent.text))
+            self.story.confirm(sent)
+        elif self.given:
+            self.story.troubles.append(f"Undo found nothing to take back after {len(self.given)} labels")
+        return following
+
+    def change(self, page: Page) -> Page:
+        """Go to the list of one's own answers and give another one."""
+        self.browser.open(self.own_path(page, "labels"))
+        if not self.given:
+            return self.browser.open(page.path)
+        earlier = self.browser.open(self.own_path(page, f"item/{self.rng.choice(list(self.given))}") + "?back=labels")
+        return self.send(earlier, self.fill_in(earlier)) if earlier.name == "item" else earlier
+
+    def read_guidelines(self, page: Page) -> Page:
+        self.browser.open(self.own_path(page, "guidelines"))
+        return self.browser.open(self.own_path(page, "work"))
+
+    def labels(self, page: Page) -> Page:
+        return self.browser.open(self.own_path(page, "work"))
+
+    # --- ways out -----------------------------------------------------------------------------------------
+
+    def lapse(self, page: Page) -> Page:
+        self.left_open = page
+        return super().lapse(page)
+
+    def stop_paid(self, page: Page) -> Page:
+        """Stop with enough done to be paid in full."""
+        self.tries += 1
+        following = self.browser.open(self.own_path(page, "debrief"))
+        if following.name != "debrief":
+            self.story.troubles.append(f"{len(self.given)} labels are enough, and {following.path} came")
+        return following
+
+    HABITS = {"skip": skip, "undo": undo, "change": change, "guidelines": read_guidelines}
+    STEPS = Player.STEPS | {"item": item, "feedback": feedback, "labels": labels}
+    LEAVING = Player.LEAVING | {"late": lapse, "walk_away": lapse, "excluded": lapse, "stop_early": stop_paid}

@@ -1,0 +1,240 @@
+"""What annotators do beside labelling: training, skipping, undoing, changing, stopping; none is a dead end."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from surveys import recruitment
+from surveys.annotation import items, slots, work
+from surveys.models import Annotation, Participant, Slot
+from surveys.pages import address
+from tests.factories import (
+    annotate,
+    definition_of,
+    item_of,
+    make_annotation_study,
+    make_annotator,
+    make_items,
+)
+from tests.surveys.annotation.page_forms import open_work, path_of, read, send
+
+pytestmark = pytest.mark.django_db
+
+
+# --- training, skipping, undoing, changing ------------------------------------
+
+
+def with_training(kind: str = "relevance", **work: object):
+    study = make_annotation_study(kind=kind, **work)
+    labels = {"relevance": {"relevance": "yes"}, "preference": {"preference/milk": ["4", "5"]}}[kind]
+    one = item_of(99, kind, key="practice", purpose="training", gold=labels, explanation="Milk matters.")
+    items.push_items(study, [one], "tests")
+    make_items(study, 1)
+    return study
+
+
+def test_training_says_what_was_right_and_why(client: Client) -> None:
+    someone = make_annotator(with_training())
+    page = open_work(client, someone)
+    assert "Practice: 0 of 1 done" in page.text and 'id="skip"' not in page.text
+    page = send(client, page, relevance="no")
+    assert "We see this one differently" in page.text and "Milk matters." in page.text
+    page = send(client, page)
+    page = send(client, page, relevance="yes")
+    assert "That is how we see it too" in page.text
+    page = send(client, page)
+    assert "0 of 1 done" in page.text and "Practice" not in page.text
+
+
+def test_training_failed_twice_ends_kindly_with_its_code(client: Client) -> None:
+    study = with_training()
+    someone = make_annotator(study)
+    send(client, open_work(client, someone), relevance="no")
+    page = send(client, open_work(client, someone), relevance="no")
+    assert "We did not explain this well enough" in page.text
+    assert definition_of(study).codes["misunderstood"] in page.text
+
+
+def test_feedback_names_the_answers_as_they_stood_on_the_page(client: Client) -> None:
+    """Right is 4 or 5, the personalised response: with that one on the left it is called A."""
+    someone = make_annotator(with_training("preference"))
+    page = open_work(client, someone)
+    left = work.next_tasks(someone)[0].left
+    better = "A" if left == "personalised" else "B"
+    worst = "5" if better == "A" else "1"
+    page = send(client, page, preference__milk=worst, preference__budget="3")
+    assert f"<b>{'B' if better == 'A' else 'A'}, strongly</b>" in page.text
+    assert f"<b>{better}, a little, {better}, strongly</b>" in page.text
+
+
+def test_skip_asks_why_and_leaves_the_item_to_others(client: Client) -> None:
+    study = make_annotation_study()
+    make_items(study, 2)
+    someone = make_annotator(study)
+    page = open_work(client, someone)
+    skipping = next(form for form in read(page).forms if form.data.get("action", "").endswith("/skip/"))
+    url = skipping.data["action"]
+    asked = client.post(url, skipping.fields)
+    assert asked.status_code == 422 and "Please choose a reason." in asked.text and "<details" in asked.text
+    after = client.post(url, skipping.fields | {"reason": "unclear", "words": "Which cups?"}, follow=True)
+    assert path_of(after) != path_of(page)
+    said = Annotation.objects.get()
+    assert (said.state, said.reason) == ("skipped", "unclear: Which cups?")
+    assert not Slot.objects.filter(item=said.item, participant=someone).exists()
+
+
+def undo(client: Client, participant: Participant, page):
+    form = next(form for form in read(page).forms if form.data.get("action") == address(participant, "undo"))
+    return client.post(form.data["action"], form.fields, follow=True)
+
+
+def test_undo_says_what_it_undid_and_shows_it_again(client: Client) -> None:
+    study = make_annotation_study(kind="attribute")
+    make_items(study, 2)
+    someone = make_annotator(study)
+    first = open_work(client, someone)
+    page = send(client, first, quality="maybe")
+    assert "“Maybe”" in page.text
+    page = undo(client, someone, page)
+    assert path_of(page) == path_of(first)
+    assert "Taken back: “Maybe”." in page.text and 'value="maybe" checked' in page.text
+    assert "0 of 2 done" in page.text
+    page = send(client, page)  # as it was
+    assert "1 of 2 done" in page.text
+    assert list(Annotation.objects.values_list("state", flat=True)) == ["given", "withdrawn", "given"]
+
+
+def test_undo_on_the_page_that_was_just_saved_takes_back_what_was_saved(client: Client) -> None:
+    """As long as the next page has not come, the keys of the old one work."""
+    study = make_annotation_study()
+    make_items(study, 2)
+    someone = make_annotator(study)
+    page = open_work(client, someone)
+    send(client, page, relevance="yes")
+    assert "Taken back: “Yes”." in undo(client, someone, page).text
+    assert list(Annotation.objects.values_list("state", flat=True)) == ["given", "withdrawn"]
+
+
+def test_skipped_item_that_others_took_is_still_shown_by_undo(client: Client) -> None:
+    study = make_annotation_study(kind="attribute", block="user", overlap=1)
+    make_items(study, 4)  # all about one user
+    someone = make_annotator(study)
+    page = open_work(client, someone)
+    skipping = read(page).form_to("skip")
+    client.post(skipping.data["action"], skipping.fields | {"reason": "other"})
+    annotate(make_annotator(study))
+    page = undo(client, someone, open_work(client, someone))
+    assert "Taken back: “Skipped”." in page.text
+    assert read(page).form is not None and page.text.count('class="shut"') == 3
+
+
+def test_undo_of_nothing_says_so(client: Client) -> None:
+    study = make_annotation_study()
+    make_items(study, 1)
+    someone = make_annotator(study)
+    assert "There is nothing to take back." in client.post(address(someone, "undo"), follow=True).text
+
+
+def test_own_answers_are_listed_and_changed(client: Client, django_assert_num_queries) -> None:
+    study = make_annotation_study(quota=40)
+    make_items(study, 32)
+    someone = make_annotator(study)
+    annotate(someone, relevance="yes")
+    url = address(someone, "labels")
+    client.get(url)
+    with django_assert_num_queries(3):
+        client.get(url)
+    for _ in range(29):
+        annotate(someone, relevance="yes")
+    with django_assert_num_queries(3):
+        page = client.get(url)
+    links = re.findall(r'href="([^"]+back=labels)"', page.text)
+    assert len(links) == 30
+    page = send(client, client.get(links[-1]), relevance="no")
+    assert path_of(page) == url
+    assert page.text.count("<b>No</b>") == 1 and page.text.count("<b>Yes</b>") == 29
+
+
+def test_guidelines_are_at_hand_and_rendered(client: Client) -> None:
+    study = make_annotation_study(guidelines="## When\n\n- **Yes**: it matters.")
+    make_items(study, 1)
+    someone = make_annotator(study)
+    for url in (address(someone, "guidelines"), address(someone, "instructions"), path_of(open_work(client, someone))):
+        assert "<li><strong>Yes</strong>: it matters.</li>" in client.get(url).text
+
+
+# --- stopping and ends --------------------------------------------------------
+
+
+def test_stopping_with_pay_is_offered_once_enough_is_done(client: Client) -> None:
+    study = make_annotation_study(least=2)
+    make_items(study, 4)
+    someone = make_annotator(study)
+    stop, debrief = address(someone, "stop"), address(someone, "debrief")
+    assert "Possible after 2 more answers." in client.get(stop).text
+    assert "/item/" in path_of(client.get(debrief, follow=True))
+    annotate(someone)
+    assert "Possible after 1 more answer." in client.get(stop).text
+    annotate(someone)
+    assert f'href="{debrief}"' in client.get(stop).text
+    page = client.get(debrief)
+    assert "Stop here, with your pay?" in page.text
+    assert "cc=CODE1" in send(client, page).text
+    assert not slots.held_slots(someone).exists()
+
+
+def test_nobody_is_left_without_a_way_out_when_others_took_all(client: Client) -> None:
+    study = make_annotation_study(overlap=1)
+    make_items(study, 1)
+    early, late = make_annotator(study), make_annotator(study)
+    annotate(early)
+    page = open_work(client, late)
+    assert path_of(page) == address(late, "debrief")
+    assert "cc=CODE1" in send(client, page).text
+
+
+def test_withdrawing_erases_the_labels_and_frees_their_slots(client: Client) -> None:
+    study = make_annotation_study()
+    make_items(study, 1)
+    someone = make_annotator(study)
+    annotate(someone)
+    page = client.post(address(someone, "stop"), {"how": "withdraw"}, follow=True)
+    assert "Everything you gave us is erased" in page.text and path_of(page).startswith("/a/")
+    assert not Annotation.objects.exists() and not Slot.objects.exclude(participant=None).exists()
+
+
+def test_who_stopped_comes_back_to_the_work(client: Client) -> None:
+    study = make_annotation_study()
+    make_items(study, 2)
+    someone = make_annotator(study)
+    annotate(someone)
+    page = client.post(address(someone, "stop"), {"how": "return"}, follow=True)
+    assert "You have stopped" in page.text
+    page = send(client, page)
+    assert "1 of 2 done" in page.text
+
+
+def test_sign_of_life_renews_what_is_held(client: Client) -> None:
+    study = make_annotation_study()
+    make_items(study, 1)
+    someone = make_annotator(study)
+    open_work(client, someone)
+    soon = timezone.now() + timedelta(minutes=1)
+    Slot.objects.filter(participant=someone).update(held_until=soon)
+    assert client.post(address(someone, "alive")).status_code == 204
+    assert Slot.objects.get(participant=someone).held_until > soon
+    assert client.get(address(someone, "alive")).status_code == 405
+
+
+def test_work_is_closed_to_those_who_have_ended(client: Client) -> None:
+    study = make_annotation_study()
+    make_items(study, 2)
+    someone = make_annotator(study)
+    page = open_work(client, someone)
+    recruitment.complete(someone)
+    after = send(client, page, relevance="yes")
+    assert path_of(after) == address(someone, "end")
+    assert not Annotation.objects.exists()
