@@ -132,8 +132,9 @@ def spellings_of(aliases: Spellings, families: Mapping[str, str]) -> dict[str, d
 
 
 def runs_of(study: Study) -> QuerySet[Run]:
-    """The study's runs, and the benchmark runs that belong to no study."""
-    return Run.objects.filter(Q(study=study) | Q(study__isnull=True))
+    """The study's runs whose answers are compared, and the benchmark runs that belong to no study."""
+    runs = Run.objects.filter(Q(study=study) | Q(study__isnull=True))
+    return runs.exclude(condition=Run.Condition.JUDGE)
 
 
 def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Prompt], dict[int, str]]:

@@ -258,14 +258,12 @@ class Desk:
     def rows_of(self, name: str) -> dict[str, Any]:
         try:
             rows = self.run.completions.filter(lane=name).order_by("position")
-            return {str(row.pk): row for row in rows.only("pk", "attempts", "lost_answers", "reserved", "prompt_id",
-                                                          "item_id", "user_id", "repeat", "position")}  # fmt: skip
+            return {str(row.pk): row for row in rows.only("reserved", *LeasedCall._fields)}
         finally:
             connections.close_all()
 
     def judge(self, document: dict[str, Any], row: Any) -> Outcome:
-        call = LeasedCall(row.pk, row.prompt_id, row.item_id, row.user_id, row.repeat, row.position, 0, 0)
-        entry = self.lane.prepare(call)
+        entry = self.lane.prepare(LeasedCall(*(getattr(row, name) for name in LeasedCall._fields)))
         outcome = Outcome(
             row.pk, "pending", row.attempts + 1, row.lost_answers, reserved=row.reserved,
             included=entry.included, skipped=entry.skipped, messages_sha256=entry.sha256,

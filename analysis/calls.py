@@ -29,7 +29,7 @@ UPDATE analysis_completion c
 SET status = 'leased', lane = %(lane)s, sent_at = NULL,
   lease_until = now() + make_interval(secs => %(seconds)s)
 FROM chosen WHERE c.id = chosen.id
-RETURNING c.id, c.prompt_id, c.item_id, c.user_id, c.repeat, c.position, c.attempts, c.lost_answers
+RETURNING {columns}
 """
 RENEW = """
 UPDATE analysis_completion SET lease_until = now() + make_interval(secs => %(seconds)s)
@@ -109,11 +109,16 @@ class LeasedCall(NamedTuple):
     id: int
     prompt_id: int | None
     item_id: int | None
+    annotation_item_id: int | None
+    left: str
     user_id: int | None
     repeat: int
     position: int
     attempts: int
     lost_answers: int
+
+
+LEASE = LEASE.format(columns=", ".join(f'c."{name}"' for name in LeasedCall._fields))
 
 
 @dataclass(slots=True)

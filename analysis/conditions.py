@@ -1,4 +1,4 @@
-"""Offline and the three sock puppets: what stands in front of a prompt, and how a call is rebuilt.
+"""Offline, judges and the three sock puppets: what stands in front of a prompt, and how a call is rebuilt.
 
 A run's simulated users get their recipes once (`make_users`): hashes of what is put in front, in order, after
 fitting. Messages are written from the recipe alone. What varies, the question, always stands last.
@@ -17,7 +17,7 @@ from analysis.faults import ConditionError
 from analysis.fitting import counter_for
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.personas import profile_of, rows_of
-from analysis.questions import Question, key_of, question_text
+from analysis.questions import Asked, key_of, question_text
 from analysis.recipes import (
     Recipe,
     RecipeWriter,
@@ -53,8 +53,8 @@ class Condition(NamedTuple):
 
 
 def make_users(run: Run) -> None:
-    """Make the run's simulated users, as far as they are not there yet. Offline has none."""
-    if run.condition == Run.Condition.OFFLINE:
+    """Make the run's simulated users, as far as they are not there yet. Offline and judges have none."""
+    if run.condition not in CONDITIONS:
         return
     there = set(run.simulated_users.values_list("index", flat=True))
     missing = [index for index in range(run.users) if index not in there]
@@ -67,17 +67,17 @@ def make_users(run: Run) -> None:
 
 def messages_for(completion: Completion) -> Built:
     """The exact messages of a call. The messages in front are shared between calls: don't change them."""
-    run, question = completion.run, completion.prompt or completion.item
+    run, question = completion.run, completion.asked
     front = front_of(owner_of(completion.user_id), front_key(run, question))
-    asked = {"role": "user", "content": question_text(run, question)}
+    asked = {"role": "user", "content": question_text(run, question, completion.left)}
     digest = front.digest.copy()
     add_to_digest(digest, [asked])
     return Built([*front.messages, asked], front.included, front.skipped, digest.hexdigest())
 
 
-def estimate_prompt_tokens(run: Run, question: Question, user: SimulatedUser | None = None) -> int:
+def estimate_prompt_tokens(run: Run, question: Asked, user: SimulatedUser | None = None, left: str = "") -> int:
     """Tokens of a call's messages, by the endpoint's tokenizer or by the estimate in analysis.fitting."""
-    asked = counter_for(run.endpoint).messages([{"role": "user", "content": question_text(run, question)}])
+    asked = counter_for(run.endpoint).messages([{"role": "user", "content": question_text(run, question, left)}])
     if user is None:
         return asked
     return asked + part_of(recipe_of(owner_of(user.pk)), front_key(run, question))["tokens"]
@@ -96,7 +96,7 @@ def add_to_digest(digest: Any, messages: Iterable[Message]) -> None:
         digest.update(line.encode() + b"\n")
 
 
-def front_key(run: Run, question: Question) -> str:
+def front_key(run: Run, question: Asked) -> str:
     """Which of a user's fronts belongs to the question: only SP-RAG has one for each, the others have one."""
     return key_of(question) if run.condition == Run.Condition.SP_RAG else ""
 

@@ -43,9 +43,12 @@ def write_optimised(guidelines: str, shown: str, asked: str) -> str:
     return f"{guidelines.strip()}\n\n{advice}\n\n{shown}\n\n{asked}"
 
 
-PROMPTS = {
-    prompt.name: prompt for prompt in (JudgePrompt("same", 1, write_same), JudgePrompt("optimised", 1, write_optimised))
+# Older versions stay, since what was sent is rebuilt from them; of each name the last one is asked.
+INSTRUCTIONS = {
+    prompt.label: prompt
+    for prompt in (JudgePrompt("same", 1, write_same), JudgePrompt("optimised", 1, write_optimised))
 }
+PROMPTS = {prompt.name: prompt for prompt in INSTRUCTIONS.values()}
 
 
 def hash_prompt(prompt: JudgePrompt, guidelines: str, questions: Sequence[Question]) -> str:
@@ -98,6 +101,7 @@ SHOWN: dict[str, Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], str, 
     "attribute": show_attribute,
     "relevance": show_relevance,
     "preference": show_preference,
+    "error": show_attribute,
 }
 
 

@@ -31,7 +31,7 @@ from analysis.limits import LONGEST_PAUSE, Limiter
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.replies import reply_format
-from surveys.models import BenchmarkItem, Prompt
+from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ MOST_BYTES_AHEAD = 16 * 2**20  # of messages that wait to be sent
 LONGEST_BACKOFF = 30.0
 MISLED_BEFORE_STOP = 3
 TICK = 0.5
+ASKED = {"prompt": Prompt, "item": BenchmarkItem}
 CANNOT_GO_ON = (EndpointError, ConditionError, BenchmarkPromptError, TokenizerError)
 
 
@@ -200,31 +201,33 @@ class Lane:
 
     def prepare(self, call: LeasedCall) -> Prepared:
         """Repeats of one prompt stand next to each other and have the same body, so it is built once."""
-        about = (call.user_id, call.prompt_id, call.item_id)
+        about = (call.user_id, call.prompt_id, call.item_id, call.annotation_item_id, call.left)
         if about not in self.fronts:
             self.fronts = {about: self.build(call)}
         key = f"{self.run.created_at:%Y%m%d%H%M%S%f}-{self.run.pk}-{call.id}"
         return Prepared(call, self.fronts[about][0], key, *self.fronts[about][1:])
 
     def build(self, call: LeasedCall) -> tuple:
-        subject = self.find_subject(call)
-        field = "prompt" if call.prompt_id else "item"
-        completion = Completion(pk=call.id, run=self.run, user_id=call.user_id, **{field: subject})
+        field, subject = self.find_subject(call)
+        completion = Completion(pk=call.id, run=self.run, user_id=call.user_id, left=call.left, **{field: subject})
         built = messages_for(completion)
         user = SimulatedUser.objects.get(pk=call.user_id) if call.user_id else None
-        tokens = estimate_prompt_tokens(self.run, subject, user)
+        tokens = estimate_prompt_tokens(self.run, subject, user, call.left)
         endpoint = self.run.endpoint
         cost = price(endpoint, tokens, endpoint.max_tokens)
         body = self.provider.encode(built.messages, reply_format(endpoint, subject))
         self.body_size = len(body)
         return body, tokens, cost, built.included, built.skipped, built.sha256
 
-    def find_subject(self, call: LeasedCall) -> Prompt | BenchmarkItem:
-        model, pk = (Prompt, call.prompt_id) if call.prompt_id else (BenchmarkItem, call.item_id)
-        key = (model.__name__, pk)
-        if key not in self.subjects:
-            self.subjects[key] = model.objects.get(pk=pk)
-        return self.subjects[key]
+    def find_subject(self, call: LeasedCall) -> tuple[str, Prompt | BenchmarkItem | AnnotationItem]:
+        """What the call asks, and the field that it stands in. Items to judge come once and may be large: not kept."""
+        if call.annotation_item_id:
+            items = AnnotationItem.objects.select_related("history")
+            return "annotation_item", items.get(pk=call.annotation_item_id)
+        field, pk = ("prompt", call.prompt_id) if call.prompt_id else ("item", call.item_id)
+        if (field, pk) not in self.subjects:
+            self.subjects[field, pk] = ASKED[field].objects.get(pk=pk)
+        return field, self.subjects[field, pk]
 
     # --- calls out
 

@@ -16,8 +16,13 @@ from surveys.models import Prompt, StudyVersion
 State = Run.State
 
 BATCH_PRICE = Decimal("0.5")  # of the price of the same call sent live
-# Tokens of an answer, until this endpoint has given enough of its kind to know better.
-EXPECTED_TOKENS = {"recommendation": 300, "choice": 60}
+# Tokens of an answer, until this endpoint has given enough of its kind to know better; judges say a few words.
+EXPECTED_TOKENS = {"recommendation": 300, "choice": 60, "judgement": 40}
+OF_KIND = {
+    "recommendation": Q(prompt__kind="recommendation"),
+    "choice": Q(prompt__kind="choice") | Q(item__isnull=False),
+    "judgement": Q(annotation_item__isnull=False),
+}
 ENOUGH_ANSWERS = 20
 MOST_CALLS = 5_000_000
 NEEDED = {"corpus": "corpus", "personas": "set of personas"}
@@ -44,6 +49,9 @@ class Plan:
     per_user: bool = False
     prompt_form: str = "helm"
     worked_examples: bool = False
+    instruction: str = ""
+    both_orders: bool = False
+    pilot: bool = False
     batch: bool = False
 
 
@@ -58,11 +66,7 @@ def plan_run(
     """
     check_plan(plan, repeats, budget)
     with transaction.atomic():
-        earlier = find_run(plan)
-        if earlier and not again:
-            run = Run.objects.select_for_update(of=("self",)).get(pk=earlier.pk)
-        else:
-            run = create_run(plan, actor, first_run or earlier)
+        run = find_or_create(plan, actor, again, first_run)
         new = max(0, repeats - (run.repeats if run.completions.exists() else 0))
         make_users(run)
         estimate = estimate_cost(run, new)
@@ -91,10 +95,24 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
         raise PlanError("Offline has no simulated users: ask for more repeats instead (--repeats).")
 
 
-def create_run(plan: Plan, actor: str, first_run: Run | None) -> Run:
+def lock_plans(study_id: int) -> None:
+    """Until the transaction ends: of two orders at a time the second one finds what the first has planned."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('plan'), %s)", [study_id])
+
+
+def find_or_create(plan: Plan, actor: str, again: bool, first_run: Run | None = None, **more: Any) -> Run:
+    """The run of the same plan, locked; or a new one, linked to the first of its kind."""
+    earlier = find_run(plan)
+    if earlier and not again:
+        return Run.objects.select_for_update(of=("self",)).get(pk=earlier.pk)
+    return create_run(plan, actor, first_run or earlier, **more)
+
+
+def create_run(plan: Plan, actor: str, first_run: Run | None, **more: Any) -> Run:
     first = first_run and (first_run.first_run or first_run)
     study = plan.version.study if plan.version else None
-    return Run.objects.create(study=study, created_by=actor, first_run=first, repeats=1, **fields_of(plan))
+    return Run.objects.create(study=study, created_by=actor, first_run=first, repeats=1, **fields_of(plan), **more)
 
 
 def fields_of(plan: Plan) -> dict[str, Any]:
@@ -121,12 +139,21 @@ def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
         raise PlanError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
     users = users_of(run)
     calls = repeats * len(users) * len(subjects)
+    check_number(calls)
+    asked = sum(estimate_prompt_tokens(run, subject, user) for user in users for subject in subjects) * repeats
+    kinds = [kind_of(subject) for subject in subjects]
+    expected = {kind: expected_tokens(endpoint, kind) for kind in set(kinds)}
+    return cost_of(run, calls, asked, sum(expected[kind] for kind in kinds) * len(users) * repeats)
+
+
+def check_number(calls: int) -> None:
     if calls > MOST_CALLS:
         raise PlanError(f"{calls:,} calls are more than one run may have ({MOST_CALLS:,}).")
-    asked = sum(estimate_prompt_tokens(run, subject, user) for user in users for subject in subjects) * repeats
-    expected = {kind: expected_tokens(endpoint, kind) for kind in EXPECTED_TOKENS}
-    written = sum(expected[kind_of(subject)] for subject in subjects) * len(users) * repeats
-    factor = BATCH_PRICE if run.batch else Decimal(1)
+
+
+def cost_of(run: Run, calls: int, asked: int, written: int) -> dict[str, Any]:
+    """An estimate from the tokens in and out."""
+    endpoint, factor = run.endpoint, BATCH_PRICE if run.batch else Decimal(1)
     return {
         "calls": calls,
         "prompt_tokens": asked,
@@ -142,8 +169,7 @@ def kind_of(subject: Question) -> str:
 
 def expected_tokens(endpoint: Endpoint, kind: str) -> int:
     """The mean of what this endpoint has answered so far, or a usual length."""
-    of_kind = Q(prompt__kind=kind) | Q(item__isnull=False) if kind == "choice" else Q(prompt__kind=kind)
-    answered = Completion.objects.filter(of_kind, run__endpoint=endpoint, completion_tokens__isnull=False)
+    answered = Completion.objects.filter(OF_KIND[kind], run__endpoint=endpoint, completion_tokens__isnull=False)
     seen = answered.aggregate(count=Count("id"), mean=Avg("completion_tokens"))
     usual = round(seen["mean"]) + 1 if seen["count"] >= ENOUGH_ANSWERS else EXPECTED_TOKENS[kind]
     return min(usual, endpoint.max_tokens)
@@ -164,9 +190,9 @@ def check_budget(run: Run, estimate: dict[str, Any], budget: Decimal | None) -> 
 # One user's calls next to each other, all repeats of a prompt adjacent: providers keep prefixes in a cache.
 WRITE_CALLS = """
 INSERT INTO analysis_completion (
-  run_id, {field}, user_id, repeat, position, status, lane, attempts, lost_answers, reserved, skipped,
+  run_id, {field}, "left", user_id, repeat, position, status, lane, attempts, lost_answers, reserved, skipped,
   messages_sha256, reply, finish_reason, model_served, fingerprint, request_id, cost, error, error_kind)
-SELECT %(run)s, s.id, u.id, r.number, %(after)s + ((u.rank - 1) * %(subjects)s + s.rank - 1) * %(new)s
+SELECT %(run)s, s.id, '', u.id, r.number, %(after)s + ((u.rank - 1) * %(subjects)s + s.rank - 1) * %(new)s
   + r.number - %(first)s, 'pending', '', 0, 0, 0, 0, '', '', '', '', '', '', 0, '', ''
 FROM unnest(%(user_ids)s::bigint[]) WITH ORDINALITY AS u(id, rank),
   unnest(%(subject_ids)s::bigint[]) WITH ORDINALITY AS s(id, rank),

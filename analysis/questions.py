@@ -1,12 +1,14 @@
-"""What a run asks: a study's prompts or a benchmark's items, as one user message each."""
+"""What a run asks: a study's prompts, a benchmark's items or what a judge is shown, as one user message each."""
 
 from functools import lru_cache
 
 from analysis.benchmark_prompts import examples_for, write_question
+from analysis.judge_messages import judge_message
 from analysis.models import Run
-from surveys.models import BenchmarkItem, Prompt
+from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 Question = Prompt | BenchmarkItem
+Asked = Question | AnnotationItem
 
 
 def questions_of(run: Run) -> dict[str, Question]:
@@ -21,8 +23,10 @@ def key_of(question: Question) -> str:
     return question.slug if isinstance(question, Prompt) else question.item
 
 
-def question_text(run: Run, question: Question) -> str:
-    """The user message that asks it."""
+def question_text(run: Run, question: Asked, left: str = "") -> str:
+    """The user message that asks it; `left` is the response that a judge sees on the left."""
+    if isinstance(question, AnnotationItem):
+        return judge_message(run, question, left)
     if isinstance(question, Prompt):
         return question.text
     examples = _examples(run.pk, run.benchmark, question.subject) if run.worked_examples else ()

@@ -58,7 +58,7 @@ def open_responses(study: Study) -> QuerySet[Response]:
 
 def open_completions(study: Study) -> QuerySet[Completion]:
     ours = Q(run__study=study) | Q(run__study__isnull=True)
-    completions = Completion.objects.filter(ours, status=Completion.Status.DONE)
+    completions = Completion.objects.filter(ours, status=Completion.Status.DONE, annotation_item__isnull=True)
     fields = ("pk", "reply", "prompt_id", "item__choices")
     return to_read(completions).values_list(*fields, named=True).order_by("pk")
 

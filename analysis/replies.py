@@ -3,14 +3,14 @@
 from typing import Any
 
 from analysis.models import Endpoint
-from surveys.models import BenchmarkItem, Prompt
+from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def reply_format(endpoint: Endpoint, subject: Prompt | BenchmarkItem) -> dict[str, Any] | None:
-    """The `response_format` of a request; None leaves the model free."""
-    if not endpoint.json_schema:
+def reply_format(endpoint: Endpoint, subject: Prompt | BenchmarkItem | AnnotationItem) -> dict[str, Any] | None:
+    """The `response_format` of a request; None leaves the model free: a judge's message says the form."""
+    if not endpoint.json_schema or isinstance(subject, AnnotationItem):
         return None
     name, schema = ("choice", letter_schema(subject)) if subject.choices else ("items", items_schema(subject))
     closed = {

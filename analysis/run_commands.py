@@ -17,6 +17,7 @@ from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.endpoints import EndpointError, find_endpoint, open_provider
 from analysis.faults import ConditionError
 from analysis.fitting import TokenizerError
+from analysis.judgements import read_replies
 from analysis.lanes import LaneInterrupted
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
 from analysis.plans import Plan, PlanError, plan_run
@@ -24,9 +25,10 @@ from analysis.progress_bar import Bar, show
 from analysis.providers.calls import CallFailed
 from analysis.runs import RunError, failures, progress, run_inline, start
 from analysis.tasks import enqueue_lanes, work_batches
+from surveys.management import study_command
+from surveys.management.study_command import ACTOR
 from surveys.models import Study, StudyVersion
 
-ACTOR = "command line"
 ERRORS = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight, until --wait says that there may be no worker
 POLL_SECONDS = 0.5
@@ -53,12 +55,16 @@ def add_run_arguments(parser: ArgumentParser) -> None:
 
 
 def add_way_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--wait", action="store_true", help="follow the workers to the end")
     parser.add_argument("--inline", action="store_true", help="run the lanes in this process, without a worker")
+    add_waiting_arguments(parser)
+    parser.add_argument("--json", action="store_true")
+
+
+def add_waiting_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--wait", action="store_true", help="follow the workers to the end")
     parser.add_argument(
         "--lanes", type=lanes, metavar="N", help="that work at a time, each with the endpoint's concurrency (default 1)"
     )
-    parser.add_argument("--json", action="store_true")
 
 
 def dollars(text: str) -> Decimal:
@@ -113,10 +119,7 @@ def read_plan(options: dict[str, Any], version: StudyVersion | None, **more: Any
 
 def find_study(slug: str) -> Study:
     """A study that has prompts."""
-    study = Study.objects.select_related("current").filter(slug=slug).first()
-    if study is None:
-        known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-        raise CommandError(f"There is no study {slug!r} ({known}). Load it with load_study.")
+    study = study_command.find_study(slug)
     if study.current is None:
         raise CommandError(f"{study.slug} has no prompts yet. Load its study file first.")
     return study
@@ -156,16 +159,24 @@ def describe(estimate: dict[str, Any]) -> str:
 
 
 def send(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
+    tell_end(send_off(run, options), options, stdout)
+
+
+def send_off(run: Run, options: dict[str, Any]) -> Run:
+    """Start the run, and work on it or hand it to the workers, in the way that was asked for."""
     if run.batch and options["lanes"]:
         raise RunError(f"Run {run.pk} goes through the batch API, which has no lanes. Leave out --lanes.")
     run = start(run)
-    if options["inline"]:
-        run_here(run, options["lanes"] or 1)
-    else:
-        work_batches.delay() if run.batch else enqueue_lanes(run.pk, options["lanes"])
-        if options["wait"]:
-            follow(run)
-    tell_end(run, options, stdout)
+    try:
+        if options["inline"]:
+            run_here(run, options["lanes"] or 1)
+        else:
+            work_batches.delay() if run.batch else enqueue_lanes(run.pk, options["lanes"])
+            if options["wait"]:
+                follow(run)
+    finally:
+        read_replies(run)
+    return run
 
 
 def run_here(run: Run, number: int) -> None:
@@ -192,7 +203,8 @@ def follow(run: Run) -> None:
         if not told and time.monotonic() - idle_since > IDLE_SECONDS and not now["waiting_until"]:
             told = True
             print(
-                "\nNo worker has taken this run yet. Start one (`celery -A fieldstudy worker`), or use --inline.",
+                "\nNo worker has taken this run yet. Start one (`celery -A fieldstudy worker`), or work on it here: "
+                f"`manage.py run {run.pk} resume --inline`.",
                 file=sys.stderr,
             )
         time.sleep(POLL_SECONDS)
@@ -202,14 +214,24 @@ def tell_end(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
     """The last word: what was done, or why it stopped (exit status 1)."""
     end = progress(run)
     line = f"Run {end['run']}: {end['state']}, {end['done']:,} of {end['calls']:,} answered, ${end['usd']:.4f}"
+    tell_faults(run, end)
+    if end["state"] != Run.State.STOPPED:
+        report(stdout, options["json"], {**end, "estimate": run.estimate}, line)
+    check_end(run, end)
+
+
+def tell_faults(run: Run, end: dict[str, Any]) -> None:
     for failure in failures(run)[:5]:
         print(f"{failure['count']:,} failed: {failure['reason']}", file=sys.stderr)
     if end["mixed"]:
         names = ", ".join(f"{part['model']} {part['fingerprint']}".strip() for part in end["served"])
         print(f"This run mixes {len(end['served'])} served models: {names}", file=sys.stderr)
+
+
+def check_end(run: Run, end: dict[str, Any]) -> None:
+    """Exit status 1 where nothing came of it, or less than was asked for."""
     if end["state"] == Run.State.STOPPED:
         raise CommandError(f"Run {run.pk} stopped after {end['done']:,} answers: {end['reason']}")
-    report(stdout, options["json"], {**end, "estimate": run.estimate}, line)
     if end["calls"] and end["failed"] == end["calls"]:
         raise CommandError(f"Run {run.pk}: all {end['failed']:,} calls failed.")
 

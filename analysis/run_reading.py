@@ -1,4 +1,4 @@
-"""A run's completions to read: found by prompt or item, status and user, and rebuilt with their messages."""
+"""A run's completions to read: found by what is asked, status, user and label, and rebuilt with their messages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +7,11 @@ from django.db.models import QuerySet
 
 from analysis.conditions import Built, messages_for
 from analysis.faults import ConditionError
+from analysis.judgements import without_label
 from analysis.models import Completion, Run
 
 MOST_MESSAGES = 12  # shown at first: a history of a hundred conversations is a megabyte
-FILTERS = ("prompt", "status", "user", "lost")
+FILTERS = ("prompt", "status", "user", "lost", "unlabelled")
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,26 @@ class Reading:
 
 def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
     """Those that the filters leave, in the order in which they are sent; texts are left in the database."""
-    rows = run.completions.select_related("prompt", "item", "user").order_by("position")
+    rows = run.completions.select_related("prompt", "item", "user", "annotation_item").order_by("position")
     if wanted.get("prompt"):
-        rows = rows.filter(**{"item__item" if run.benchmark else "prompt__slug": wanted["prompt"]})
+        rows = rows.filter(**{asked_by_name(run): wanted["prompt"]})
     if wanted.get("status") in Completion.Status.values:
         rows = rows.filter(status=wanted["status"])
     if wanted.get("user", "").isdecimal():
         rows = rows.filter(user__index=min(int(wanted["user"]), 2**31 - 1))
     if wanted.get("lost"):
         rows = rows.filter(lost_answers__gt=0)
-    return rows.defer("prompt__text", "prompt__choices", "user__recipe", "item__question", "item__choices")
+    if wanted.get("unlabelled"):
+        rows = rows & without_label(run)
+    texts = ("prompt__text", "prompt__choices", "user__recipe", "item__question", "item__choices")
+    return rows.defer(*texts, "annotation_item__payload")
+
+
+def asked_by_name(run: Run) -> str:
+    """The column in which the name of what is asked stands."""
+    if run.condition == Run.Condition.JUDGE:
+        return "annotation_item__key"
+    return "item__item" if run.benchmark else "prompt__slug"
 
 
 def read_messages(completion: Completion) -> Reading:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from openai import APIError
 
 from analysis.batches import cancel_batches
@@ -13,7 +13,7 @@ from analysis.endpoints import EndpointError
 from analysis.faults import ConditionError
 from analysis.forms.runs import RunForm
 from analysis.models import Run
-from analysis.plans import PlanError, plan_run
+from analysis.plans import PlanError, lock_plans, plan_run
 from analysis.run_commands import check_endpoint
 from analysis.runs import RunError, cancel, pause, resume, retry_failed, start
 from analysis.schedules import end_schedule, make_schedule
@@ -30,9 +30,7 @@ def order_run(form: RunForm, actor: str) -> tuple[Run, dict[str, Any]]:
     study = plan.version.study
     check_endpoint(plan.endpoint, plan.temperature)
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            # A second click must find the run of the first one, and extend it by nothing.
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('plan'), %s)", [study.pk])
+        lock_plans(study.pk)  # a second click must find the run of the first one, and extend it by nothing
         run, estimate = plan_run(plan, given["repeats"], actor, budget=given["budget"], again=given["again"])
         run = start(run)
         audit.record(

@@ -19,6 +19,8 @@ def make_schedule(run: Run, every_days: int = 7) -> Schedule:
     first = run.first_run or run
     if first.condition == Run.Condition.IMPORTED:
         raise RunError(f"Run {first.pk} was imported, so it can't be repeated.")
+    if first.condition == Run.Condition.JUDGE:
+        raise RunError(f"Run {first.pk} is a judge's, who labels each item once, so it can't be repeated.")
     due = timezone.now() + timedelta(days=every_days)
     schedule, _ = Schedule.objects.update_or_create(
         first_run=first, defaults={"every_days": every_days, "next_at": due, "active": True}

@@ -12,7 +12,9 @@ from django.http import QueryDict
 
 from analysis import batches, schedules
 from analysis.filters import Filters
+from analysis.judgements import read_all_replies, read_replies
 from analysis.lanes import LaneTaken, run_lane
+from analysis.models import Run
 from analysis.readings import read_new
 from analysis.reports import Reporting
 from analysis.runs import has_calls_to_send, needs_lane, open_runs
@@ -58,20 +60,25 @@ def lane(run_id: int, place: int = 0) -> int:
         return 0
     if not worker_is_stopping() and has_calls_to_send(run_id):
         enqueue_lanes(run_id)
+    read_replies(Run.objects.select_related("endpoint").get(pk=run_id))
     return answered
 
 
 @shared_task
 def watch_runs() -> int:
-    """Give lanes to running runs that have none: their worker died, or ended in the middle."""
+    """Give lanes to running runs that have none, and read what judges have replied: a worker ended in the middle."""
     runs = [run for run in open_runs() if not run.batch and needs_lane(run)]
-    return sum(enqueue_lanes(run.pk) for run in runs)
+    lanes = sum(enqueue_lanes(run.pk) for run in runs)
+    read_all_replies()
+    return lanes
 
 
 @shared_task
 def work_batches() -> int:
     """Submit what is to be sent in batches, and read back what is ready."""
-    return sum(batches.work(run.pk) for run in batches.runs_with_batches())
+    settled = sum(batches.work(run.pk) for run in batches.runs_with_batches())
+    read_all_replies()
+    return settled
 
 
 @shared_task

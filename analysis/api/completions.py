@@ -27,12 +27,16 @@ class CompletionSerializer(serializers.ModelSerializer):
     simulated = serializers.SerializerMethodField(help_text="True when the answer is made up.")
     prompt = serializers.CharField(source="prompt.slug", default=None)
     item = serializers.CharField(source="item.item", default=None)
+    annotation_item = serializers.CharField(
+        source="annotation_item.key", default=None, help_text="Of a judge's call: the item that it is about."
+    )
     user = serializers.IntegerField(source="user.index", default=None)
 
     class Meta:
         model = Completion
         fields = (
-            *("id", "run", "condition", "model", "simulated", "prompt", "item", "user", "repeat", "status"),
+            *("id", "run", "condition", "model", "simulated", "prompt", "item"),
+            *("annotation_item", "left", "user", "repeat", "status"),
             *("reply", "finish_reason", "model_served", "fingerprint", "request_id", "messages_sha256"),
             *("included", "skipped", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms"),
             *("attempts", "lost_answers", "cost", "error", "error_kind", "sent_at", "done_at"),
@@ -53,8 +57,8 @@ class Completions(APIView):
         study = study_for(request.user, slug)
         rows = (
             filtered(Completion.objects.filter(run__study=study), request)
-            .select_related("run__endpoint", "prompt", "item", "user")
-            .defer("user__recipe", "prompt__text", "item__question", "item__choices")
+            .select_related("run__endpoint", "prompt", "item", "user", "annotation_item")
+            .defer("user__recipe", "prompt__text", "item__question", "item__choices", "annotation_item__payload")
             .order_by("id")
         )
         pages = Pages()

@@ -73,6 +73,7 @@ class RunSerializer(serializers.ModelSerializer):
                 "reason",
             ),
             *("temperature", "repeats", "users", "seed", "corpus", "personas", "history_size", "per_user"),
+            *("instruction", "both_orders", "pilot"),
             *("batch", "usd", "budget_usd", "first_run", "created_by", "created_at", "began_at", "ended_at"),
         )
 

@@ -2,7 +2,7 @@
 
 from analysis.models.corpora import Conversation, ConversationVector, Corpus
 from analysis.models.personas import Persona, PersonaSet
-from analysis.models.results import Alias, AliasDecision, Answer, AnswerDecision, MetricValue, SecondOpinion
+from analysis.models.results import Alias, AliasDecision, Answer, AnswerDecision, Judgement, MetricValue, SecondOpinion
 from analysis.models.runs import Completion, Endpoint, Run, Schedule, SimulatedUser
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "ConversationVector",
     "Corpus",
     "Endpoint",
+    "Judgement",
     "MetricValue",
     "Persona",
     "PersonaSet",

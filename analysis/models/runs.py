@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from analysis.models.corpora import Corpus
 from analysis.models.personas import PersonaSet
-from surveys.models import BenchmarkItem, Prompt, Study, StudyVersion
+from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Slot, Study, StudyVersion
 
 
 class Endpoint(models.Model):
@@ -67,6 +67,7 @@ class Run(models.Model):
         SP_RAG = "sp-rag", "SP-RAG"
         SP_PROFILE = "sp-profile", "SP-Profile"
         IMPORTED = "imported", "Imported"
+        JUDGE = "judge", "Judge"
 
     class State(models.TextChoices):
         PLANNED = "planned", "Planned"
@@ -96,6 +97,12 @@ class Run(models.Model):
     per_user = models.BooleanField(default=False, help_text="SP-RAG draws within one user's own history.")
     prompt_form = models.CharField(max_length=10, default="helm", help_text="Benchmarks: helm or bare.")
     worked_examples = models.BooleanField(default=False)
+    instruction = models.CharField(max_length=50, blank=True, help_text="Of a judge: name and version, as in same-1.")
+    both_orders = models.BooleanField(default=False, help_text="A judge sees each response on the left once.")
+    pilot = models.BooleanField(default=False, help_text="A judge of the pilot's items.")
+    message_room = models.PositiveIntegerField(
+        null=True, help_text="Characters that a judge's message may have; kept, so that it is rebuilt the same."
+    )
     batch = models.BooleanField(default=False, help_text="Sent through the provider's batch API.")
     batch_ids = models.JSONField(default=list)
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, help_text="USD.")
@@ -117,7 +124,7 @@ class Run(models.Model):
             ),
             models.CheckConstraint(
                 name="run_condition_known",
-                condition=Q(condition__in=["offline", "sp-history", "sp-rag", "sp-profile", "imported"]),
+                condition=Q(condition__in=["offline", "sp-history", "sp-rag", "sp-profile", "imported", "judge"]),
             ),
             models.CheckConstraint(
                 name="run_asked_or_imported",
@@ -128,6 +135,21 @@ class Run(models.Model):
                 name="run_state_known",
                 condition=Q(state__in=["planned", "running", "paused", "stopped", "cancelled", "done"]),
             ),
+            models.CheckConstraint(
+                name="run_judges_as_instructed",
+                condition=Q(
+                    condition="judge",
+                    study__isnull=False,
+                    benchmark="",
+                    corpus__isnull=True,
+                    personas__isnull=True,
+                    repeats=1,
+                    users=1,
+                    message_room__isnull=False,
+                )
+                & ~Q(instruction="")
+                | ~Q(condition="judge") & Q(instruction="", both_orders=False, pilot=False, message_room__isnull=True),
+            ),
             models.CheckConstraint(name="run_spends_forward", condition=Q(spent__gte=0)),
         ]
 
@@ -136,8 +158,9 @@ class Run(models.Model):
 
     @classmethod
     def askable(cls) -> list[tuple[str, str]]:
-        """The conditions that a new run can have, each with its name."""
-        return [(value, name) for value, name in cls.Condition.choices if value != cls.Condition.IMPORTED]
+        """The conditions in which a new run can ask prompts or benchmark items, each with its name."""
+        other = (cls.Condition.IMPORTED, cls.Condition.JUDGE)
+        return [(value, name) for value, name in cls.Condition.choices if value not in other]
 
     @property
     def source(self) -> str:
@@ -146,12 +169,10 @@ class Run(models.Model):
 
     @property
     def title(self) -> str:
-        """What a page calls it: the condition's name, or where it was imported from."""
-        return (
-            f"Imported: {self.imported_source} {self.imported_run}".strip()
-            if self.imported_source
-            else self.get_condition_display()
-        )
+        """What a page calls it: the condition's name, with a judge's instruction, or where it was imported from."""
+        if self.imported_source:
+            return f"Imported: {self.imported_source} {self.imported_run}".strip()
+        return f"{self.get_condition_display()} {self.instruction}".strip()
 
     @property
     def model(self) -> str:
@@ -184,6 +205,12 @@ class Completion(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="completions")
     prompt = models.ForeignKey(Prompt, null=True, on_delete=models.PROTECT, related_name="completions")
     item = models.ForeignKey(BenchmarkItem, null=True, on_delete=models.PROTECT, related_name="completions")
+    annotation_item = models.ForeignKey(
+        AnnotationItem, null=True, on_delete=models.PROTECT, related_name="completions", help_text="What is judged."
+    )
+    left = models.CharField(
+        max_length=12, choices=Slot.Left, blank=True, help_text="Which response a judge sees on the left."
+    )
     user = models.ForeignKey(SimulatedUser, null=True, on_delete=models.CASCADE, related_name="completions")
     repeat = models.PositiveIntegerField(help_text="The draw's number, from 0.")
     position = models.PositiveIntegerField(help_text="Order of sending: one user's calls stand next to each other.")
@@ -216,11 +243,19 @@ class Completion(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["run", "prompt", "item", "user", "repeat"], name="call_once", nulls_distinct=False
+                fields=["run", "prompt", "item", "annotation_item", "left", "user", "repeat"],
+                name="call_once",
+                nulls_distinct=False,
             ),
             models.CheckConstraint(
                 name="call_asks_one_thing",
-                condition=Q(prompt__isnull=False, item__isnull=True) | Q(prompt__isnull=True, item__isnull=False),
+                condition=Q(prompt__isnull=False, item__isnull=True, annotation_item__isnull=True)
+                | Q(prompt__isnull=True, item__isnull=False, annotation_item__isnull=True)
+                | Q(prompt__isnull=True, item__isnull=True, annotation_item__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="call_has_known_side",
+                condition=Q(left="") | Q(left__in=["generic", "personalised"], annotation_item__isnull=False),
             ),
             models.CheckConstraint(
                 name="call_status_known", condition=Q(status__in=["pending", "leased", "done", "failed"])
@@ -237,3 +272,8 @@ class Completion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} call {self.pk}"
+
+    @property
+    def asked(self) -> Prompt | BenchmarkItem | AnnotationItem:
+        """What the call is about."""
+        return self.prompt or self.item or self.annotation_item

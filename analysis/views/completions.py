@@ -1,5 +1,6 @@
 """One call to read: its messages rebuilt from the recipe, the reply, and whether the hash holds."""
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
@@ -13,8 +14,11 @@ from surveys.views.console.pages import show, study_page
 
 
 def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
-    rows = Completion.objects.filter(run__study=request.study, run=number)
+    """A call of the study's runs, or of a benchmark's that belong to no study and stand beside those of every one."""
+    whose = Q(run__study=request.study) | Q(run__study__isnull=True, item__isnull=False)
+    rows = Completion.objects.filter(whose, run=number)
     own = ("run__endpoint", "run__version", "run__corpus", "run__personas", "prompt", "item", "user")
+    own += ("annotation_item__history", "judgement__annotation")
     return get_object_or_404(rows.select_related(*own).defer("user__recipe"), pk=call)
 
 

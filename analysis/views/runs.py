@@ -7,6 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
+from analysis.judge_plans import items_of
+from analysis.judgements import MOST_EXAMPLES, count_labels, without_label
+from analysis.judges import rater_of
 from analysis.models import Completion, Endpoint, Run
 from analysis.progress import describe_seconds
 from analysis.run_lists import Standing, is_simulated, runs_of, stand
@@ -93,12 +96,18 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
         filtered=any(wanted.values()),
         query=address_without_page(request),
         prompts=() if shown.benchmark else shown.version.prompts.order_by("position").only("slug", "title"),
-        items=BenchmarkItem.objects.filter(benchmark=shown.benchmark).count() if shown.benchmark else 0,
+        items=count_items(shown),
         statuses=Completion.Status.choices,
         repetitions=list(related_runs(shown)),
         schedule=schedule_of(shown),
         **run_page(shown),
     )
+
+
+def count_items(shown: Run) -> int:
+    if shown.condition == Run.Condition.JUDGE:
+        return items_of(shown).count()
+    return BenchmarkItem.objects.filter(benchmark=shown.benchmark).count() if shown.benchmark else 0
 
 
 def related_runs(shown: Run) -> list[Run]:
@@ -139,7 +148,14 @@ def run_page(shown: Run) -> dict:
         "failures": reasons[:MOST_REASONS],
         "more_reasons": len(reasons) - MOST_REASONS,
         "can": possible_actions(shown, now),
+        **(labels_page(shown) if shown.condition == Run.Condition.JUDGE else {}),
     }
+
+
+def labels_page(shown: Run) -> dict:
+    """What became of a judge's replies, with the first that are no label."""
+    unread = without_label(shown).select_related("annotation_item", "judgement").defer("annotation_item__payload")
+    return {"rater": rater_of(shown), "labels": count_labels(shown), "examples": list(unread[:MOST_EXAMPLES])}
 
 
 def possible_actions(shown: Run, now: dict) -> set[str]:

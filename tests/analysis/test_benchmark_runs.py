@@ -86,7 +86,7 @@ def test_command_asks_each_item_and_belongs_to_the_study_it_names(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["sums", "--study", "coffees"], "There is no study 'coffees'"),
+        (["sums", "--study", "coffees"], "There is no study coffees"),
         (["products"], r"There is no benchmark 'products' \(sums\)"),
         (["sums-examples"], "There is no benchmark 'sums-examples'"),
         (["sums", "--worked-examples"], "0 worked examples for subject"),

@@ -211,7 +211,7 @@ def test_dry_run_prints_calls_tokens_and_dollars(capsys: pytest.CaptureFixture) 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("run_baseline", "nothing", "--endpoint", "scripted", "--condition", "offline"), "no study 'nothing'"),
+        (("run_baseline", "nothing", "--endpoint", "scripted", "--condition", "offline"), "no study nothing"),
         (("run_baseline", "teas", "--endpoint", "nowhere", "--condition", "offline"), "no endpoint 'nowhere'"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-rag", "--corpus", "x"), "no corpus"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-profile", "--personas", "x"),

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from analysis import readings
 from analysis.models import Answer, AnswerDecision, Completion
-from analysis.readings import read_new, unread
+from analysis.readings import open_responses, read_new, store, unread
 from surveys import recruitment
 from surveys.answers import RULES_VERSION
 from surveys.models import Response
@@ -61,6 +61,20 @@ def test_a_persons_decision_survives_reading_again() -> None:
     Answer.objects.update(rules_version=0, items=["matcha"], decided=True)
     assert read_new(study) == 0
     assert Answer.objects.get().items == ["matcha"]
+
+
+def test_what_is_decided_while_its_batch_is_read_stays() -> None:
+    study = make_study(places=10)
+    make_answer(study)
+    make_answer(study)
+    read_new(study)
+    Answer.objects.update(rules_version=0, items=["matcha"])
+    batch = list(open_responses(study))
+    decided, other = Answer.objects.order_by("pk")
+    Answer.objects.filter(pk=decided.pk).update(decided=True)
+    store(Response, batch)
+    assert Answer.objects.get(pk=decided.pk).items == ["matcha"]
+    assert Answer.objects.get(pk=other.pk).items[0] == "assam"
 
 
 def test_a_new_revision_is_read_and_replaces_the_old_one() -> None:

@@ -12,6 +12,7 @@ from surveys.models import AuditEvent, Study
 from tests.analysis.baseline_factories import make_endpoint
 from tests.analysis.run_samples import make_done, make_running
 from tests.factories import make_account, make_study
+from tests.roles import RANK, as_account, make_roles
 
 pytestmark = pytest.mark.django_db
 
@@ -30,15 +31,12 @@ PAGES = {
     "new-endpoint": ("owner", "get"),
     "endpoint": ("owner", "get"),
 }
-RANK = ["stranger", "viewer", "researcher", "owner"]
 
 
 @pytest.fixture
 def study() -> Study:
     study = make_study("draft")
-    for role in RANK[1:]:
-        make_account(role, study, role)
-    make_account("stranger", make_study("draft", slug="coffees"), "owner")
+    make_roles(study)
     return study
 
 
@@ -64,12 +62,6 @@ def address_of(name: str, run: Run, slug: str = "teas", action: str = "pause") -
         "endpoint": [run.endpoint.name],
     }
     return reverse(f"baselines:{name}", args=[slug, *more.get(name, [])])
-
-
-def as_account(name: str) -> Client:
-    client = Client()
-    client.login(username=name, password="password")
-    return client
 
 
 def test_every_address_is_in_the_table() -> None:
@@ -138,8 +130,7 @@ def test_part_of_a_page_sends_a_logged_out_browser_to_the_log_in(run: Run) -> No
 
 
 def test_forms_of_another_site_are_refused(run: Run) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.login(username="owner", password="password")
+    client = as_account("owner", enforce_csrf_checks=True)
     assert client.post(address_of("change-run", run)).status_code == 403
     run.refresh_from_db()
     assert run.state == "running"

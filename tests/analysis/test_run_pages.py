@@ -19,6 +19,7 @@ from tests.analysis.baseline_factories import (
     make_conversation,
     make_corpus,
     make_endpoint,
+    make_item,
     make_run,
 )
 from tests.analysis.run_samples import answer, fail, make_done, make_running, order_of
@@ -417,6 +418,19 @@ def test_call_that_is_not_sent_yet_shows_what_will_be(client: Client, study: Stu
     call = make_call(make_run(study=study))
     words = lines_of(client.get(page_of("completion", call.run_id, call.pk)))
     assert "Not sent yet. These are the messages that will be." in words
+
+
+def test_call_of_a_benchmark_run_of_no_study_is_read_from_any_study(client: Client, study: Study) -> None:
+    run = make_run(study=None, version=None, benchmark="sums")
+    call = answer(make_call(run, make_item(1)), "B")
+    page = client.get(page_of("completion", run.pk, call.pk))
+    assert call.item.question in text_of(page)
+    assert f"Run {run.pk} of no study, on sums" in lines_of(page)
+
+
+def test_call_of_another_study_is_not_found(client: Client, study: Study) -> None:
+    call = make_call(make_run(study=make_study(slug="other")))
+    assert client.get(page_of("completion", call.run_id, call.pk)).status_code == 404
 
 
 def test_long_history_is_shown_from_its_end_and_whole_on_demand(client: Client, study: Study) -> None:

@@ -1,78 +1,101 @@
 """Let a model judge an annotation study's items, as one more rater."""
 
-import json
-from decimal import Decimal, InvalidOperation
+import sys
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 
-from analysis.endpoints import EndpointError
+from analysis.judge_plans import judge_plan, plan_judging
 from analysis.judge_prompts import PROMPTS
-from analysis.judges import JudgeError, estimate, find_judge, judge_items, open_tasks, position_bias
+from analysis.judgements import MOST_EXAMPLES, count_labels, without_label
+from analysis.judges import position_bias, rater_of
+from analysis.models import Run
+from analysis.run_commands import (
+    ERRORS,
+    add_waiting_arguments,
+    check_end,
+    check_endpoint,
+    describe,
+    dollars,
+    send_off,
+    tell_faults,
+)
+from analysis.runs import progress, resume
+from surveys.management.study_command import ACTOR, StudyCommand
 from surveys.models import Study
 
+LONGEST_EXAMPLE = 200
+UNDER_WAY = "  the workers go on with it: manage.py run {run}"
+IN_BOTH = "  in both orders ({pairs}): {consistent:.0%} the same response, {left:.0%} left, {right:.0%} right twice"
 
-class Command(BaseCommand):
+
+class Command(StudyCommand):
     help = "Ask a model what annotators are asked about the same items; stopped in the middle, it goes on where it was."
 
-    def add_arguments(self, parser) -> None:
-        parser.add_argument("study")
-        parser.add_argument("--endpoint", required=True)
+    faults = ERRORS
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--endpoint", required=True, metavar="NAME")
         parser.add_argument("--prompt", choices=list(PROMPTS), default="same", help="the instruction")
         parser.add_argument("--orders", choices=("both", "one"), default="both", help="of two responses")
         parser.add_argument("--temperature", type=float, default=0.0)
         parser.add_argument("--pilot", action="store_true", help="the pilot's items")
-        parser.add_argument("--limit", type=int, help="at most so many calls")
-        parser.add_argument("--budget", help="dollars")
-        parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and ask nothing")
-        parser.add_argument("--json", action="store_true")
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many calls")
+        parser.add_argument("--budget", type=dollars, metavar="USD")
+        parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
+        parser.add_argument("--new", action="store_true", help="a run of its own for what has no label yet")
+        parser.add_argument("--dry-run", action="store_true", help="say what it would cost and keep nothing")
+        parser.add_argument("--workers", action="store_true", help="leave the calls to the workers")
+        add_waiting_arguments(parser)
 
-    def handle(self, *args, **options) -> None:
-        study = Study.objects.select_related("current").filter(slug=options["study"]).first()
-        if study is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
-            raise CommandError(f"There is no study {options['study']}. Studies: {known}.")
-        if not 0 <= options["temperature"] <= 2:
-            raise CommandError("--temperature must be from 0 to 2.")
+    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit must be 1 or more.")
-        try:
-            budget = None if options["budget"] is None else Decimal(options["budget"])
-            report = self.judge(study, budget, options)
-        except InvalidOperation:
-            raise CommandError(f"--budget must be dollars such as 2.50, not {options['budget']!r}.") from None
-        except (JudgeError, EndpointError) as error:
-            raise CommandError(str(error)) from None
-        self.stdout.write(json.dumps(report) if options["json"] else say(report))
-        if report.get("stopped"):
-            raise CommandError(f"Stopped early: {report['stopped']}")
-
-    def judge(self, study: Study, budget: Decimal | None, options: dict) -> dict:
-        judge = find_judge(study, options["endpoint"], options["prompt"], options["temperature"])
-        both = options["orders"] == "both"
-        tasks = open_tasks(judge, both_orders=both, pilot=options["pilot"], limit=options["limit"])
-        planned = estimate(judge, tasks)
-        if budget is not None and planned["usd"] > budget:
-            raise JudgeError(f"{planned['calls']:,} calls cost about ${planned['usd']:.4f}, above --budget {budget}.")
+        run, estimate = plan(study, options)
         if options["dry_run"]:
-            return planned
-        judged = judge_items(judge, tasks, budget, self.show)
-        return vars(judged) | {"usd": float(judged.usd), "position": position_bias(study, judge.name)}
+            judge = rater_of(run)
+            self.tell(options, {"judge": judge, **estimate}, f"{judge}: {describe(estimate)}")
+            return
+        print(f"Run {run.pk}: {describe(estimate)}", file=sys.stderr)
+        run = send_off(resume(run), {**options, "inline": not (options["workers"] or options["wait"])})
+        end = progress(run)
+        tell_faults(run, end)
+        report = report_on(run, end)
+        self.tell(options, report, say(report))
+        check_end(run, end)
 
-    def show(self, done: int, total: int) -> None:
-        self.stderr.write(f"\r{done:,} of {total:,} calls", ending="\n" if done == total else "")
-        self.stderr.flush()
+
+def plan(study: Study, options: dict[str, Any]) -> tuple[Run, dict[str, Any]]:
+    more = {name: options[name] for name in ("temperature", "pilot", "batch")}
+    wanted = judge_plan(study, options["endpoint"], options["prompt"], both_orders=options["orders"] == "both", **more)
+    how = {name: options[name] for name in ("limit", "budget", "dry_run")}
+    if not options["dry_run"]:
+        check_endpoint(wanted.endpoint, wanted.temperature)
+    return plan_judging(wanted, ACTOR, again=options["new"], **how)
 
 
-def say(report: dict) -> str:
-    if "calls" in report:
-        line = "{judge}: {calls:,} calls, about {tokens_in:,} tokens in, {tokens_out:,} out: ${usd:.4f}"
-        return line.format(**report)
+def report_on(run: Run, end: dict[str, Any]) -> dict[str, Any]:
+    replies = without_label(run).values_list("reply", flat=True)[:MOST_EXAMPLES]
+    return {
+        "run": run.pk,
+        "judge": rater_of(run),
+        "state": end["state"],
+        "planned": end["calls"],
+        **count_labels(run),
+        "failed": end["failed"],
+        "usd": end["usd"],
+        "stopped": end["reason"] if end["state"] == Run.State.STOPPED else "",
+        "examples": [reply[:LONGEST_EXAMPLE] for reply in replies],
+        "position": position_bias(run.study, rater_of(run)),
+    }
+
+
+def say(report: dict[str, Any]) -> str:
     line = "{judge}: {labelled:,} labelled, {unread:,} replies were no label, {failed:,} calls failed, ${usd:.4f}"
     lines = [line.format(**report), *(f"  no label: {reply!r}" for reply in report["examples"])]
-    position = report["position"]
-    if position["pairs"]:
-        line = (
-            "  in both orders ({pairs}): {consistent:.0%} the same response, {left:.0%} left, {right:.0%} right twice"
-        )
-        lines.append(line.format(**position))
+    if report["state"] == Run.State.RUNNING:
+        lines.append(UNDER_WAY.format(**report))
+    if report["position"]["pairs"]:
+        lines.append(IN_BOTH.format(**report["position"]))
     return "\n".join(lines)
