@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.stats.estimates import estimate_share
-
 Shape = Mapping[str, Any]
 
 MEASURES = {
@@ -23,6 +21,8 @@ COEFFICIENTS = {
     "raw": "Raw agreement",
 }
 GROUPS = {"all": "All", "humans": "People", "models": "Judges", "across": "People with judges"}
+GROUP_TITLES = {"corpus": "By corpus", "tag": "By kind of item", "user": "By user"}
+GROUP_MEASURES = {"alpha": "α", "kappa": "Mean κ", "ac1": "AC1", "raw": "Raw agreement"}
 SCORES = ("accuracy", "precision", "recall", "f1")
 VIEWS = {
     "nominal": "Three labels",
@@ -203,21 +203,28 @@ def share_columns(question: Shape) -> list[str]:
     return [label for name, label in group_columns(question) if "n" in question["groups"][name]]
 
 
-def make_corpora(question: Shape, labels: Sequence[str]) -> list[Line]:
-    """People's labels by corpus; Wilson's interval, as if labels were independent."""
+@dataclass(frozen=True)
+class GroupTable:
+    """The groups of one kind, such as corpora, a line each."""
+
+    title: str
+    first: str  # the head of the first column
+    lines: list[Line]
+
+
+def make_groups(question: Shape, labels: Sequence[str]) -> list[GroupTable]:
+    """Agreement and label shares by corpus, kind of item and user, each where there are several."""
     return [
-        Line(
-            row["corpus"] or "no corpus named",
-            [share_of(row["shares"][label], row["n"]) for label in labels],
-            f"{row['n']:,}",
-        )
-        for row in question["by_corpus"]
+        GroupTable(title, name.capitalize(), [make_group(row, name, labels) for row in question[f"by_{name}"]])
+        for name, title in GROUP_TITLES.items()
+        if len(question[f"by_{name}"]) > 1
     ]
 
 
-def share_of(share: float, n: int) -> Number:
-    found = estimate_share(round(share * n), n, "no label")
-    return Number(found.value, found.ci, n, found.why, is_share=True)
+def make_group(row: Shape, name: str, labels: Sequence[str]) -> Line:
+    numbers = [read_estimate(row[measure], is_share=measure == "raw") for measure in GROUP_MEASURES]
+    shares = [Number(row["shares"][label], row["ci"]["shares"][label], row["n"], is_share=True) for label in labels]
+    return Line(row[name] or "none named", shares + numbers, f"{row['n']:,}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ GATE = "console/<slug:slug>/gate/"
 urlpatterns = [
     path(HERE, agreement.overview, name="overview"),
     path(f"{HERE}numbers.json", agreement.numbers, name="numbers"),
+    path(f"{HERE}groups.csv", agreement.groups, name="groups"),
     path(f"{HERE}figures/<slug:name>.<slug:kind>", agreement.figure, name="figure"),
     path(f"{HERE}items/", agreement.differing, name="differing"),
     path(f"{HERE}items/<int:key>/", agreement.item, name="item"),

@@ -3,29 +3,28 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import numpy as np
 from django.db.models import Count, Max
 
+from analysis.agreement_groups import measure_groups
 from analysis.annotations import EVERYTHING, Choice, Gathered, gather
 from analysis.kept_parts import keep_part
-from analysis.stats.agreement import THRESHOLD, Agreement, measure_agreement
-from analysis.stats.agreement_shape import shape_agreement
-from analysis.stats.estimates import Estimate
+from analysis.mentions import MENTION_RULE
+from analysis.ratings import has_sides, measure_ratings
+from analysis.stats.agreement import THRESHOLD, measure_agreement
+from analysis.stats.agreement_shape import Shape, shape_agreement, shape_head, write_estimate
 from analysis.stats.labels import read_maybe
 from analysis.stats.resampling import generator
 from analysis.stats.sides import LEFT, NEITHER, RIGHT, measure_side_bias
 from surveys.annotation_kinds import GENERIC, PERSONALISED
 from surveys.models import Annotation, GateVerdict, Slot, Study
 
-AGREEMENT_VERSION = 2
+AGREEMENT_VERSION = 3
 DRAWS = 1000
 MAYBE = ("no", "maybe", "yes")
-
-Shape = dict[str, Any]
 
 
 def agreement_of(
@@ -52,7 +51,7 @@ def fingerprint(study: Study, choice: Choice, seed: int, draws: int, threshold: 
     slots = Slot.objects.filter(item__study=study, done_at__isnull=False).aggregate(
         last=Max("done_at"), count=Count("pk")
     )
-    inputs = [AGREEMENT_VERSION, study.current_id, vars_of(choice), seed, draws, threshold]
+    inputs = [AGREEMENT_VERSION, MENTION_RULE, study.current_id, vars_of(choice), seed, draws, threshold]
     return hash_inputs([*inputs, *said.values(), *gate.values(), str(slots["last"]), slots["count"]])
 
 
@@ -62,12 +61,12 @@ def measure(study: Study, choice: Choice, seed: int, draws: int, threshold: int)
         "study": study.slug,
         "threshold": threshold,
         "seed": seed,
-        "questions": [measure_question(study, each, seed, draws, threshold) for each in asked],
+        "questions": [measure_question(study, each, choice.pilot, seed, draws, threshold) for each in asked],
         "times": time_by_rater(asked),
     }
 
 
-def measure_question(study: Study, asked: Gathered, seed: int, draws: int, threshold: int) -> Shape:
+def measure_question(study: Study, asked: Gathered, pilot: bool, seed: int, draws: int, threshold: int) -> Shape:
     shape: Shape = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
     # In scale order, as the confusion tables are: the order of keys does not survive in the database.
     shape["values"] = list(asked.names)
@@ -76,11 +75,15 @@ def measure_question(study: Study, asked: Gathered, seed: int, draws: int, thres
     rng = generator(seed, study.slug, asked.question.name)
     found = measure_agreement(asked.labels, rng, asked.scale, threshold, draws)
     shape |= shape_agreement(found, asked.names, asked.raters)
-    shape["by_corpus"] = shares_by(asked, lambda row: row.corpus)
+    shape["drawn"] = "users" if asked.by_user else "items"
+    shape |= measure_groups(asked, seed, draws, threshold, study.slug)
     if asked.names == MAYBE:
         shape["maybe"] = measure_maybe(study, asked, seed, draws, threshold)
     if sides := measure_sides(asked):
         shape["sides"] = sides
+    if has_sides(asked):
+        rng = generator(seed, study.slug, asked.question.name, "ratings")
+        shape["ratings"] = measure_ratings(study, asked, pilot, rng, draws)
     return shape
 
 
@@ -89,28 +92,8 @@ def measure_maybe(study: Study, asked: Gathered, seed: int, draws: int, threshol
     views = {}
     for name, view in read_maybe(asked.labels).items():
         rng = generator(seed, study.slug, asked.question.name, name)
-        views[name] = head_of(measure_agreement(view.labels, rng, view.scale, threshold, draws))
+        views[name] = shape_head(measure_agreement(view.labels, rng, view.scale, threshold, draws))
     return views
-
-
-def head_of(found: Agreement) -> Shape:
-    """Alpha, mean kappa, AC1 and raw agreement of people, or of all where there are no models."""
-    group = "humans" if "humans" in found.coefficients else "all"
-    coefficients, means = found.coefficients[group], found.means[group]
-    named = {
-        "alpha": coefficients.alpha_ordinal
-        if coefficients.alpha_ordinal.value is not None
-        else coefficients.alpha_nominal,
-        "kappa": means["kappa"],
-        "ac1": coefficients.ac1,
-        "raw": coefficients.raw,
-    }
-    return {name: write_estimate(each) for name, each in named.items()}
-
-
-def write_estimate(estimate: Estimate) -> Shape:
-    shape = {"value": estimate.value, "ci": list(estimate.ci) if estimate.ci else None, "n": estimate.n}
-    return shape | ({"why": estimate.why} if estimate.value is None or estimate.ci is None else {})
 
 
 def measure_sides(asked: Gathered) -> Shape | None:
@@ -126,22 +109,6 @@ def measure_sides(asked: Gathered) -> Shape | None:
     bias = measure_side_bias(sides, codes, len(raters))
     named = [("all", bias.share), *zip(raters, bias.raters, strict=True)]
     return {"neither": bias.neither, "left": {name: write_estimate(each) for name, each in named}}
-
-
-def shares_by(asked: Gathered, key: Callable[[Any], str]) -> list[Shape]:
-    """Label shares of people by corpus: how many labels, and what share of them each label takes."""
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(asked.names, 0))
-    for row in asked.rows:
-        if not row.is_model:
-            counts[key(row)][row.value] += 1
-    return [
-        {
-            "corpus": name,
-            "n": sum(found.values()),
-            "shares": {label: n / sum(found.values()) for label, n in found.items()},
-        }
-        for name, found in sorted(counts.items())
-    ]
 
 
 def time_by_rater(asked: list[Gathered]) -> list[Shape]:

@@ -33,6 +33,7 @@ class Gathered:
     raters: tuple[str, ...]
     units: tuple[str, ...]
     items: tuple[str, ...]  # of each unit the item that it is part of
+    by_user: bool  # intervals draw users; otherwise items, each with all its parts
     rows: tuple[Label, ...]
 
 
@@ -56,17 +57,15 @@ def fits(label: Label, choice: Choice) -> bool:
     return not choice.tag or str(label.tags.get(name, "")) == value
 
 
-def line_up(question: Question, rows: list[Label]) -> Gathered:
+def line_up(question: Question, rows: list[Label], by_user: bool = True) -> Gathered:
+    """`by_user`: intervals draw users, where every label says which user its item is about."""
     names = question.values
     units = number(row.unit for row in rows)
     raters = number(rater_of(row) for row in rows)
-    clusters = number(row.cluster for row in rows if row.cluster)
-    items = dict.fromkeys(units, "")
-    belongs = np.zeros(len(units), np.int32)
-    for row in rows:
-        items[row.unit] = row.item
-        if row.cluster:
-            belongs[units[row.unit]] = clusters[row.cluster]
+    items = {row.unit: row.item for row in rows}
+    by_user = by_user and bool(rows) and all(row.cluster for row in rows)
+    wholes = list({row.unit: row.cluster for row in rows}.values() if by_user else items.values())
+    drawn = number(wholes)
     labels = Labels(
         items=np.array([units[row.unit] for row in rows], np.int32),
         raters=np.array([raters[rater_of(row)] for row in rows], np.int32),
@@ -74,11 +73,19 @@ def line_up(question: Question, rows: list[Label]) -> Gathered:
         n_items=len(units),
         n_raters=len(raters),
         n_labels=len(names),
-        clusters=belongs if clusters and all(row.cluster for row in rows) else None,
+        clusters=np.array([drawn[whole] for whole in wholes], np.int32),
         is_model=np.array(models_among(raters, rows), bool),
     )
     return Gathered(
-        question, labels, scale_of(question), names, tuple(raters), tuple(units), tuple(items.values()), tuple(rows)
+        question=question,
+        labels=labels,
+        scale=scale_of(question),
+        names=names,
+        raters=tuple(raters),
+        units=tuple(units),
+        items=tuple(items.values()),
+        by_user=by_user,
+        rows=tuple(rows),
     )
 
 

@@ -1,15 +1,18 @@
 """Who would stay as an annotator: the figures of each person, and limits that they keep or break."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analysis.agreement_tables import Number, read_number, write
+from analysis.stats.estimates import estimate_share
 from surveys.annotation.counted import questions_of, rater_name
 from surveys.annotation.gate import annotators_of
+from surveys.annotation.training import gold_scores
 from surveys.models import Study
 
 Shape = Mapping[str, Any]
+NO_GOLD = "answered no gold item"
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,12 @@ class Limit:
     off: float
     start: float
     says: str  # the rule in words, with {} for the limit
+    is_share: bool = False
 
     def write(self, value: float) -> str:
         if value == self.off:
             return "off"
-        return f"{value:.0%}".replace("%", " %") if self.name == "share" else f"{value:g}".replace("-", "−")
+        return f"{value:.0%}".replace("%", " %") if self.is_share else f"{value:g}".replace("-", "−")
 
     def read(self, text: str) -> float:
         """The limit in an address; what is no number there, or out of bounds, is where the slider starts."""
@@ -43,7 +47,10 @@ LIMITS = (
     Limit("labels", "Labels, at least", 0, 200, 5, 0, 0, "at least {} labels"),
     Limit("kappa", "Mean κ, at least", -0.2, 1, 0.05, -0.2, 0.2, "a mean κ of {} or more with the others"),
     Limit("seconds", "Median active seconds, at least", 0, 60, 1, 0, 0, "a median active time of {} seconds or more"),
-    Limit("share", "Share of one label, at most", 0.3, 1, 0.05, 1, 1, "no label that takes more than {} of theirs"),
+    Limit(
+        "share", "Share of one label, at most", 0.3, 1, 0.05, 1, 1, "no label that takes more than {} of theirs", True
+    ),
+    Limit("gold_share", "Gold items right, at least", 0, 1, 0.05, 0, 0, "{} or more of their gold items right", True),
 )
 
 
@@ -59,10 +66,15 @@ class Candidate:
     pairs: tuple[tuple[str, Number], ...] = ()
     kappa: float | None = None
     without: Number = field(default_factory=lambda: Number(None, why="gave no label that counts"))
+    gold: Number = field(default_factory=lambda: Number(None, why=NO_GOLD))
 
     @property
     def share(self) -> float | None:
         return max((number.value or 0 for _, number in self.shares), default=None)
+
+    @property
+    def gold_share(self) -> float | None:
+        return self.gold.value
 
     @property
     def kappa_text(self) -> str:
@@ -79,6 +91,9 @@ class Candidate:
             "pairs": [{"with": name, "kappa": n.value, "ci": n.ci, "n": n.n} for name, n in self.pairs],
             "alpha_without": self.without.value,
             "alpha_without_ci": self.without.ci,
+            "gold_right": self.gold.value,
+            "gold_right_ci": self.gold.ci,
+            "gold_items": self.gold.n,
         }
 
 
@@ -88,14 +103,20 @@ def find_candidates(study: Study, pilot: bool, question: Shape, times: list[Shap
     seconds = {row["rater"]: row["median_seconds"] for row in times}
     pairs = [pair for pair in question.get("pairs", ()) if pair["a"] in raters and pair["b"] in raters]
     labels = next((each.values for each in questions_of(study) if each.name == question["question"]), ())
+    gold = gold_scores(study, pilot=pilot)
     found = []
     for person in annotators_of(study, pilot):
         name = rater_name(person.origin, person.pid, person.pseudonym)
+        candidate = Candidate(person.pseudonym, person.kept)
         if name in raters:
-            found.append(measure(person.pseudonym, person.kept, raters[name], labels, pairs, seconds.get(name)))
-        else:
-            found.append(Candidate(person.pseudonym, person.kept))
+            candidate = measure(person.pseudonym, person.kept, raters[name], labels, pairs, seconds.get(name))
+        found.append(replace(candidate, gold=share_right(*gold.get(person.pk, (0, 0)))))
     return found
+
+
+def share_right(right: int, answered: int) -> Number:
+    found = estimate_share(right, answered, NO_GOLD)
+    return Number(found.value, found.ci, found.n, found.why, is_share=True)
 
 
 def measure(

@@ -175,6 +175,17 @@ PREFERENCE = Question(
     scale="ordinal",
     per="attributes",
 )
+ERROR = Question(
+    "error",
+    "What is wrong with this statement?",
+    (
+        Choice("overgeneralisation", "Says too much", "1", "One task or one moment is taken for a lasting trait."),
+        Choice("missing-evidence", "Not supported", "2", "Nothing in the conversations shows it."),
+        Choice("task-context", "Mixed up with the task", "3", "It is the subject, a fiction, or the chatbot's words."),
+        Choice("not-standalone", "Only about this task", "4", "It does not say anything about the person by itself."),
+        Choice("other", "Something else", "5"),
+    ),
+)
 
 KINDS: dict[str, Kind] = {
     "attribute": Kind(
@@ -199,6 +210,13 @@ KINDS: dict[str, Kind] = {
         may={"profile": read_texts},
         template="annotation/preference.html",
         sided=True,
+    ),
+    "error": Kind(
+        "error",
+        "What is wrong with it?",
+        (ERROR,),
+        needs={"history": read_history, "attribute": read_text, "evidence": read_evidence},
+        template="annotation/error.html",
     ),
 }
 

@@ -51,8 +51,11 @@ def as_list(value: Any) -> list[Any]:
     return entries
 
 
-def read_parts(value: Any) -> list[dict[str, str]]:
-    """Texts that are judged one by one, each with an id: `[{"id": "a1", "text": "…"}]`; bare texts are numbered."""
+def read_parts(value: Any) -> list[dict[str, Any]]:
+    """Texts that are judged one by one, each with an id: `[{"id": "a1", "text": "…"}]`; bare texts are numbered.
+
+    A part may say whether the personalised response names it, `"mentioned": true`; nobody is shown that.
+    """
     parts = [read_part(entry, number) for number, entry in enumerate(as_list(value), 1)]
     ids = [part["id"] for part in parts]
     if repeated := next((name for name in ids if ids.count(name) > 1), None):
@@ -60,13 +63,18 @@ def read_parts(value: Any) -> list[dict[str, str]]:
     return parts
 
 
-def read_part(entry: Any, number: int) -> dict[str, str]:
+def read_part(entry: Any, number: int) -> dict[str, Any]:
     if not isinstance(entry, dict):
         return {"id": str(number), "text": read_text(entry)}
     name = entry.get("id", str(number))
     if not isinstance(name, str | int) or not 0 < len(str(name)) <= 50 or not str(name).isprintable():
         raise PayloadFault(f"has an entry {number} whose id is not 1 to 50 printable characters")
-    return {"id": str(name), "text": read_text(entry.get("text"))}
+    part = {"id": str(name), "text": read_text(entry.get("text"))}
+    if "mentioned" not in entry:
+        return part
+    if not isinstance(entry["mentioned"], bool):
+        raise PayloadFault(f"has an entry {number} whose `mentioned` is neither true nor false")
+    return part | {"mentioned": entry["mentioned"]}
 
 
 def read_history(value: Any) -> list[dict[str, Any]]:

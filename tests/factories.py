@@ -246,6 +246,7 @@ ITEMS: dict[str, Callable[[int], dict[str, Any]]] = {
         "generic": "Assam.",
         "personalised": "Assam, without milk.",
     },
+    "error": lambda number: ITEMS["attribute"](number),
 }
 
 
@@ -275,6 +276,7 @@ LABELS = {
     "relevance": {"relevance": "yes"},
     "attribute": {"quality": "yes"},
     "preference": {"preference/milk": "4", "preference/budget": "3"},
+    "error": {"error": "overgeneralisation"},
 }
 
 

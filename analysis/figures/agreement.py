@@ -1,6 +1,7 @@
 """Figures of agreement: who agrees with whom, label shares by corpus, and each rater against the others' majority."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -78,6 +79,19 @@ def both(row: Row, x: str, y: str) -> Row:
 # Values with intervals -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Axis:
+    """From where to where values go, which numbers stand below, and where a line says that nothing differs."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    line: float | None = None
+
+
+SHARES = Axis(0, 1, (0, 0.2, 0.4, 0.6, 0.8, 1))
+
+
 def draw_shares(question: Question, labels: Sequence[str], options: Options) -> Figure:
     """What share of its labels each rater gives to each label."""
     table = [
@@ -90,14 +104,15 @@ def draw_shares(question: Question, labels: Sequence[str], options: Options) -> 
 
 
 def draw_corpora(question: Question, labels: Sequence[str], options: Options) -> Figure:
-    """What share of people's labels each label takes in each corpus."""
+    """What share of the labels each label takes in each corpus."""
     table = [
-        value_row(label, row["corpus"] or "no corpus named", row["n"], row["shares"][label], None)
+        value_row(label, row["corpus"] or "no corpus named", row["n"], row["shares"][label], row["ci"]["shares"][label])
         for label in labels
         for row in question.get("by_corpus", ())
     ]
     title = f"Labels by corpus: {question['question']}"
-    return draw_values("corpora", title, "Share of the labels that people gave.", table, options)
+    caption = "Share of the labels that people gave, or judges where nobody else labels, with 95 % intervals."
+    return draw_values("corpora", title, caption, table, options)
 
 
 def draw_scores(question: Question, labels: Sequence[str], options: Options) -> Figure:
@@ -116,30 +131,40 @@ def value_row(part: str, name: str, n: int, value: float, ci: Sequence[float] | 
     return {"panel": printable(part), "row": printable(name), "n": n, "value": value, "low": low, "high": high}
 
 
-def draw_values(name: str, title: str, caption: str, table: list[Row], options: Options) -> Figure:
+def draw_values(
+    name: str, title: str, caption: str, table: list[Row], options: Options, axes: Mapping[str, Axis] | None = None
+) -> Figure:
+    """A panel for each of the table's; `axes` by panel, where values are no shares."""
     if not table:
         return empty_figure(name, title, NOTHING, VALUES, options)
     parts = [part for row in table for part in parts_of(row)]
-    specs = [draw_panel(part, table, options) for part in dict.fromkeys(row["panel"] for row in table)]
+    panels = dict.fromkeys(row["panel"] for row in table)
+    specs = [draw_panel(part, table, options, (axes or {}).get(part, SHARES)) for part in panels]
+    words = Words(title, caption, say_ends(table))
+    return make_figure(name, words, below(specs, 14), parts, table, VALUES, options)
+
+
+def say_ends(table: Sequence[Row]) -> str:
     low, high = (pick(table, key=lambda row: row["value"]) for pick in (min, max))
     ends = [f"{row['value']:.2f} ({row['row']}, {row['panel']})" for row in (low, high)]
-    words = Words(title, caption, f"Values go from {ends[0]} to {ends[1]}.")
-    return make_figure(name, words, below(specs, 14), parts, table, VALUES, options)
+    return f"Values go from {ends[0]} to {ends[1]}."
 
 
 def parts_of(row: Row) -> list[Row]:
     where = {"panel": row["panel"], "row": row["row"]}
-    text = f"{row['row']}, {row['panel']}: {row['value']:.2f}, n {row['n']:,}"
-    parts = [{**where, "kind": "value", "start": row["value"], "text": text, "short": f"{row['value']:.2f}"}]
+    short = f"{row['value']:.2f}".replace("-", "−")
+    text = f"{row['row']}, {row['panel']}: {short}, n {row['n']:,}"
+    parts = [{**where, "kind": "value", "start": row["value"], "text": text, "short": short}]
     if row["low"] is not None:
         parts.append({**where, "kind": "ci", "start": row["low"], "end": row["high"]})
     return parts
 
 
-def draw_panel(part: str, table: Sequence[Row], options: Options) -> Spec:
+def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis) -> Spec:
     names = list(dict.fromkeys(row["row"] for row in table if row["panel"] == part))
     y = alt.Y("row:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, labelLimit=ROOM, minExtent=ROOM))
-    x = alt.X("start:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title=None, values=[0, 0.2, 0.4, 0.6, 0.8, 1]))
+    scale = alt.Scale(domain=[axis.low, axis.high], nice=False)
+    x = alt.X("start:Q", scale=scale, axis=alt.Axis(title=None, values=list(axis.ticks), format="~g"))
     layers = [
         of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.5).encode(y=y, x=x, x2="end:Q"),
         of_kind("value").mark_point(fill=LIGHT["sp-profile"], stroke=LIGHT["sp-profile"], size=55, opacity=1, aria=True)
@@ -147,6 +172,9 @@ def draw_panel(part: str, table: Sequence[Row], options: Options) -> Spec:
         of_kind("value").mark_text(fontSize=11, fill=LIGHT["soft"], align="left")
         .encode(y=y, x=alt.value(options.width - ROOM - TEXT + 10), text="short:N"),
     ]  # fmt: skip
+    if axis.line is not None:
+        line = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeDash=[4, 3])
+        layers.insert(0, line.encode(x=alt.datum(axis.line, scale=scale)))
     return panel(specs_of(layers), options.width - ROOM - TEXT, ROW * len(names), part, panel=part)
 
 

@@ -113,3 +113,24 @@ def shape_intervals(named: Sequence[tuple[str, Estimate]]) -> Shape:
 
 def write_interval(estimate: Estimate) -> list[float] | None:
     return None if estimate.ci is None else list(estimate.ci)
+
+
+def write_estimate(estimate: Estimate) -> Shape:
+    """A number that stands by itself, with its interval and n."""
+    shape = {"value": estimate.value, "ci": write_interval(estimate), "n": estimate.n}
+    return shape | ({"why": estimate.why} if estimate.value is None or estimate.ci is None else {})
+
+
+def shape_head(found: Agreement) -> Shape:
+    """Alpha, mean kappa, AC1 and raw agreement of people, or of all where there are no models."""
+    group = "humans" if "humans" in found.coefficients else "all"
+    coefficients, means = found.coefficients[group], found.means[group]
+    named = {
+        "alpha": coefficients.alpha_ordinal
+        if coefficients.alpha_ordinal.value is not None
+        else coefficients.alpha_nominal,
+        "kappa": means["kappa"],
+        "ac1": coefficients.ac1,
+        "raw": coefficients.raw,
+    }
+    return {name: write_estimate(each) for name, each in named.items()}

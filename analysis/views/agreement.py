@@ -10,13 +10,17 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from analysis import agreement_tables as tables
+from analysis.agreement_files import write_groups
 from analysis.agreement_filters import list_offered, read_choice, write_choice
 from analysis.agreements import agreement_of
 from analysis.annotations import Choice, Gathered, gather
 from analysis.disagreements import compare_raters, cross_table, find_items
 from analysis.figures import Options, render
 from analysis.figures.agreement import AGREEMENT_FIGURES
+from analysis.figures.ratings import RATING_FIGURES
 from analysis.published_agreement import compare_published
+from analysis.rating_tables import make_ratings
+from analysis.views.compare.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies import definition_of
@@ -25,12 +29,17 @@ from surveys.views.console.pages import address_without_page, show, study_page
 
 HERE = "agreement"
 PAGE_SIZE = 50
-FILES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf", "json": "application/json"}
+FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
 FIGURE_TITLES = {
     "matrix": "κ of each two raters",
     "shares": "How often each rater gives each label",
     "corpora": "Labels by corpus",
     "scores": "F1 of each rater against the majority",
+}
+RATING_TITLES = {
+    "ratings": "Ratings by the model that wrote the response",
+    "mentions": "What naming the attribute does to ratings",
+    "habits": "Models that name attributes, and that reward it",
 }
 
 
@@ -67,7 +76,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         threshold=found["threshold"],
         seed=found["seed"],
         measures=tables.MEASURES,
-        figures=FIGURE_TITLES,
+        figures=FIGURE_TITLES | (RATING_TITLES if question.get("ratings") else {}),
         measure=read_measure(request),
         **page,
     )
@@ -100,7 +109,9 @@ def contents_of(
         "coefficients": tables.make_coefficients(question),
         "share_columns": tables.share_columns(question),
         "shares": tables.make_shares(question, labels),
-        "corpora": tables.make_corpora(question, labels),
+        "groups": tables.make_groups(question, labels),
+        "group_measures": tables.GROUP_MEASURES.values(),
+        "ratings": make_ratings(question),
         "labels": labels,
         "raters": tables.make_raters(question, labels, times),
         "maybe": tables.make_maybe(question),
@@ -122,14 +133,25 @@ def numbers(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @study_page()
-def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
-    """A figure of one question as a file; `json` is its Vega-Lite spec with the numbers."""
+def groups(request: HttpRequest) -> HttpResponse:
+    """One question's agreement and label shares by corpus, kind of item and user, as a table."""
     work_of(request.study)
-    if name not in AGREEMENT_FIGURES or kind not in FILES:
+    question = pick_question(agreement_of(request.study, read_choice(request.GET)), request.GET.get("question", ""))
+    response = HttpResponse(write_groups(question, labels_of(request.study, question)), content_type=FILES["csv"])
+    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-groups.csv"'
+    return response
+
+
+@require_safe
+@study_page()
+def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
+    """A figure of one question as a file; `json` is its Vega-Lite spec with the numbers, `csv` the numbers alone."""
+    work_of(request.study)
+    if name not in FIGURES or kind not in FILES:
         raise Http404
     question = pick_question(agreement_of(request.study, read_choice(request.GET)), request.GET.get("question", ""))
-    drawn = AGREEMENT_FIGURES[name](question, labels_of(request.study, question), Options())
-    content = json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
+    drawn = FIGURES[name](question, labels_of(request.study, question), Options())
+    content = write_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
     response = HttpResponse(content, content_type=FILES[kind])
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
     return response

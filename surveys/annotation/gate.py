@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from surveys import audit
 from surveys.annotation.slots import release_slots, work_for
 from surveys.models import GateDecision, GateVerdict, Participant, Study
+
+VERDICTS = GateVerdict.objects.filter(participant=OuterRef("pk")).order_by("-decision__number")
+NEWEST_VERDICT = Subquery(VERDICTS.values("kept")[:1])
 
 
 @dataclass(frozen=True)
@@ -87,16 +90,13 @@ def lock_annotators(study: Study, pilot: bool, pseudonyms: set[str]) -> list[Par
 
 def annotators_of(study: Study, pilot: bool) -> QuerySet[Participant]:
     """Everybody who has labelled something, each with `kept` by the newest decision about them (None: none yet)."""
-    newest = GateVerdict.objects.filter(participant=OuterRef("pk")).order_by("-decision__number").values("kept")[:1]
     people = Participant.objects.filter(study=study, pilot=pilot, annotations__isnull=False)
-    return people.exclude(origin=Participant.Origin.PREVIEW).distinct().annotate(kept=Subquery(newest)).order_by("id")
+    return people.exclude(origin=Participant.Origin.PREVIEW).distinct().annotate(kept=NEWEST_VERDICT).order_by("id")
 
 
 def kept_people(study: Study) -> QuerySet[Participant]:
     """Whom the newest decision about them keeps, of the pilot or the main part: those to invite again."""
-    newest = GateVerdict.objects.filter(participant=OuterRef("pk")).order_by("-decision__number").values("kept")[:1]
-    people = Participant.objects.filter(study=study).annotate(kept=Subquery(newest))
-    return people.filter(Q(kept=True)).order_by("id")
+    return Participant.objects.filter(study=study).annotate(kept=NEWEST_VERDICT).filter(kept=True).order_by("id")
 
 
 def list_invited(study: Study, actor: str) -> list[str]:

@@ -1,6 +1,5 @@
 """One item as it is handed in, by a file or by analysis: every fault at once, or a tidy item of its kind."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,12 +7,14 @@ from typing import Any
 
 from surveys.annotation_kinds import Kind, Question, fields_of
 from surveys.annotation_payloads import PayloadFault, check_storable, locate_evidence, read_text
+from surveys.definitions import fingerprint
 from surveys.study_values import nearest
 
 PURPOSES = ("work", "training", "gold")
 LONGEST = {"key": 200, "source": 200, "cluster": 200, "corpus": 100}
 OWN_KEYS = (*LONGEST, "purpose", "gold", "explanation", "tags")
 HISTORY = "history"
+GENERATOR = "generator"  # the tag that names the model which wrote what is judged
 
 Conversations = list[dict[str, Any]]
 
@@ -43,18 +44,13 @@ class NewItem:
     @property
     def sha256(self) -> str:
         """Over everything: an item that is handed in again with another content is another item."""
-        content = vars(self) | {HISTORY: hash_json(self.history) if self.history else ""}
-        return hash_json(content)
+        content = vars(self) | {HISTORY: fingerprint(self.history) if self.history else ""}
+        return fingerprint(content)
 
     @property
     def unlocated(self) -> int:
         """Quotes that stand nowhere in the history."""
         return sum(snippet["turn"] is None for snippet in self.payload.get("evidence", ()))
-
-
-def hash_json(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None = None) -> NewItem:
@@ -173,7 +169,13 @@ class ItemReading:
         except (PayloadFault, ValueError):
             self.faults.append("tags hold a value that cannot be stored")
             return {}
+        if GENERATOR in tags and not is_name(tags[GENERATOR]):
+            self.faults.append(f"tags.{GENERATOR} must be the name of the model that wrote it, text on one line")
         return dict(tags)
+
+
+def is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def as_entries(value: Any) -> list[Any]:

@@ -1,12 +1,12 @@
 """Training before the work and gold items within it: right labels, feedback, and when somebody has learnt enough."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from surveys.annotation.slots import work_for
 from surveys.annotation_kinds import KINDS, PART, turn_back
-from surveys.models import Annotation, AnnotationItem, Participant
+from surveys.models import Annotation, AnnotationItem, Participant, Study
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 TRIES = 2  # of each training item, as Prolific asks of checks before the work
@@ -96,9 +96,14 @@ def is_right(item: AnnotationItem, annotation: Annotation) -> bool:
     return all(field.ok for field in feedback_on(item, annotation))
 
 
-def gold_score(participant: Participant) -> tuple[int, int]:
-    """(right, answered) of the gold items that were mixed into this person's work; the newest answer to each."""
-    items = list(items_for(participant, Purpose.GOLD))
-    newest: Mapping[int, list[Annotation]] = given_by(participant, items)
-    answered = [(item, newest[item.pk][-1]) for item in items if newest[item.pk]]
-    return sum(is_right(item, annotation) for item, annotation in answered), len(answered)
+def gold_scores(study: Study, *, pilot: bool = False) -> dict[int, tuple[int, int]]:
+    """By participant (right, answered) of the gold items mixed into their work; the newest answer to each, if any."""
+    items = AnnotationItem.objects.filter(study=study, pilot=pilot, purpose=Purpose.GOLD).defer("payload").in_bulk()
+    said = Annotation.objects.filter(item__in=items, participant__isnull=False).order_by("revision")
+    newest = {(row.participant_id, row.item_id): row for row in said}
+    scores: dict[int, tuple[int, int]] = {}
+    for (person, item), annotation in newest.items():
+        if annotation.state == State.GIVEN:
+            right, answered = scores.get(person, (0, 0))
+            scores[person] = right + is_right(items[item], annotation), answered + 1
+    return scores

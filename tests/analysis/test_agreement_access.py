@@ -8,12 +8,14 @@ from analysis import agreement_urls
 from surveys.models import AuditEvent, GateDecision, Study
 from tests.analysis.annotation_samples import make_annotated
 from tests.factories import make_account, make_study
+from tests.roles import RANK, as_account, make_roles
 
 pytestmark = pytest.mark.django_db
 
 PAGES = {
     "overview": ("viewer", "get"),
     "numbers": ("viewer", "get"),
+    "groups": ("viewer", "get"),
     "figure": ("viewer", "get"),
     "differing": ("viewer", "get"),
     "item": ("viewer", "get"),
@@ -21,15 +23,12 @@ PAGES = {
     "decide": ("researcher", "post"),
     "invited": ("owner", "post"),
 }
-RANK = ["stranger", "viewer", "researcher", "owner"]
 
 
 @pytest.fixture
 def study() -> Study:
     study, _ = make_annotated()
-    for role in RANK[1:]:
-        make_account(role, study, role)
-    make_account("stranger", make_study("draft", slug="coffees"), "owner")
+    make_roles(study)
     return study
 
 
@@ -37,12 +36,6 @@ def address_of(name: str, study: Study) -> str:
     more = {"item": [study.annotation_items.first().pk], "figure": ["matrix", "json"]}.get(name, [])
     query = "?question=relevance&a=mini" if name == "differing" else ""
     return reverse(f"agreement:{name}", args=[study.slug, *more]) + query
-
-
-def as_account(name: str) -> Client:
-    client = Client()
-    client.login(username=name, password="password")
-    return client
 
 
 def test_every_address_is_in_the_table() -> None:

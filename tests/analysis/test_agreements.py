@@ -93,6 +93,16 @@ def test_preferences_are_turned_back_and_sides_counted_as_shown() -> None:
     assert question["sides"]["neither"] == 4
 
 
+@pytest.mark.parametrize(("cluster", "drawn", "units"), [("", "items", 4), ("Cleo", "users", 1)])
+def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: int) -> None:
+    study = make_annotation_study(kind="preference", overlap=2)
+    make_items(study, 4, cluster=cluster)
+    label_all(study)
+    label_all(study, preference__milk="1", preference__budget="2")
+    (question,) = agreement_of(study, draws=20)["questions"]
+    assert (question["items"], question["drawn"], question["units"]) == (8, drawn, units)
+
+
 def test_a_judge_in_two_orders_is_two_raters() -> None:
     study = make_annotation_study(kind="preference")
     (item,) = make_items(study, 1)

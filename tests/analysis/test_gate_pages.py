@@ -5,8 +5,11 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.gate_rules import LIMITS, Candidate, broken_limits, read_limits, say_rule
+from surveys.annotation.items import push_items
+from surveys.annotation.work import next_tasks
 from surveys.models import AuditEvent, GateDecision, Participant, Slot, Study
 from tests.analysis.annotation_samples import make_annotated
+from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 from tests.surveys.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
@@ -59,13 +62,35 @@ def test_a_decision_freezes_rule_limits_reason_and_figures(piloted) -> None:
     response = client.post(address_of("decide"), form_of(people, **note), follow=True)
     assert said(response) == ["Decision 1: 2 kept, 1 not."]
     decision = GateDecision.objects.get(study=study)
-    assert decision.thresholds == {"labels": 0, "kappa": 0.2, "seconds": 0, "share": 1, "question": "relevance"}
+    limits = {"labels": 0, "kappa": 0.2, "seconds": 0, "share": 1, "gold_share": 0}
+    assert decision.thresholds == limits | {"question": "relevance"}
     assert (decision.reason, decision.decided_by, decision.pilot) == ("Turned round.", "ada", True)
     assert decision.rule.startswith("Kept: a mean κ of 0.2 or more with the others")
     verdict = decision.verdicts.get(participant__pseudonym=people[2])
     assert (verdict.kept, verdict.figures["labels"], verdict.figures["mean_kappa"]) == (False, 8, pytest.approx(-0.875))
     assert Slot.objects.filter(participant=None).count() == 8  # those of the third, open again
     assert "not kept before" in lines_of(client.get(address_of("gate")))
+
+
+def test_gold_items_show_who_knows_what_is_right() -> None:
+    study = make_annotation_study("pilot", overlap=2, gold_every=2)
+    make_items(study, 4, pilot=True)
+    known = [item_of(number, purpose="gold", gold={"relevance": "yes"}) for number in (100, 101)]
+    push_items(study, known, "tests", pilot=True)
+    knows, guesses = make_annotator(study), make_annotator(study)
+    while annotate(knows):
+        pass
+    while tasks := next_tasks(guesses):
+        annotate(guesses, tasks[0], relevance="yes" if tasks[0].item.key == "item-100" else "no")
+    page = log_in(study, "researcher").get(address_of("gate"), {"kappa": "-0.2", "gold_share": "0.8"})
+    right, half = page.context["people"]
+    # Wilson's interval of one in two.
+    assert (right.gold_share, half.gold_share, half.gold.n) == (1, 0.5, 2)
+    assert half.gold.ci == (pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4))
+    assert page.context["broken"] == {right.pseudonym: [], half.pseudonym: ["gold items right 50 %"]}
+    assert "gold right 50 % 9 % to 91 %, n 2" in lines_of(page)
+    assert "80 % or more of their gold items right" in lines_of(page)
+    assert half.figures["gold_right"] == 0.5 and half.figures["gold_items"] == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,300 @@
+"""Ratings of personalised responses: by the model that wrote them, by whether they name the attribute, and by judge."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from analysis.annotations import Gathered, number
+from analysis.mentions import MENTION_RULE, read_mentions
+from analysis.stats.agreement_shape import write_estimate
+from analysis.stats.estimates import Estimate, Floats, Spread, Statistic, bootstrap
+from analysis.stats.ratings import (
+    NAMED,
+    NOT_NAMED,
+    UNDECIDED,
+    Codes,
+    Rated,
+    gap_statistic,
+    habit_statistic,
+    naming_statistic,
+    rank_statistic,
+    rating_statistic,
+)
+from surveys.annotation.shapes import GENERATOR
+from surveys.annotation_kinds import PART
+from surveys.models import AnnotationItem, Study
+
+PEOPLE = "people"
+MENTIONS = {"named": NAMED, "not_named": NOT_NAMED, "undecided": UNDECIDED}
+FEWEST_MODELS = 3  # that a rank correlation over models is made of
+NO_RATING = "no rating"
+ONE_SIDED = "needs ratings of responses that name the attribute and of some that do not"
+NOTHING_DECIDED = "of no response can be told whether it names the attribute"
+CONSTANT = "needs two different ratings from the judge and from people on responses that both rated"
+TIED = "all models name the attribute equally often, or have the same gap"
+TOO_FEW = f"needs {FEWEST_MODELS} models that both wrote and judged responses"
+
+Shape = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """The ratings of one question as codes, with the names behind them. People together are the first rater.
+
+    An item here is one response with one attribute of the person. `named` says of each whether the response names
+    the attribute, `given` for how many of them the study's items say so themselves.
+    """
+
+    items: Codes  # (ratings,)
+    values: Codes  # (ratings,)
+    rater: Codes  # (ratings,)
+    generator: Codes  # (items,)
+    named: Codes  # (items,)
+    units: csr_array  # (units, items), what the bootstrap draws
+    numbers: Floats  # what the places of the scale stand for
+    labels: tuple[str, ...]
+    raters: list[str]
+    generators: list[str]
+    given: int
+    by_user: bool
+
+    @property
+    def n_items(self) -> int:
+        return len(self.named)
+
+    @property
+    def voting(self) -> np.ndarray:
+        """(ratings,) those that say what a response is worth: people's, or where there are none those of judges."""
+        by_people = self.rater == 0
+        return by_people if by_people.any() else ~by_people
+
+
+def has_sides(asked: Gathered) -> bool:
+    """Whether two responses stood side by side and were rated, with numbers, for each attribute."""
+    rated = asked.question.per == "attributes" and asked.scale.numbers is not None
+    return rated and bool(asked.rows) and bool(asked.rows[0].left)
+
+
+# --- from rows to codes -----------------------------------------------------
+
+
+def read_ratings(study: Study, asked: Gathered, pilot: bool) -> Ratings:
+    names = [row.rater if row.is_model else PEOPLE for row in asked.rows]
+    raters = number([PEOPLE, *sorted({name for name in names if name != PEOPLE})])
+    by_unit = {row.unit: str(row.tags.get(GENERATOR, "")) for row in asked.rows}
+    generators = number(sorted(set(by_unit.values())))
+    said = find_mentions(study, asked, pilot)
+    decided = {True: NAMED, False: NOT_NAMED, None: UNDECIDED}
+    return Ratings(
+        items=asked.labels.items.astype(np.intp),
+        values=asked.labels.values.astype(np.intp),
+        rater=np.array([raters[name] for name in names], np.intp),
+        generator=np.array([generators[by_unit[unit]] for unit in asked.units], np.intp),
+        named=np.array([decided[said[unit][0]] for unit in asked.units], np.intp),
+        units=group_ratings(asked),
+        numbers=np.array(asked.scale.numbers, float),
+        labels=asked.names,
+        raters=list(raters),
+        generators=list(generators),
+        given=sum(said[unit][1] for unit in asked.units),
+        by_user=asked.by_user,
+    )
+
+
+def find_mentions(study: Study, asked: Gathered, pilot: bool) -> dict[str, tuple[bool | None, bool]]:
+    """Of each unit whether its response names the attribute, and whether the item says so itself."""
+    rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items))
+    return {
+        f"{key}{PART}{part}": said
+        for key, payload in rows.values_list("key", "payload").iterator(chunk_size=200)
+        for part, said in read_mentions(payload).items()
+    }
+
+
+def group_ratings(asked: Gathered) -> csr_array:
+    """(units, items): a user's ratings are drawn together, and without users those of one pair of responses."""
+    units, unit = np.unique(asked.labels.clusters, return_inverse=True)
+    return csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(len(units), len(unit)))
+
+
+# --- numbers ----------------------------------------------------------------
+
+
+def measure_ratings(study: Study, asked: Gathered, pilot: bool, rng: np.random.Generator, draws: int) -> Shape:
+    """Every number with its n and interval, all from one bootstrap over users, or over pairs of responses."""
+    rows = read_ratings(study, asked, pilot)
+    models, ranks = match_models(rows), {rater: rank_judge(rows, rater) for rater in range(1, len(rows.raters))}
+    naming, gaps = naming_statistic(rows.generator, rows.named, len(rows.generators)), gaps_by_rater(rows)
+    statistics = [naming, gaps, gaps_by_both(rows), rate_raters(rows), rate_generators(rows)]
+    if len(models) >= FEWEST_MODELS:
+        statistics.append(habit_statistic(naming, gaps, *np.array(models).T))
+    found = bootstrap([*ranks.values(), *statistics], rows.units, rng, draws)
+    correlations = dict(zip(ranks, found[: len(ranks)], strict=True))
+    rates, of_raters, of_both, raters, generators, *habits = found[len(ranks) :]
+    gap, rate = estimate_gaps(rows, of_raters["gap"]), estimate_rates(rows, rates["rate"])
+    return {
+        "units": rows.units.shape[0],
+        "drawn": "users" if rows.by_user else "items",
+        "mentions": count_mentions(rows),
+        "raters": shape_raters(rows, raters, gap, correlations),
+        "generators": shape_generators(rows, generators, rate, of_both["gap"]),
+        "habits": shape_habits(rows, models, rate, gap, habits),
+    }
+
+
+def match_models(rows: Ratings) -> list[tuple[int, int]]:
+    """(generator, rater) of each judge that is a model which wrote responses: its name begins with that model's."""
+    return [
+        (writer, judge)
+        for writer, model in enumerate(rows.generators)
+        for judge, name in enumerate(rows.raters)
+        if judge and model and f"{name} ".startswith(f"{model} ")
+    ]
+
+
+def rate_raters(rows: Ratings) -> Statistic:
+    rated = Rated(rows.items, rows.values, rows.rater)
+    return rating_statistic(rated, rows.numbers, rows.n_items, len(rows.raters))
+
+
+def rate_generators(rows: Ratings) -> Statistic:
+    items, values = rows.items[rows.voting], rows.values[rows.voting]
+    rated = Rated(items, values, rows.generator[items])
+    return rating_statistic(rated, rows.numbers, rows.n_items, len(rows.generators))
+
+
+def gaps_by_rater(rows: Ratings) -> Statistic:
+    rated = Rated(rows.items, rows.values, rows.rater)
+    return gap_statistic(rated, rows.named, rows.numbers, rows.n_items, len(rows.raters))
+
+
+def gaps_by_both(rows: Ratings) -> Statistic:
+    """Of each generator's responses the gap of each rater."""
+    cells = rows.generator[rows.items] * len(rows.raters) + rows.rater
+    n = len(rows.generators) * len(rows.raters)
+    return gap_statistic(Rated(rows.items, rows.values, cells), rows.named, rows.numbers, rows.n_items, n)
+
+
+def rank_judge(rows: Ratings, rater: int) -> Statistic:
+    """Its mean rating of each item against people's mean rating, over the items that both rated."""
+    judge, people = (mean_by_item(rows, rows.rater == code) for code in (rater, 0))
+    shared = np.flatnonzero(~np.isnan(judge) & ~np.isnan(people))
+    return rank_statistic(shared, judge[shared], people[shared], rows.n_items)
+
+
+def mean_by_item(rows: Ratings, kept: np.ndarray) -> Floats:
+    """(items,) NaN where nobody rated; rounded, so that equal means are ties."""
+    items = rows.items[kept]
+    sums = np.bincount(items, rows.numbers[rows.values[kept]], rows.n_items)
+    with np.errstate(invalid="ignore"):
+        return np.round(sums / np.bincount(items, minlength=rows.n_items), 9)
+
+
+# --- shapes -----------------------------------------------------------------
+
+
+def count_mentions(rows: Ratings) -> Shape:
+    counts = {name: int((rows.named == code).sum()) for name, code in MENTIONS.items()}
+    return {"rule": MENTION_RULE, **counts, "given": rows.given}
+
+
+def count_rated(rows: Ratings, groups: Codes, n_groups: int) -> list[int]:
+    """Ratings by group of responses about which is decided whether they name the attribute."""
+    return np.bincount(groups[rows.named[rows.items] != UNDECIDED], minlength=n_groups).tolist()
+
+
+def estimate_gaps(rows: Ratings, spread: Spread) -> list[Estimate]:
+    """By rater."""
+    return spread.estimates(count_rated(rows, rows.rater, len(rows.raters)), ONE_SIDED)
+
+
+def estimate_rates(rows: Ratings, spread: Spread) -> list[Estimate]:
+    """By generator: over its responses with each attribute."""
+    n = np.bincount(rows.generator[rows.named != UNDECIDED], minlength=len(rows.generators))
+    return spread.estimates(n.tolist(), NOTHING_DECIDED)
+
+
+def shape_ratings(spreads: dict[str, Spread], n: list[int], labels: tuple[str, ...]) -> list[Shape]:
+    """Mean, share no better than generic and shares of labels of each group of `n` ratings."""
+    each = [size for size in n for _ in labels]
+    shares = spreads["shares"].estimates(each, NO_RATING)
+    means, low = (spreads[name].estimates(n, NO_RATING) for name in ("mean", "no_better"))
+    return [
+        {
+            "n": size,
+            "mean": write_estimate(mean),
+            "no_better": write_estimate(share),
+            "shares": {
+                label: write_estimate(one)
+                for label, one in zip(labels, shares[at * len(labels) :][: len(labels)], strict=True)
+            },
+        }
+        for at, (size, mean, share) in enumerate(zip(n, means, low, strict=True))
+    ]
+
+
+def shape_raters(
+    rows: Ratings, spreads: dict[str, Spread], gaps: list[Estimate], correlations: dict[int, dict[str, Spread]]
+) -> list[Shape]:
+    sizes = np.bincount(rows.rater, minlength=len(rows.raters)).tolist()
+    found = shape_ratings(spreads, sizes, rows.labels)
+    return [
+        {"rater": name, "is_model": code > 0, **found[code], "gap": write_estimate(gaps[code])}
+        | ({"spearman": write_estimate(correlate(rows, code, correlations[code]))} if code else {})
+        for code, name in enumerate(rows.raters)
+        if sizes[code]
+    ]
+
+
+def correlate(rows: Ratings, rater: int, spreads: dict[str, Spread]) -> Estimate:
+    shared = np.intersect1d(rows.items[rows.rater == rater], rows.items[rows.rater == 0])
+    return spreads["spearman"].estimates([len(shared)], CONSTANT)[0]
+
+
+def shape_generators(rows: Ratings, spreads: dict[str, Spread], rates: list[Estimate], gaps: Spread) -> list[Shape]:
+    n_raters, n_generators = len(rows.raters), len(rows.generators)
+    of_items = rows.generator[rows.items]
+    sizes = np.bincount(of_items[rows.voting], minlength=n_generators).tolist()
+    cells = count_rated(rows, of_items * n_raters + rows.rater, n_generators * n_raters)
+    by_both = gaps.estimates(cells, ONE_SIDED)
+    found = shape_ratings(spreads, sizes, rows.labels)
+    return [
+        {
+            "generator": name,
+            "items": int((rows.generator == code).sum()),
+            **found[code],
+            "mention_rate": write_estimate(rates[code]),
+            "gaps": {
+                rater: write_estimate(by_both[code * n_raters + at])
+                for at, rater in enumerate(rows.raters)
+                if cells[code * n_raters + at]
+            },
+        }
+        for code, name in enumerate(rows.generators)
+    ]
+
+
+def shape_habits(
+    rows: Ratings,
+    models: list[tuple[int, int]],
+    rates: list[Estimate],
+    gaps: list[Estimate],
+    spreads: list[dict[str, Spread]],
+) -> Shape:
+    """Models in both roles, and the rank correlation over them where there are enough."""
+    few = Estimate(None, len(models), None, TOO_FEW)
+    found = [spread["spearman"].estimates([len(models)], TIED)[0] for spread in spreads]
+    return {
+        "models": [
+            {
+                "generator": rows.generators[writer],
+                "rater": rows.raters[judge],
+                "mention_rate": write_estimate(rates[writer]),
+                "gap": write_estimate(gaps[judge]),
+            }
+            for writer, judge in models
+        ],
+        "spearman": write_estimate(next(iter(found), few)),
+    }

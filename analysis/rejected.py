@@ -1,0 +1,77 @@
+"""Attributes that annotators of one study reject, handed to annotators of another who say what is wrong with them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from surveys.annotation.counted import iter_labels
+from surveys.annotation.items import Pushed, push_items
+from surveys.annotation_kinds import KINDS
+from surveys.models import AnnotationItem, Study
+from surveys.studies import definition_of
+
+FROM, INTO = "attribute", "error"
+QUALITY = KINDS[FROM].main
+NO, MAYBE, YES = QUALITY.values
+
+
+class RejectedError(ValueError):
+    """Nothing can be handed on; the message says why."""
+
+
+def most_say_no(votes: Counter[str]) -> bool:
+    return votes[NO] > max(votes[MAYBE], votes[YES])
+
+
+def somebody_says_no(votes: Counter[str]) -> bool:
+    return votes[NO] > 0
+
+
+def somebody_doubts(votes: Counter[str]) -> bool:
+    return votes[NO] + votes[MAYBE] > 0
+
+
+# When an attribute counts as rejected.
+RULES: dict[str, Callable[[Counter[str]], bool]] = {
+    "majority": most_say_no,
+    "one": somebody_says_no,
+    "doubt": somebody_doubts,
+}
+
+
+def push_rejected(study: Study, into: Study, actor: str, rule: str = "majority", *, pilot: bool = False) -> Pushed:
+    """Items for `into` of the attributes that people reject; those that it has already are left alone.
+
+    Raises RejectedError, ImportFault.
+    """
+    check_kind(study, FROM)
+    check_kind(into, INTO)
+    keys = find_rejected(study, rule, pilot)
+    return push_items(into, make_items(study, keys, pilot), actor, pilot=pilot, subject=f"rejected in {study.slug}")
+
+
+def check_kind(study: Study, kind: str) -> None:
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    if work is None or work.kind != kind:
+        raise RejectedError(f"{study.slug} is no study of annotators with the kind `{kind}`.")
+
+
+def find_rejected(study: Study, rule: str, pilot: bool) -> set[str]:
+    """Keys of the attributes that this rule rejects, by the labels of people that count."""
+    votes: dict[str, Counter[str]] = {}
+    for label in iter_labels(study, pilot=pilot):
+        if label.question == QUALITY.name and not label.is_model:
+            votes.setdefault(label.item, Counter())[label.value] += 1
+    return {key for key, counted in votes.items() if RULES[rule](counted)}
+
+
+def make_items(study: Study, keys: set[str], pilot: bool) -> Iterator[dict[str, Any]]:
+    """What was shown, nothing about who said what: later labels leave the items as they are."""
+    rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=keys).select_related("history")
+    for item in rows.order_by("position").iterator(chunk_size=200):
+        yield {
+            **{name: getattr(item, name) for name in ("key", "cluster", "corpus", "tags")},
+            **{name: item.payload[name] for name in ("attribute", "evidence")},
+            "history": item.history.conversations,
+            "source": study.slug,
+        }

@@ -1,0 +1,102 @@
+"""Statistics of ratings: values that a pencil finds, other libraries' values, and what cannot be told."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import spearmanr
+
+from analysis.stats.estimates import bootstrap
+from analysis.stats.ratings import (
+    NAMED,
+    NOT_NAMED,
+    UNDECIDED,
+    Rated,
+    Statistic,
+    correlate_ranks,
+    gap_statistic,
+    habit_statistic,
+    naming_statistic,
+    rank_statistic,
+    rating_statistic,
+)
+
+FIVE = np.arange(1.0, 6.0)
+
+
+def codes(*values: int) -> np.ndarray:
+    return np.array(values, np.intp)
+
+
+def measure(statistic: Statistic) -> dict[str, list[float]]:
+    """The value itself, without draws."""
+    n = statistic.summary.shape[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = statistic.measure(statistic.summary.T @ np.ones((n, 1)))
+    return {name: values[:, 0].tolist() for name, values in found.items()}
+
+
+def test_mean_share_and_labels_of_each_group() -> None:
+    # Group 0 has 1, 3, 5: mean 3, two of three at most 3. Group 1 has 4, 4.
+    rated = Rated(codes(0, 1, 2, 0, 1), codes(0, 2, 4, 3, 3), codes(0, 0, 0, 1, 1))
+    found = measure(rating_statistic(rated, FIVE, 3, 2))
+    assert found["mean"] == pytest.approx([3, 4])
+    assert found["no_better"] == pytest.approx([2 / 3, 0])
+    assert found["shares"] == pytest.approx([1 / 3, 0, 1 / 3, 0, 1 / 3, 0, 0, 0, 1, 0])
+
+
+def test_gap_is_named_minus_not_named_and_leaves_out_what_is_undecided() -> None:
+    # Items 0 and 1 name it (4, 5), item 2 does not (2), of item 3 it cannot be told (1): 4.5 - 2.
+    rated = Rated(codes(0, 1, 2, 3), codes(3, 4, 1, 0), codes(0, 0, 0, 0))
+    named = codes(NAMED, NAMED, NOT_NAMED, UNDECIDED)
+    assert measure(gap_statistic(rated, named, FIVE, 4, 1))["gap"] == pytest.approx([2.5])
+
+
+def test_gap_without_one_of_the_two_is_undefined() -> None:
+    rated = Rated(codes(0, 1), codes(3, 4), codes(0, 0))
+    assert np.isnan(measure(gap_statistic(rated, codes(NAMED, NAMED), FIVE, 2, 1))["gap"][0])
+
+
+def test_naming_counts_decided_items_of_a_group() -> None:
+    named = codes(NAMED, NOT_NAMED, NAMED, UNDECIDED, NAMED)
+    assert measure(naming_statistic(codes(0, 0, 1, 1, -1), named, 2))["rate"] == pytest.approx([0.5, 1])
+
+
+def test_ranks_are_those_of_another_library() -> None:
+    rng = np.random.default_rng(4)
+    one, other = rng.integers(1, 6, 60).astype(float), rng.integers(1, 16, 60) / 3
+    found = measure(rank_statistic(np.arange(60), one, other, 60))
+    assert found["spearman"][0] == pytest.approx(spearmanr(one, other).statistic)
+
+
+def test_ranks_of_a_constant_rater_are_undefined() -> None:
+    found = measure(rank_statistic(codes(0, 1, 2), np.full(3, 4.0), np.array([1.0, 2, 3]), 3))
+    assert np.isnan(found["spearman"][0])
+
+
+def test_correlation_over_models_handles_ties_and_gaps() -> None:
+    one, other = np.array([[1.0], [2.0], [2.0], [4.0]]), np.array([[1.0], [3.0], [2.0], [9.0]])
+    assert correlate_ranks(one, other)[0, 0] == pytest.approx(spearmanr(one[:, 0], other[:, 0]).statistic)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(correlate_ranks(one * [[np.nan], [1], [1], [1]], other)[0, 0])
+
+
+def test_habits_put_writers_beside_judges() -> None:
+    # Writers name in 0, 1/2 and 1 of two items each; judges' gaps are -1, 0 and 2: the same order.
+    named = codes(NOT_NAMED, NOT_NAMED, NAMED, NOT_NAMED, NAMED, NAMED)
+    naming = naming_statistic(codes(0, 0, 1, 1, 2, 2), named, 3)
+    rated = Rated(codes(0, 4, 0, 4, 0, 4), codes(3, 2, 3, 3, 1, 3), codes(0, 0, 1, 1, 2, 2))
+    gaps = gap_statistic(rated, named, FIVE, 6, 3)
+    assert measure(gaps)["gap"] == pytest.approx([-1, 0, 2])
+    assert measure(habit_statistic(naming, gaps, codes(0, 1, 2), codes(0, 1, 2)))["spearman"] == pytest.approx([1])
+    assert measure(habit_statistic(naming, gaps, codes(0, 1, 2), codes(2, 1, 0)))["spearman"] == pytest.approx([-1])
+
+
+def test_interval_is_drawn_over_users_not_ratings() -> None:
+    # Two users who each say one thing ten times: drawn by ratings the interval would be narrow, by users it is not.
+    rated = Rated(np.arange(20), np.repeat(codes(1, 3), 10), np.zeros(20, np.intp))
+    statistic = rating_statistic(rated, FIVE, 20, 1)
+    users = csr_array(np.repeat(np.eye(2), 10, axis=1))
+    by_user = bootstrap([statistic], users, np.random.default_rng(1), 400)[0]["mean"]
+    by_rating = bootstrap([statistic], csr_array(np.eye(20)), np.random.default_rng(1), 400)[0]["mean"]
+    assert (by_user.low[0], by_user.high[0]) == (2, 4)
+    assert 2.4 < by_rating.low[0] < 3 < by_rating.high[0] < 3.6

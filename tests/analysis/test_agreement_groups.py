@@ -1,0 +1,99 @@
+"""Agreement and label shares in parts of the labels: corpora, users and kinds of items."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from analysis.agreement_files import write_groups
+from analysis.agreements import agreement_of
+from surveys.annotation.items import push_items
+from surveys.annotation.labels import record_judgement
+from surveys.annotation.work import next_tasks
+from surveys.models import AnnotationItem, Participant, Study
+from tests.factories import annotate, item_of, make_annotation_study, make_annotator
+
+pytestmark = pytest.mark.django_db
+
+# By key: corpus, user, kind, and what two people say.
+ITEMS = {
+    "a": ("real", "u1", "taste", "yy"),
+    "b": ("real", "u1", "fact", "yn"),
+    "c": ("real", "u2", "fact", "nn"),
+    "d": ("synthetic", "u3", "taste", "nn"),
+    "e": ("synthetic", "u3", "taste", "yy"),
+}
+
+
+def label_all(person: Participant, place: int) -> None:
+    while task := next(iter(next_tasks(person)), None):
+        annotate(person, task, relevance={"y": "yes", "n": "no"}[ITEMS[task.item.key][3][place]])
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_annotation_study(overlap=2)
+    given = [
+        item_of(0, key=key, corpus=corpus, cluster=user, tags={"kind": kind})
+        for key, (corpus, user, kind, _) in ITEMS.items()
+    ]
+    push_items(study, given, "tests")
+    for place in range(2):
+        label_all(make_annotator(study), place)
+    return study
+
+
+def question_of(study: Study, threshold: int = 1) -> dict[str, Any]:
+    return agreement_of(study, draws=200, threshold=threshold)["questions"][0]
+
+
+def test_each_group_has_its_own_numbers(study: Study) -> None:
+    question = question_of(study)
+    real, synthetic = question["by_corpus"]
+    assert (real["corpus"], real["items"], real["n"], real["units"]) == ("real", 3, 6, 2)
+    assert real["shares"] == {"no": 0.5, "yes": 0.5}
+    assert real["raw"]["value"] == pytest.approx(2 / 3)
+    # Both say yes and no once: all agree, and by chance half would, so kappa is 1.
+    assert (synthetic["kappa"]["value"], synthetic["raw"]["value"]) == (1, 1)
+    assert [(row["user"], row["n"]) for row in question["by_user"]] == [("u1", 4), ("u2", 2), ("u3", 4)]
+    assert [(row["tag"], row["n"]) for row in question["by_tag"]] == [("kind:fact", 4), ("kind:taste", 6)]
+
+
+def test_intervals_draw_users_and_within_one_user_items(study: Study) -> None:
+    question = question_of(study)
+    low, high = question["by_corpus"][0]["ci"]["shares"]["yes"]
+    # Of u1 three of four labels are yes, of u2 none: drawn by user the share lies between these.
+    assert (low, high) == (0, 0.75)
+    # Of one corpus' only user nothing can be drawn; of the user's two items can.
+    synthetic, user = question["by_corpus"][1], question["by_user"][2]
+    assert synthetic["ci"]["shares"]["yes"] is None and "why" in synthetic["ci"]
+    assert (user["units"], user["ci"]["shares"]["yes"]) == (2, [0, 1])
+
+
+def test_judges_do_not_count_beside_people(study: Study) -> None:
+    before = question_of(study)["by_corpus"]
+    for item in AnnotationItem.objects.filter(study=study):
+        record_judgement(item, "mini", {"relevance": "yes"})
+    assert question_of(study)["by_corpus"] == before
+
+
+def test_judges_count_where_nobody_else_labels() -> None:
+    study = make_annotation_study()
+    push_items(study, [item_of(0, corpus="real")], "tests")
+    record_judgement(AnnotationItem.objects.get(), "mini", {"relevance": "yes"})
+    (row,) = question_of(study)["by_corpus"]
+    assert (row["n"], row["shares"]["yes"]) == (1, 1)
+    assert (row["kappa"]["value"], row["kappa"]["why"]) == (None, "no two raters share 1 items")
+
+
+def test_file_has_a_row_for_each_number_with_its_reason(study: Study) -> None:
+    question = question_of(study, threshold=20)
+    rows = list(csv.DictReader(io.StringIO(write_groups(question, ("no", "yes")))))
+    assert len(rows) == (2 + 3 + 2) * (4 + 2)
+    kappa = next(row for row in rows if (row["group"], row["measure"]) == ("real", "kappa"))
+    assert (kappa["value"], kappa["why"]) == ("", "no two raters share 20 items")
+    share = next(row for row in rows if (row["group"], row["measure"]) == ("real", "share of yes"))
+    assert (share["grouping"], share["n"], share["value"], share["low"], share["high"]) == (
+        *("corpus", "6", "0.5", "0.0", "0.75"),
+    )

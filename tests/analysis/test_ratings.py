@@ -1,0 +1,124 @@
+"""Ratings of personalised responses: by writer, by rater, and what naming the attribute does, from few labels."""
+
+from typing import Any
+
+import pytest
+
+from analysis.agreements import agreement_of
+from surveys.annotation.items import push_items
+from surveys.annotation.labels import record_judgement
+from surveys.annotation.work import next_tasks
+from surveys.models import AnnotationItem, Study
+from tests.factories import annotate, make_annotation_study, make_annotator
+
+pytestmark = pytest.mark.django_db
+
+# By writer, whether each of two responses names the attribute (the item says so), and what the person rates it.
+RESPONSES = {"plain": ((False, "2"), (False, "3")), "showy": ((True, "5"), (False, "3"))}
+
+
+def make_rated(cluster: bool = True) -> Study:
+    """Four responses with one attribute each, rated by one person; judges `plain` and `showy` rate them too."""
+    study = make_annotation_study(kind="preference", overlap=1)
+    rows = [(writer, number, *row) for writer, found in RESPONSES.items() for number, row in enumerate(found)]
+    push_items(study, [item_of(*row, cluster) for row in rows], "tests")
+    person = make_annotator(study)
+    said = {f"{writer}-{number}": rating for writer, number, _, rating in rows}
+    while task := next(iter(next_tasks(person)), None):
+        rating = int(said[task.item.key])
+        shown = str(rating if task.left == "generic" else 6 - rating)
+        annotate(person, task, preference__milk=shown)
+    for item in AnnotationItem.objects.filter(study=study):
+        named = item.payload["attributes"][0]["mentioned"]
+        record_judgement(item, "showy same-1", {"preference/milk": "5" if named else "3"}, left="generic")
+        record_judgement(item, "plain same-1", {"preference/milk": "2" if named else "3"}, left="generic")
+    return study
+
+
+def item_of(writer: str, number: int, named: bool, rating: str, cluster: bool) -> dict[str, Any]:
+    return {
+        "key": f"{writer}-{number}",
+        "cluster": f"user-{number}" if cluster else "",
+        "tags": {"generator": writer},
+        "prompt": "Which tea?",
+        "attributes": [{"id": "milk", "text": "Drinks no milk.", "mentioned": named}],
+        "generic": "Assam.",
+        "personalised": "Assam, black.",
+    }
+
+
+def ratings_of(study: Study) -> dict[str, Any]:
+    return agreement_of(study, draws=50)["questions"][0]["ratings"]
+
+
+def test_each_writers_responses_have_a_mean_a_share_and_how_ratings_fall() -> None:
+    plain, showy = ratings_of(make_rated())["generators"]
+    assert (plain["generator"], plain["n"], plain["items"]) == ("plain", 2, 2)
+    assert (plain["mean"]["value"], plain["no_better"]["value"]) == (2.5, 1)
+    assert (showy["mean"]["value"], showy["no_better"]["value"]) == (4, 0.5)
+    assert {label: share["value"] for label, share in showy["shares"].items()} == {
+        **{"1": 0, "2": 0, "3": 0.5, "4": 0, "5": 0.5}
+    }
+
+
+def test_gap_is_of_people_and_of_each_judge() -> None:
+    people, plain, showy = ratings_of(make_rated())["raters"]
+    assert [people["rater"], plain["rater"], showy["rater"]] == ["people", "plain same-1", "showy same-1"]
+    # The person gives 5 where it is named, and 2, 3 and 3 elsewhere.
+    assert people["gap"]["value"] == pytest.approx(5 - 8 / 3)
+    assert (plain["gap"]["value"], showy["gap"]["value"]) == (-1, 2)
+    assert (people["n"], showy["mean"]["value"], "spearman" in people) == (4, 3.5, False)
+
+
+def test_judges_are_ranked_against_people() -> None:
+    # People 2, 3, 5, 3 have ranks 1, 2.5, 4, 2.5; the judge 3, 3, 5, 3 has 2, 2, 4, 2: products 3, squares 4.5 and 3.
+    _, plain, showy = ratings_of(make_rated())["raters"]
+    assert showy["spearman"]["value"] == pytest.approx(3 / (4.5 * 3) ** 0.5)
+    assert plain["spearman"]["value"] == pytest.approx(-3 / (4.5 * 3) ** 0.5)
+    assert showy["spearman"]["n"] == 4
+
+
+def test_writers_gaps_need_responses_of_both_sorts() -> None:
+    plain, showy = ratings_of(make_rated())["generators"]
+    assert plain["gaps"]["people"]["value"] is None
+    assert "some that do not" in plain["gaps"]["people"]["why"]
+    assert showy["gaps"]["people"]["value"] == 2
+    assert (plain["mention_rate"]["value"], showy["mention_rate"]["value"]) == (0, 0.5)
+
+
+def test_models_that_write_and_judge_are_matched_by_name() -> None:
+    habits = ratings_of(make_rated())["habits"]
+    assert [(row["generator"], row["rater"]) for row in habits["models"]] == [
+        ("plain", "plain same-1"),
+        ("showy", "showy same-1"),
+    ]
+    assert (habits["spearman"]["value"], habits["spearman"]["n"]) == (None, 2)
+    assert "needs 3 models" in habits["spearman"]["why"]
+
+
+def test_how_mentions_were_told_is_counted() -> None:
+    assert ratings_of(make_rated())["mentions"] == {"rule": 1, "named": 1, "not_named": 3, "undecided": 0, "given": 4}
+
+
+@pytest.mark.parametrize(("cluster", "drawn"), [(True, ("users", 2)), (False, ("items", 4))])
+def test_users_are_drawn_and_without_users_pairs_of_responses(cluster: bool, drawn: tuple[str, int]) -> None:
+    found = ratings_of(make_rated(cluster))
+    assert (found["drawn"], found["units"]) == drawn
+
+
+def test_judges_alone_are_compared_with_nobody() -> None:
+    study = make_annotation_study(kind="preference")
+    push_items(study, [item_of("plain", 0, True, "", False)], "tests")
+    record_judgement(AnnotationItem.objects.get(), "mini", {"preference/milk": "4"}, left="generic")
+    found = ratings_of(study)
+    (mini,) = found["raters"]
+    assert (mini["rater"], mini["mean"]["value"], mini["spearman"]["value"]) == ("mini", 4, None)
+    assert mini["spearman"]["why"].startswith("needs two different ratings")
+    assert found["generators"][0]["mean"]["value"] == 4
+
+
+def test_kinds_without_sides_have_no_ratings() -> None:
+    study = make_annotation_study(overlap=1)
+    push_items(study, [{"key": "a", "attribute": "Has a cup.", "prompt": "Which tea?"}], "tests")
+    annotate(make_annotator(study))
+    assert "ratings" not in agreement_of(study, draws=5)["questions"][0]
