@@ -57,7 +57,7 @@ local-models: setup # in CI they are wanted, but a registry that fails must not 
 	  "Their tests are left out: look for SKIPPED and requirements-local.txt below." >&2
 
 browser: setup chromium ## the tests that drive Chromium
-	@$(PYTHON) -m pytest -q -m browser
+	@$(PYTHON) -m pytest -q -n 2 --dist loadfile -m browser
 
 chromium:
 	@sh .ci/chromium

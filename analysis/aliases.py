@@ -36,18 +36,19 @@ def alias_map(study: Study) -> dict[str, dict[str, str]]:
 
 def accept(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
     """These spellings are one thing, called `item`. What stood for one of them stands for `item` too."""
-    others = check(spellings, item)
+    item, others = check(spellings, item)
     return decide(study, prompt, Action.ACCEPT, others, item, actor, "They are one thing already.")
 
 
 def reject(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
     """These are different things, and are not proposed as one again."""
-    return decide(study, prompt, Action.REJECT, check(spellings, item), item, actor)
+    item, others = check(spellings, item)
+    return decide(study, prompt, Action.REJECT, others, item, actor)
 
 
 def split(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
     """These spellings no longer stand for `item`."""
-    others = check(spellings, item)
+    item, others = check(spellings, item)
     return decide(study, prompt, Action.SPLIT, others, item, actor, f"They do not stand for {item}.")
 
 
@@ -65,13 +66,15 @@ def undo(study: Study, number: int, actor: str) -> AliasDecision:
         return made
 
 
-def check(spellings: Iterable[str], item: str) -> list[str]:
-    item, others = item.strip(), sorted({spelling.strip() for spelling in spellings} - {item.strip(), ""})
+def check(spellings: Iterable[str], item: str) -> tuple[str, list[str]]:
+    """The item and the other spellings, tidied. Raises AliasError."""
+    item, *others = (name.replace("\x00", "").strip() for name in (item, *spellings))
+    others = sorted({*others} - {item, ""})
     if not item or not others:
         raise AliasError("Give the name to keep and at least one other spelling.")
     if too_long := [name for name in (item, *others) if len(name) > LONGEST]:
         raise AliasError(f"{too_long[0][:60]}… is longer than {LONGEST} characters.")
-    return others
+    return item, others
 
 
 def decide(
@@ -81,7 +84,7 @@ def decide(
     with transaction.atomic():
         lock(study)
         before = dict(Alias.objects.filter(study=study, prompt=prompt).values_list("spelling", "item"))
-        made = write(study, prompt, action, others, item.strip(), actor)
+        made = write(study, prompt, action, others, item, actor)
         if rebuild(study, prompt) == before and idle:
             raise AliasError(idle)
         return made

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from surveys.codebook import KINDS, Codebook, Column, Table, Version
+from surveys.codebook import Codebook, Table, Version
+from surveys.codebook_columns import KINDS, Column
 from surveys.definitions import prompt_text
 
 

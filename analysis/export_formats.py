@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.spss import write_sav
-from surveys.codebook import Column
+from surveys.codebook_columns import Column
 
 Rows = Iterable[dict[str, Any]]
 Chunks = Iterator[bytes]

@@ -41,11 +41,21 @@ class Export:
         return self.format.chunks(self.table.columns, self.stream_rows())
 
 
+def open_study(user: AbstractBaseUser | AnonymousUser, slug: str, pids: bool = False) -> Study:
+    """The study, if this account may take files of it; else 404, or 403 when it is PIDs for a viewer."""
+    return study_for(user, slug, Role.RESEARCHER if pids else Role.VIEWER)
+
+
+def note_export(study: Study, actor: str, file: str, pids: bool = False, **held: int | bool) -> None:
+    """What the audit trail says of every file that leaves: who took it, and what it holds."""
+    audit.record(study, actor, "exported", file, pids=pids, **held)
+
+
 def open_export(
     user: AbstractBaseUser | AnonymousUser, slug: str, table: str, kind: str, selection: Selection
 ) -> Export:
     """The export, if this account may have it; else 404, or 403 when it is PIDs for a viewer."""
-    study = study_for(user, slug, Role.RESEARCHER if selection.pids else Role.VIEWER)
+    study = open_study(user, slug, pids=selection.pids)
     if table not in (tables := tuple(codebook_of(study).tables)):
         raise Http404(f"There is no table {table}. The tables are {', '.join(tables)}.")
     if kind not in FORMATS:
@@ -56,10 +66,9 @@ def open_export(
 def begin_export(study: Study, actor: str, table: str, kind: str, selection: Selection) -> Export:
     described = codebook_of(study, selection.pids).tables[table]
     export = Export(study, described, kind, selection, count_rows(study, table, selection))
-    audit.record(
+    note_export(
         study,
         actor,
-        "exported",
         f"{table}.{kind}",
         rows=export.rows,
         pids=selection.pids,

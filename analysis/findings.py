@@ -1,4 +1,4 @@
-"""A report in sentences: what differs most between field, offline and sock puppets, the largest differences first."""
+"""A report in sentences: what differs most between field, offline and sock puppets, the largest of each kind first."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -25,12 +25,15 @@ SOURCES = {
 def findings(report: Report, most: int = 12) -> list[Row]:
     """Sentences with their `kind` (the page that shows more), `size` (0 to 1), `params` and `query` of that page's
     address, and the names of the definitions that they rest on. Differences that chance explains are left out.
+
+    Sizes of different kinds have nothing in common, so the largest of each kind come first, in the order of FINDERS,
+    then the second largest of each.
     """
     chosen = []
-    for find in FINDERS.values():
-        found = sorted(find(report), key=lambda finding: -finding["size"])
-        chosen += found[:MOST_OF_A_KIND]
-    return sorted(chosen, key=lambda finding: -finding["size"])[:most]
+    for place, find in enumerate(FINDERS):
+        found = sorted(find(report), key=lambda finding: -finding["size"])[:MOST_OF_A_KIND]
+        chosen += [(number, place, finding) for number, finding in enumerate(found)]
+    return [finding for _, _, finding in sorted(chosen, key=lambda entry: entry[:2])[:most]]
 
 
 def finding(report: Report, kind: str, size: float, sentence: str, definitions: list[str], **params: str) -> Row:
@@ -152,24 +155,32 @@ def of_choices(report: Report) -> Iterator[Row]:
             yield finding(report, "choices", abs(test["effect"]), words, ["correct_share", "against_field"], **params)
 
 
-def of_benchmarks(report: Report) -> Iterator[Row]:
-    """Ranges that offline runs do not reach, and letters that they never give."""
-    rows = report.get("benchmarks", ())
-    for row in rows:
-        if row["source"] == "offline" or len(row["runs"]) < 2:
-            continue
-        params = {"source": row["source"], "model": row["model"]}
-        ranges = f"{percent(row['min'])} to {percent(row['max'])} in {len(row['runs'])} runs"
+def beside_offline(report: Report) -> Iterator[Row]:
+    """Benchmark rows of more than one run that offline runs stand beside."""
+    return (row for row in report.get("benchmarks", ()) if row["source"] != "offline" and len(row["runs"]) > 1)
+
+
+def of_ranges(report: Report) -> Iterator[Row]:
+    """Ranges of benchmark scores that offline runs do not reach."""
+    for row in beside_offline(report):
         if row["overlaps_offline"] is False:
+            ranges = f"{percent(row['min'])} to {percent(row['max'])} in {len(row['runs'])} runs"
             words = f"{who(row)} scores {ranges} of {row['benchmark']}: a range that offline runs never reach."
+            params = {"source": row["source"], "model": row["model"]}
             gap = abs(row["mean"] - row["offline_mean"])
             yield finding(report, "benchmarks", gap, words, ["benchmark_run", "overlaps_offline"], **params)
+
+
+def of_new_letters(report: Report) -> Iterator[Row]:
+    """Questions to which offline runs never give a letter that others give."""
+    for row in beside_offline(report):
         if row["novel_share"]:
             words = (
-                f"On {percent(row['novel_share'])} of {row['questions']} questions of {row['benchmark']} a run of "
-                f"{who(row)} gives a letter that no offline run gives"
+                f"On {percent(row['novel_share'])} of {row['shared_questions']} questions of {row['benchmark']} a run "
+                f"of {who(row)} gives a letter that no offline run gives"
             )
-            words += f" {within(row['novel_ci'], row['questions'])}." if row.get("novel_ci") else "."
+            words += f" {within(row['novel_ci'], row['shared_questions'])}." if row.get("novel_ci") else "."
+            params = {"source": row["source"], "model": row["model"]}
             yield finding(report, "benchmarks", row["novel_share"], words, ["novel_share"], **params)
 
 
@@ -183,13 +194,20 @@ def of_calibration(report: Report) -> Iterator[Row]:
         offline = next(
             (other for other in rows if (other["source"], other["model"]) == ("offline", row["model"])), None
         )
-        beside = f"; offline is at {offline['jsd_bits']:.2f}" if offline and offline["jsd_bits"] is not None else ""
+        beside = f"; offline is at {bits(offline)}" if offline and offline["jsd_bits"] is not None else ""
         words = (
-            f"The sock puppet nearest to the field is {who(row)}{size}: mean distance {row['jsd_bits']:.2f} bits over "
-            f"{row['prompts']} prompts{beside}."
+            f"The sock puppet nearest to the field is {who(row)}{size}: mean distance {bits(row)} over "
+            f"{row['prompts']} prompt{'' if row['prompts'] == 1 else 's'}{beside}."
         )
         params = {"source": row["source"], "model": row["model"]}
-        yield finding(report, "calibration", row["jsd_bits"], words, ["jsd_bits", "calibration"], **params)
+        yield finding(report, "calibration", row["jsd_bits"], words, ["jsd_bits", "around", "calibration"], **params)
+
+
+def bits(row: Row) -> str:
+    """A mean distance with its interval."""
+    around = row.get("around")
+    interval = f" (95{FIXED}% interval {around[0]:.2f}–{around[1]:.2f})" if around else ""
+    return f"{row['jsd_bits']:.2f} bits{interval}"
 
 
 def of_cells(report: Report) -> Iterator[Row]:
@@ -221,12 +239,14 @@ def of_drift(report: Report) -> Iterator[Row]:
         yield finding(report, "drift", distance, words, ["drift"], prompt=row["prompt"], model=row["model"])
 
 
-FINDERS: dict[str, Callable[[Report], Iterator[Row]]] = {
-    "items": of_items,
-    "heterogeneity": of_heterogeneity,
-    "choices": of_choices,
-    "benchmarks": of_benchmarks,
-    "calibration": of_calibration,
-    "cells": of_cells,
-    "drift": of_drift,
-}
+# In the order in which they are told.
+FINDERS: tuple[Callable[[Report], Iterator[Row]], ...] = (
+    of_heterogeneity,
+    of_items,
+    of_calibration,
+    of_choices,
+    of_ranges,
+    of_cells,
+    of_drift,
+    of_new_letters,
+)

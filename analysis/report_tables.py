@@ -220,7 +220,6 @@ class Section:
 PROMPT = text("prompt")
 CHATBOT = text("model", "chatbot")
 GROUP = text("name", "group")
-MEETS = {True: "yes", False: "no"}
 OF_CHOICES = (count("n"), count("unknown"), CORRECT, BOUNDS, *tested("against_rest", "correct_share", percent))
 SECTIONS: tuple[Section, ...] = (
     Section(

@@ -28,12 +28,17 @@ class ReportError(Exception):
     """A report that cannot be made; the message says why and what to do."""
 
 
+def check_definition(study: Study) -> None:
+    """ReportError when the study has nothing to report on."""
+    if study.current_id is None:
+        raise ReportError(f"{study.slug} has no definition yet. Load its study file first.")
+
+
 class Reporting:
     """One view of one study: `part` reads what is kept and computes what is not, loading the answers once."""
 
     def __init__(self, study: Study, filters: Filters | None = None, seed: int = 0, draws: int = DRAWS) -> None:
-        if study.current_id is None:
-            raise ReportError(f"{study.slug} has no definition yet. Load its study file first.")
+        check_definition(study)
         self.study, self.filters, self.seed, self.draws = study, filters or Filters(), seed, draws
         self.fingerprint = fingerprint(study, self.filters, seed, draws)
         # The same view of other data has the same name, so that what it was before can be thrown away.

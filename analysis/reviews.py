@@ -144,7 +144,7 @@ def last_decision(answer: Answer) -> int:
 
 
 def check_names(answer: Answer, names: Sequence[str]) -> list[str]:
-    tidy = [" ".join(name.split()) for name in names]
+    tidy = [" ".join(name.replace("\x00", " ").split()) for name in names]
     tidy = [name for name in tidy if name]
     if tidy and asked_kind(answer) == Prompt.Kind.CHOICE:
         raise ReviewError("This prompt asks for a letter, not for items.")

@@ -13,6 +13,7 @@ from analysis.answer_frames import Frame, Frames
 from analysis.filters import Filters
 from analysis.models import Endpoint, Run
 from analysis.stats.samples import ChoiceSample, ItemSample
+from analysis.stats.shared_draws import SharedDraws
 from surveys.definitions import Definition
 from surveys.models import Participant, Prompt, Study
 from surveys.pairing import chatbot_of
@@ -195,8 +196,15 @@ class Data:
 
     # --- their answers
 
+    @property
+    def shared_draws(self) -> SharedDraws:
+        return self.once_for_all(("shared draws",), lambda: SharedDraws(self.seed, self.draws))
+
     def rows_of(self, source: Source, prompt: str) -> Rows:
         """Which rows of the source's frame are its answers to the prompt."""
+        return self.once(("rows", source, prompt), lambda: self._find_rows(source, prompt))
+
+    def _find_rows(self, source: Source, prompt: str) -> Rows:
         mask = self._prompt_mask(source.is_field, prompt)
         if not source.is_field:
             return np.flatnonzero(mask & np.isin(self.frames.calls.table["unit"], source.runs))
@@ -214,9 +222,15 @@ class Data:
 
     def items(self, source: Source, prompt: str) -> ItemSample:
         def read() -> ItemSample:
-            return self.items_in(source.is_field, prompt, self.rows_of(source, prompt))
+            return self.items_in(source.is_field, prompt, self.by_unit(source, self.rows_of(source, prompt)))
 
         return self.once(("items", source, prompt), read)
+
+    def by_unit(self, source: Source, rows: Rows) -> Rows:
+        """In the same order for every prompt: by person, or by run, simulated user and repeat."""
+        table = self.frame(source.is_field).table
+        keys = [table[name].to_numpy()[rows] for name in ("repeat", "user", "unit")]
+        return rows[np.lexsort(keys)]
 
     def items_in(self, of_field: bool, prompt: str, rows: Rows) -> ItemSample:
         frame = self.frame(of_field)

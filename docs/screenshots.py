@@ -91,7 +91,7 @@ def paste_answer(page: Page) -> None:
 
 
 def take_console(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport=WINDOW, color_scheme="light", device_scale_factor=1.5)
+    page = browser.new_page(viewport=WINDOW, color_scheme="light")  # many pictures: small files
     page.goto(f"{address}console/login/")
     for field, value in zip(("username", "password"), ACCOUNT, strict=True):
         page.locator(f"[name={field}]").fill(value)

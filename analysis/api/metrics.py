@@ -147,7 +147,7 @@ def read_number(query: Any, name: str, default: int, least: int, most: int) -> i
     given = query.get(name, "").strip()
     if not given:
         return default
-    if not (given.isascii() and given.isdecimal() and least <= int(given[:12]) <= most):
+    if not (given.isascii() and given.isdecimal() and len(given) <= 12 and least <= int(given) <= most):
         raise BadRequest(f"{name} takes {least:,} to {most:,}, not {given[:40]!r}.")
     return int(given)
 

@@ -11,7 +11,8 @@ from analysis.codebook_files import as_document, as_markdown
 from analysis.export_formats import FORMATS, Chunks
 from analysis.figures import FIGURES, Figure, Options, render
 from analysis.tables import Row, Selection, stream_rows
-from surveys.codebook import Codebook, Column, Table, codebook_of
+from surveys.codebook import Codebook, Table, codebook_of
+from surveys.codebook_columns import Column
 from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent

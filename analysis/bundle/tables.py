@@ -10,7 +10,8 @@ from django.db.models import QuerySet
 from analysis.answer_frames import load_frames, runs_of
 from analysis.models import Alias, AliasDecision, Answer, AnswerDecision, Completion, Run
 from analysis.samples import is_made_up
-from surveys.codebook import Column, Table, boolean, integer, moment, number, text
+from surveys.codebook import Table
+from surveys.codebook_columns import Column, boolean, integer, moment, number, text
 from surveys.models import BenchmarkItem, Prompt, Response, Study
 from surveys.studies import definition_of
 

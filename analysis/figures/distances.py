@@ -47,7 +47,7 @@ def draw_distances(report: Report, options: Options) -> Figure:
     points = [point_of(row, options) for row in known]
     top = max(max(row["jsd_bits"], row["high"] or 0, row["chance"] or 0) for row in known)
     grid = Grid(
-        (Measure("jsd_bits", "Jensen–Shannon divergence, bits; grey ticks: by chance", top=top, format=".1~f"),),
+        (Measure("jsd_bits", "Jensen–Shannon divergence, bits; grey ticks: by chance", top=top, format=".2~f"),),
         tuple(in_order(point["model"] for point in points)),
         tuple(options.name(prompt) for prompt in prompts_in_order(report, known)),
         series_of_sources(all_sources(report)).only(point["series"] for point in points),

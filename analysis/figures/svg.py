@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from analysis.figures.theme import TOKENS
 
-SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+SVG = "http://www.w3.org/2000/svg"
 ET.register_namespace("", SVG)
 
 # What a drawing consists of; everything else is dropped with all that is in it.

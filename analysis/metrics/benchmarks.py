@@ -41,9 +41,11 @@ class BenchmarkRuns:
 
 
 def rows(data: Data) -> list[Row]:
-    found = load_runs(data)
+    """The runs that the filters leave; those that they are compared with count though a filter hides them."""
+    found = load_runs(data.narrowed(source=(), temperature=(), history_size=()))
     keys = load_keys({runs.benchmark for runs in found})
-    return [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in found]
+    shown = [runs for runs in found if data.is_wanted(runs.source)]
+    return [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
 
 
 def load_runs(data: Data) -> list[BenchmarkRuns]:
@@ -75,7 +77,7 @@ def collect(benchmark: str, source: Source, runs: list[Run], calls: pd.DataFrame
     """One run is one repeat of one simulated user of one run; a call that failed for good is an unknown answer."""
     by_id = {run.pk: run for run in runs}
     wide = calls.pivot_table("code", ["run", "user", "repeat"], "item", fill_value=PENDING, sort=False)
-    letters = wide.to_numpy(np.int8).reshape(len(wide), -1)
+    letters = wide.to_numpy(np.int8)
     complete = (letters != PENDING).all(axis=1)
     labels = [run_label(by_id[run], user, repeat, len(by_id)) for run, user, repeat in wide.index[complete]]
     questions = wide.columns.to_numpy(np.int64)

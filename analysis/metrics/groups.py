@@ -13,7 +13,7 @@ from analysis.metrics.rows import Row, correct_over_prompts, generator_for, span
 from analysis.samples import Data, Rows, Source
 from analysis.stats import choices, heterogeneity
 from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
-from analysis.stats.resampling import Redrawn, generator, redraw, split
+from analysis.stats.resampling import Redrawn
 from analysis.stats.samples import ItemSample
 
 CONTEXTS = ("memory", "plan", "model_shown")
@@ -95,16 +95,17 @@ class Drawn:
             self.found[key] = compute()
         return self.found[key]
 
-    def random(self, what: str, *rows: Rows) -> np.random.Generator:
-        names = [hashlib.sha256(part.tobytes()).hexdigest() for part in rows]
-        return generator(self.data.seed, what, self.prompt, *names)
+    def name(self, rows: Rows) -> str:
+        """The same for every prompt that the same people answered."""
+        units = np.sort(self.data.frames.field.table["unit"].to_numpy()[rows])
+        return hashlib.sha256(units.tobytes()).hexdigest()
 
     def sample(self, rows: Rows) -> ItemSample:
         return self.data.items_in(True, self.prompt, rows)
 
     def redrawn(self, rows: Rows) -> Redrawn:
         def compute() -> Redrawn:
-            return redraw(self.sample(rows), self.data.draws, self.random("part", rows))
+            return self.data.shared_draws.redraw(self.sample(rows), self.name(rows))
 
         return self.once(("redrawn", rows.tobytes()), compute)
 
@@ -114,7 +115,9 @@ class Drawn:
 
     def rarefied(self, rows: Rows) -> Heterogeneity:
         def compute() -> Heterogeneity:
-            return heterogeneity.rarefy_redrawn(self.redrawn(rows), self.least, self.random("rarefied", rows))
+            drawn, shared = self.redrawn(rows), self.data.shared_draws
+            subsets = shared.subsets(drawn.sample, self.least, self.name(rows)) if self.least < len(rows) else None
+            return heterogeneity.rarefy_redrawn(drawn, self.least, subsets)
 
         return self.once(("rarefied", rows.tobytes()), compute)
 
@@ -122,8 +125,8 @@ class Drawn:
         """Part minus rest. The test is the same for rest minus part."""
 
         def compute() -> dict[str, float | None]:
-            rng = self.random("split", part, rest)
-            splits = split(self.sample(part), self.sample(rest), self.data.draws, rng)
+            samples, names = (self.sample(part), self.sample(rest)), (self.name(part), self.name(rest))
+            splits = self.data.shared_draws.split(*samples, *names)
             return heterogeneity.permutation_test(splits, self.least)
 
         chances = self.once(frozenset((part.tobytes(), rest.tobytes())), compute)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis.metrics.comparing import against_field, comparison
-from analysis.metrics.rows import Row, correct_over_prompts, label_of, span, spans
+from analysis.metrics.rows import Row, correct_over_prompts, name_of, span, spans
 from analysis.samples import Data, Group, Source
 from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
 from analysis.stats.shares import share_interval
@@ -33,15 +33,15 @@ def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
 
 
 def source_row(data: Data, group: Group, source: Source, prompt: str) -> Row:
-    compared, label = comparison(data, group, prompt), label_of(source, prompt)
-    raw = compared.raw[label]
+    compared, name = comparison(data, group, prompt), name_of(source)
+    raw = compared.raw[name]
     return {
         "prompt": prompt,
         **source.key,
         "chatbot": source.chatbot,
         "n": raw.n,
         **measured(raw),
-        "rarefied": {"n": compared.n, **compared.rarefied[label].values, "ci": spans(compared.rarefied[label].ci)},
+        "rarefied": {"n": compared.n, **compared.rarefied[name].values, "ci": spans(compared.rarefied[name].ci)},
         "top_items": top_items(data, source, prompt, TOP),
         "simulated": data.simulated_in(source, data.rows_of(source, prompt)),
         **source.settings,

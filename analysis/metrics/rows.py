@@ -14,14 +14,14 @@ Row = dict[str, Any]
 FAMILY = ("source", "model", "temperature", "history_size", "per_user", "corpus", "personas", "imported")
 
 
-def label_of(source: Source, prompt: str) -> str:
-    """The source and the prompt in one line: what random draws are named by."""
-    return "|".join(str(part) for part in (prompt, source.name, source.model, *source.settings.values()))
+def name_of(source: Source) -> str:
+    """The source in one line: what random draws are named by."""
+    return "|".join(str(part) for part in (source.name, source.model, *source.settings.values()))
 
 
 def generator_for(data: Data, what: str, source: Source, prompt: str, *more: object) -> np.random.Generator:
     """Independent for each source and prompt, and the same whatever else is computed."""
-    return generator(data.seed, what, label_of(source, prompt), *more)
+    return generator(data.seed, what, f"{prompt}|{name_of(source)}", *more)
 
 
 def spans(intervals: Mapping[str, Interval | None]) -> dict[str, list[float] | None]:

@@ -100,8 +100,9 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
 def average(distances: Sequence[Distance]) -> MeanDistance:
     """The mean divergence over the prompts for which it is defined, with intervals from their bootstrap draws.
 
-    Prompts were redrawn independently: that one person's answers to several prompts belong together is not in it.
-    ValueError when the distances have different numbers of draws.
+    It is over people where the prompts were drawn together, response by response (`SharedDraws`), and everybody
+    answered every prompt; drawn apart, it takes no account of answers that belong together. ValueError when the
+    distances have different numbers of draws.
     """
     known = [(distance.jsd_bits, distance.drawn_jsd) for distance in distances if distance.jsd_bits is not None]
     if not known:

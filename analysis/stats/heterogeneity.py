@@ -67,7 +67,7 @@ def describe(sample: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -
 def describe_redrawn(redrawn: Redrawn) -> Heterogeneity:
     """As `describe`, from draws that are there already."""
     values = _values(redrawn.sample)
-    drawn = measure(redrawn.counts)
+    drawn = redrawn.measured
     ci = {name: None if values[name] is None else interval(drawn[name]) for name in MEASURES}
     return _heterogeneity(redrawn.sample, redrawn.sample.n, values, ci, drawn)
 
@@ -81,18 +81,21 @@ def rarefy(sample: ItemSample, n: int, rng: np.random.Generator, draws: int = DR
     `around`. ValueError when n is not in 1 … sample.n.
     """
     _check_size(sample, n)
-    return rarefy_redrawn(redraw(sample.compacted(), draws, rng), n, rng)
+    used = sample.compacted()
+    redrawn = redraw(used, draws, rng)
+    return rarefy_redrawn(redrawn, n, subset_counts(used, n, draws, rng) if n < sample.n else None)
 
 
-def rarefy_redrawn(redrawn: Redrawn, n: int, rng: np.random.Generator) -> Heterogeneity:
-    """As `rarefy`, from bootstrap draws that are there already; the same number of subsets is drawn."""
+def rarefy_redrawn(redrawn: Redrawn, n: int, subsets: NDArray[np.float32] | None) -> Heterogeneity:
+    """As `rarefy`, from draws that are there already: the bootstrap's, and item counts of subsets of n responses,
+    shape (draws, size), which are needed when n is not all.
+    """
     sample = redrawn.sample
-    drawn = rarefied_measures(redrawn.counts, sample.n, n)
-    values = _values(sample)
-    if n < sample.n:
-        subsets = measure(subset_counts(sample, n, len(redrawn.counts), rng))
-        values = {name: _known(float(subsets[name].mean())) for name in MEASURES}
-    return _heterogeneity(sample, n, values, None, drawn)
+    if subsets is None:
+        return _heterogeneity(sample, n, _values(sample), None, redrawn.measured)
+    found = measure(subsets)
+    values = {name: _known(float(found[name].mean())) for name in MEASURES}
+    return _heterogeneity(sample, n, values, None, rarefied_measures(redrawn.counts, sample.n, n))
 
 
 def compare(

@@ -3,11 +3,13 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from analysis.stats.item_measures import Measured, measure
 from analysis.stats.samples import ItemSample, pool
 
 LEVEL = 0.95
@@ -25,6 +27,11 @@ class Redrawn:
 
     sample: ItemSample
     counts: NDArray[np.float32]
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The measures of each draw."""
+        return measure(self.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +61,18 @@ def interval(draws: ArrayLike, level: float = LEVEL) -> Interval | None:
     Undefined draws (NaN) are left out; when they are more than 1 - level of all, or nothing was drawn, there is none.
     """
     values = np.asarray(draws, dtype=float)
-    known = values[~np.isnan(values)]
+    known = np.sort(values[~np.isnan(values)])
     if len(known) < max(1.0, level * len(values)):
         return None
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return _quantile(known, (1 - level) / 2), _quantile(known, (1 + level) / 2)
+
+
+def _quantile(ordered: NDArray[np.float64], share: float) -> float:
+    """Linear between the two nearest values; numpy's `quantile` takes ten times as long for one list."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
 def centred(
@@ -149,9 +163,14 @@ def redraw(sample: ItemSample, draws: int, rng: np.random.Generator) -> Redrawn:
 
 def split(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
     """Random splits of the responses of `a` and `b`, over the vocabulary of the items that occur."""
-    both = pool(a, b).compacted()
-    observed = both.parts(a.n)[0].counts().astype(np.float32)
+    both, observed = pooled(a, b)
     return Splits(a.n, b.n, observed, subset_counts(both, a.n, draws, rng), both.counts().astype(np.float32))
+
+
+def pooled(a: ItemSample, b: ItemSample) -> tuple[ItemSample, NDArray[np.float32]]:
+    """The responses of both over the items that occur, and how often `a` names each of these."""
+    both = pool(a, b).compacted()
+    return both, both.parts(a.n)[0].counts().astype(np.float32)
 
 
 def batches(draws: int, *widths: int) -> Iterator[int]:

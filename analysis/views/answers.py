@@ -37,7 +37,7 @@ UNION = ("response__participant", "response__prompt", "completion__run__endpoint
 
 
 def wanted_of(request: HttpRequest) -> dict[str, str]:
-    return {name: request.GET.get(name, "")[:200] for name in FILTERS}
+    return {name: request.GET.get(name, "").replace("\x00", "")[:200] for name in FILTERS}
 
 
 def find_answers(answers: QuerySet[Answer], wanted: dict[str, str]) -> QuerySet[Answer]:
@@ -125,7 +125,7 @@ def review(request: HttpRequest) -> HttpResponse:
     queue = find_answers(waiting(answers_of(request.study)), wanted)
     after = request.GET.get("after", "")
     nearby = order_of(queue)
-    key = next_in(nearby, int(after) if after.isdecimal() else 0)
+    key = next_in(nearby, int(after[:18]) if after.isdecimal() else 0)
     if key is None:
         return show(request, "analysis/answers/done.html", HERE, wanted=wanted, **standing(request))
     return show_answer(request, key, wanted, nearby)
@@ -190,7 +190,7 @@ def decide_answer(request: HttpRequest, key: int) -> HttpResponse:
     wanted = wanted_of(request)
     try:
         made = decide(
-            request.study, key, request.user.get_username(), seen=int(seen) if seen.isdecimal() else -1, **given
+            request.study, key, request.user.get_username(), seen=int(seen[:18]) if seen.isdecimal() else -1, **given
         )
     except ReviewError as error:
         # What was typed stays on the page, beside what stands there now.

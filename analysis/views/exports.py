@@ -2,8 +2,10 @@
 
 import json
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
-from django.shortcuts import render
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
@@ -11,6 +13,7 @@ from analysis.bundle import open_bundle
 from analysis.codebook_files import as_document, as_markdown
 from analysis.export_formats import FORMATS
 from analysis.exports import Export, count_tables, open_export
+from analysis.reports import ReportError
 from analysis.tables import Selection
 from surveys.access import Role
 from surveys.codebook import codebook_of
@@ -104,9 +107,13 @@ def token(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @study_page()
-def bundle(request: HttpRequest) -> StreamingHttpResponse:
+def bundle(request: HttpRequest) -> HttpResponseBase:
     """The replication bundle; with the pasted texts only where they are asked for."""
-    made = open_bundle(request.user, request.study.slug, texts=request.GET.get("texts") == "1")
+    try:
+        made = open_bundle(request.user, request.study.slug, texts=request.GET.get("texts", "").lower() in YES)
+    except ReportError as error:
+        messages.error(request, str(error))
+        return redirect("export:page", request.study.slug)
     response = StreamingHttpResponse(made.chunks(), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{made.filename}"'
     return response

@@ -199,6 +199,15 @@ def test_what_was_decided_is_not_proposed_again(study: Study) -> None:
     assert [p.item.name for p in propose(study)] == ["earl grey"]
 
 
+def test_what_was_split_is_not_proposed_again(study: Study) -> None:
+    answer(study, "Earl Grey", "Assam", "Darjeeling", "Sencha", "Oolong")
+    answer(study, "Earl-Grey", "Assam", "Darjeeling", "Sencha", "Oolong")
+    read_new(study)
+    accept(study, "teas", ["earl-grey"], "earl grey", "ada")
+    split(study, "teas", ["earl-grey"], "earl grey", "ada")
+    assert propose(study) == []
+
+
 def test_only_the_newest_revision_is_counted(study: Study) -> None:
     person = make_participant(study)
     make_response(person, "teas", text="1. Assam\n2. Asam", keep=True)

@@ -104,6 +104,13 @@ def test_filters_stand_in_the_address(study: Study, client: Client, query: str, 
     assert found.paginator.count == count
 
 
+@pytest.mark.parametrize("name", ["list", "review"])
+@pytest.mark.parametrize("query", ["q=%00", "source=%00", "prompt=%00", "doubt=%00", f"after={'9' * 5000}"])
+def test_an_address_that_no_answer_can_have_finds_nothing(study: Study, client: Client, name: str, query: str) -> None:
+    give(study, "water", "A and B")
+    assert client.get(f"{address(name)}?{query}").status_code == 200
+
+
 def test_reading_is_done_at_once_when_there_is_little(study: Study, client: Client) -> None:
     make_response(make_participant(study), "teas", text=LIST, keep=True)
     assert "1 text to read." in lines_of(client.get(address("list")))
@@ -183,6 +190,22 @@ def test_a_made_up_form_changes_nothing(study: Study, client: Client, seen: str)
     odd = give(study, "water", "A and B")
     assert client.post(address("decide", odd.pk), {"seen": seen, "letter": "A"}).status_code == 409
     assert not AnswerDecision.objects.exists()
+
+
+def test_signs_that_no_text_can_hold_are_left_out_of_what_was_typed(study: Study, client: Client) -> None:
+    odd = give(study, "teas", LIST)
+    client.post(address("decide", odd.pk), {"seen": "0", "name": ["Earl\x00Grey", "\x00"]})
+    odd.refresh_from_db()
+    assert (odd.items, odd.names) == (["earl grey"], ["Earl Grey"])
+    form = {
+        "action": "accept",
+        "group": "0",
+        "prompt-0": "teas",
+        "item-0": "earl grey\x00",
+        "spelling-0": "earl\x00 grey",
+    }
+    client.post(address("decide-spellings"), form)
+    assert not AliasDecision.objects.exists()
 
 
 def test_undo_says_what_it_took_back(study: Study, client: Client) -> None:

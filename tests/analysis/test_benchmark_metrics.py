@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 from django.utils import timezone
 
 from analysis.completion_imports import import_completions
+from analysis.filters import Filters
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.readings import read_new
 from analysis.reports import report
@@ -65,6 +67,7 @@ def test_puppets_beside_offline_runs() -> None:
     study, offline = make_sums()
     answer_items(offline, "BBBB", 0)
     answer_items(offline, "BBBA", 1)
+    answer_items(offline, "BBBA", 2)
     puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10)
     for index, letters in enumerate(("BCAA", "BC-A")):
         answer_items(puppets, letters, user=SimulatedUser.objects.create(run=puppets, index=index))
@@ -72,11 +75,31 @@ def test_puppets_beside_offline_runs() -> None:
     assert [run["run"] for run in row["runs"]] == ["user 0", "user 1"]
     # C on question 2 and A on question 3 were never given offline; A on question 4 was.
     assert row["novel_share"] == 0.5
-    assert (row["offline_mean"], row["mean"]) == (0.875, 0.25)
+    assert (row["offline_mean"], row["mean"]) == (pytest.approx(2.5 / 3), 0.25)
     assert (row["overlaps_offline"], offline_row["overlaps_offline"]) == (False, None)
     floor = row["noise_floor"]
-    assert (floor["runs"], floor["of"]) == (2, "2 offline runs at temperature 1")
+    assert (floor["runs"], floor["of"]) == (2, "3 offline runs at temperature 1")
     assert 0 <= floor["ci"][0] <= floor["range"] <= floor["ci"][1] <= 1
+
+
+def test_offline_runs_at_another_temperature_are_compared_and_no_reference() -> None:
+    study, _ = make_sums()
+    answer_items(make_model_run(study, benchmark="sums", temperature=0), "BBBB")
+    (row,) = [row for row in benchmark_rows(study) if row["runs"]]
+    assert (row["temperature"], row["novel_share"], row["offline_mean"]) == (0, None, None)
+    assert row["why_offline"] == "There is no offline run at temperature 1 on these questions."
+
+
+@pytest.mark.parametrize("query", ["source=sp-history", "temperature=0.5", "history_size=10&source=sp-history"])
+def test_offline_runs_that_a_filter_hides_are_still_what_others_are_compared_with(query: str) -> None:
+    study, offline = make_sums()
+    answer_items(offline, "BBBB", 0)
+    answer_items(offline, "BBBA", 1)
+    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10, temperature=0.5)
+    answer_items(puppets, "BCAA", user=SimulatedUser.objects.create(run=puppets, index=0))
+    read_new(study)
+    (row,) = report(study, Filters.from_query(QueryDict(query)), draws=FEW, parts=["benchmarks"])["benchmarks"]
+    assert (row["source"], row["novel_share"], row["offline_mean"]) == ("sp-history", 0.5, 0.875)
 
 
 def test_runs_that_were_asked_in_another_order_are_compared_question_by_question() -> None:

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.http import Http404
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from analysis import aliases
@@ -231,6 +233,52 @@ def test_bundle_is_noted_and_refused_to_strangers() -> None:
     assert event.detail == {"texts": True, "pids": False, "simulated": True}
     with pytest.raises(Http404):
         open_bundle(make_account("stranger"), "teas")
+
+
+def log_in(study: Study, role: str) -> Client:
+    client = Client()
+    client.force_login(make_account(role or "stranger", study, role))
+    return client
+
+
+def test_export_page_leads_to_the_bundle_with_and_without_texts() -> None:
+    study = make_teas()
+    page = log_in(study, "viewer").get(reverse("export:page", args=["teas"])).content.decode()
+    address = reverse("export:bundle", args=["teas"])
+    assert f'href="{address}">' in page and f'href="{address}?texts=1">' in page
+
+
+@pytest.mark.parametrize(("query", "column"), [({}, False), ({"texts": "1"}, True)])
+def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str, str], column: bool) -> None:
+    study = make_teas()
+    response = log_in(study, "viewer").get(reverse("export:bundle", args=["teas"]), query)
+    assert response["Content-Type"] == "application/zip"
+    assert response["Content-Disposition"] == 'attachment; filename="teas-bundle.zip"'
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:
+        assert archive.testzip() is None
+        assert {"MANIFEST.json", "recompute.py", "report.json"} <= set(archive.namelist())
+        answers = archive.read("data/answers.csv").decode()
+    assert ("text" in next(csv.reader(io.StringIO(answers)))) is column
+    event = AuditEvent.objects.latest("pk")
+    assert (event.action, event.subject, event.actor) == ("exported", "bundle.zip", "viewer")
+    assert event.detail == {"texts": column, "pids": False, "simulated": True}
+
+
+def test_bundle_of_a_study_of_others_is_not_found() -> None:
+    study = make_teas()
+    noted = AuditEvent.objects.count()
+    assert log_in(study, "").get(reverse("export:bundle", args=["teas"])).status_code == 404
+    away = Client().get(reverse("export:bundle", args=["teas"]))
+    assert away.status_code == 302 and "/login/" in away["Location"]
+    assert AuditEvent.objects.count() == noted
+
+
+def test_bundle_of_an_empty_study_says_what_is_missing() -> None:
+    study = Study.objects.create(slug="bare", title="Bare")
+    noted = AuditEvent.objects.count()
+    page = log_in(study, "viewer").get(reverse("export:bundle", args=["bare"]), follow=True)
+    assert "bare has no definition yet. Load its study file first." in page.content.decode()
+    assert AuditEvent.objects.count() == noted
 
 
 def test_command_writes_one_file_and_prints_json_alone(no_figures: None, tmp_path: Path) -> None:

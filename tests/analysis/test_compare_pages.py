@@ -136,11 +136,12 @@ def test_drift_names_both_runs(client: Client) -> None:
     assert rows[0][7].startswith("0.50")
 
 
-def test_overview_puts_the_largest_difference_first_and_leads_to_its_page(client: Client) -> None:
+def test_overview_tells_findings_of_each_kind_and_leads_to_their_pages(client: Client) -> None:
     response = client.get(address())
-    assert heading(response).startswith("Offline with gpt-4o-mini answers “water” otherwise on")
+    nearest = "The sock puppet nearest to the field is SP-History with gpt-4o-mini, 10 conversations: mean distance"
+    assert heading(response).startswith(nearest)
+    assert "Offline with gpt-4o-mini answers “water” otherwise on" in lines_of(response)
     assert address("drift", "prompt=water") in text_of(response)
-    assert "SP-History" in lines_of(response)
 
 
 def test_overview_says_so_when_nothing_is_sure() -> None:
@@ -303,6 +304,13 @@ def test_texts_are_escaped_and_marked_inside_the_escaping(study: Study, client: 
 def test_texts_without_a_number_say_what_is_missing(client: Client) -> None:
     response = client.get(address("texts", "prompt=teas"))
     assert (response.status_code, "source is missing" in lines_of(response)) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "query", ["prompt=%00teas&source=%00&model=x", "prompt=teas&source=field&model=all%00", "benchmark=%00sums"]
+)
+def test_texts_of_a_number_with_signs_that_no_name_has(client: Client, query: str) -> None:
+    assert client.get(address("texts", query)).status_code in (200, 400)
 
 
 def test_texts_that_nobody_wrote_are_none(client: Client) -> None:

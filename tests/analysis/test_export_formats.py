@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from analysis.export_formats import FORMATS, csv_cell
 from analysis.spss import WIDEST
-from surveys.codebook import Column
+from surveys.codebook_columns import Column
 
 MOMENT = datetime(2026, 11, 21, 21, 57, 12, 345000, tzinfo=UTC)
 COLUMNS = (

@@ -10,6 +10,7 @@ from analysis.readings import read_new
 from analysis.reports import report
 from surveys import recruitment, studies
 from surveys.models import Flag, Participant, Study
+from surveys.study_parts import Exclusion
 from tests.analysis.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
 
@@ -122,6 +123,23 @@ def test_excluded_people_are_left_out_and_counted_by_rule() -> None:
     assert whole["answers"]["field"] == 2
     sizes = {row["set"]: row["n"] for row in whole["sensitivity"] if row["prompt"] == "teas"}
     assert (sizes["as analysed"], sizes["with excluded"]) == (1, 2)
+
+
+def test_single_answers_are_left_out_by_a_rule_about_answers() -> None:
+    study = make_study(places=20, exclusions=(Exclusion("few", "Too few teas.", flags=("too-few-items",)),))
+    tell(study, ["Assam", "Chai"])  # fewer teas than asked for: flagged, and kept
+    person = make_participant(study)
+    make_response(person, "teas", text=listed(["Sencha", "Chai", "Oolong", "Matcha", "Rooibos"]), keep=True)
+    make_response(person, "water", text="C", keep=True)
+    recruitment.complete(person)
+    read_new(study)
+    assert teas_of(study) == {"Sencha", "Oolong", "Matcha", "Rooibos"}
+    assert "Assam" in teas_of(study, excluded="with")
+    whole = report(study, draws=10, parts=["choices"])
+    # The answer alone is left out: both people's letters count.
+    assert [row["n"] for row in whole["choices"]] == [2]
+    (rule,) = whole["exclusions"]
+    assert (rule["slug"], rule["scope"], rule["answers"]) == ("few", "response", 1)
 
 
 def test_sources_and_models_are_chosen_by_filters(study: Study) -> None:

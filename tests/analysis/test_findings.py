@@ -75,8 +75,9 @@ def test_choices_benchmarks_and_drift() -> None:
     sure = {"effect": -0.3, "ci": [-0.36, -0.24], "p": 0.001, "p_holm": 0.004}
     choice = {"prompt": "medicine-1", "correct_share": 0.6, "ci": [0.55, 0.65]}
     benchmark = {
-        "benchmark": "mmlu", "source": "sp-history", "model": "gpt-4o-mini", "questions": 514,
-        "runs": [{}, {}], "min": 0.701, "max": 0.749, "mean": 0.72, "offline_mean": 0.805,
+        "benchmark": "mmlu", "source": "sp-history", "model": "gpt-4o-mini", "questions": 600,
+        "shared_questions": 514, "runs": [{}, {}], "min": 0.701, "max": 0.749, "mean": 0.72,
+        "offline_mean": 0.805,
         "overlaps_offline": False, "novel_share": 0.23,
     }  # fmt: skip
     drift = OFFLINE | {
@@ -100,9 +101,8 @@ def test_choices_benchmarks_and_drift() -> None:
         ),
         (
             "benchmarks",
-            0.23,
-            "On 23 % of 514 questions of mmlu a run of SP-History with gpt-4o-mini gives a letter that no offline run "
-            "gives.",
+            0.085,
+            "SP-History with gpt-4o-mini scores 70 % to 75 % in 2 runs of mmlu: a range that offline runs never reach.",
         ),
         (
             "drift",
@@ -112,9 +112,32 @@ def test_choices_benchmarks_and_drift() -> None:
         ),
         (
             "benchmarks",
-            0.085,
-            "SP-History with gpt-4o-mini scores 70 % to 75 % in 2 runs of mmlu: a range that offline runs never reach.",
+            0.23,
+            "On 23 % of 514 questions of mmlu a run of SP-History with gpt-4o-mini gives a letter that no offline run "
+            "gives.",
         ),
+    ]
+
+
+def test_the_largest_of_each_kind_stand_before_the_second_of_any() -> None:
+    lists = make_lists()
+    other = [row | {"prompt": "movies"} for row in make_lists()]
+    nearest = OFFLINE | {
+        "source": "sp-history", "history_size": 20, "nearest": True, "jsd_bits": 0.08, "around": [0.07, 0.09],
+        "prompts": 2,
+    }  # fmt: skip
+    found = findings(make_report(heterogeneity=lists + other, calibration=[nearest]))
+    assert [entry["kind"] for entry in found] == ["heterogeneity", "items", "calibration", "items"]
+
+
+def test_the_nearest_sock_puppet_has_an_interval() -> None:
+    offline = OFFLINE | {"jsd_bits": 0.14, "around": [0.13, 0.15], "prompts": 9, "nearest": False}
+    nearest = offline | {
+        "source": "sp-history", "history_size": 20, "nearest": True, "jsd_bits": 0.08, "around": [0.07, 0.09]
+    }  # fmt: skip
+    assert sentences(make_report(calibration=[offline, nearest]), "calibration") == [
+        "The sock puppet nearest to the field is SP-History with gpt-4o-mini, 20 conversations: mean distance 0.08 "
+        "bits (95 % interval 0.07–0.09) over 9 prompts; offline is at 0.14 bits (95 % interval 0.13–0.15)."
     ]
 
 

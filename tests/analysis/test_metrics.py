@@ -7,6 +7,7 @@ import pytest
 
 from analysis.aliases import accept
 from analysis.filters import Filters
+from analysis.metrics.rows import correct_over_prompts
 from analysis.readings import read_new
 from analysis.reports import report
 from surveys.models import Study
@@ -51,6 +52,14 @@ def test_sources_are_rarefied_to_the_smallest_and_compared_there() -> None:
     assert against["entropy_bits"]["effect"] == pytest.approx(log2(3) / 3 + log2(6) / 6 - 0.5)
     # The study has one such prompt, so that nothing is corrected.
     assert against["unique"]["p_holm"] == against["unique"]["p"]
+
+
+def test_chances_are_corrected_over_the_prompts_of_one_source_and_model() -> None:
+    chances = (("mini", 0.01), ("mini", 0.04), ("flash", 0.03), ("flash", 0.5))
+    rows: list[dict[str, Any]] = [{"source": "offline", "model": model, "p": p} for model, p in chances]
+    correct_over_prompts(rows, lambda row: row)
+    # Of each model's two the smaller counts double, and the larger is no smaller than that.
+    assert [row["p_holm"] for row in rows] == [0.02, 0.04, 0.06, 0.5]
 
 
 def test_distance_of_offline_from_the_field() -> None:

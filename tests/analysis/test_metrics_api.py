@@ -67,6 +67,7 @@ def test_filters_are_those_of_the_pages(client: Client) -> None:
         ({"chatbot": "chatgtp"}, "chatbot=chatgtp is unknown here. Did you mean chatgpt?"),
         ({"draws": "1"}, "draws takes 20 to 20,000, not '1'."),
         ({"seed": "-1"}, "seed takes 0 to"),
+        ({"draws": "0" * 8 + "200020000"}, "draws takes 20 to 20,000, not '0000"),
         ({"format": "csv"}, "format is json or flat, not 'csv'."),
     ],
 )

@@ -80,7 +80,9 @@ def test_bad_filters_are_one_line(arguments: list[str], words: str) -> None:
 
 
 def test_other_bad_input_is_one_line() -> None:
-    with pytest.raises(CommandError, match=r"There is no study 'teas' \(none yet\). Load it with load_study."):
+    with pytest.raises(
+        CommandError, match="There is no study teas. Studies: none yet. `load_study` makes one from its file."
+    ):
         run()
     Study.objects.create(slug="teas", title="Teas")
     with pytest.raises(CommandError, match="teas has no definition yet. Load its study file first."):

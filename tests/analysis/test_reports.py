@@ -19,7 +19,7 @@ from analysis.models import Answer, Completion, MetricValue, Run
 from analysis.readings import read_new
 from analysis.reports import PARTS, ReportError, Reporting, report
 from surveys import recruitment, studies
-from surveys.models import Draft, Flag, Participant, Study
+from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from tests.analysis.baseline_factories import make_item
 from tests.analysis.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
@@ -260,6 +260,11 @@ def kept_flag(study: Study) -> None:
     )
 
 
+def other_context(study: Study) -> None:
+    told = ChatbotContext.objects.filter(participant__study=study)
+    told.filter(pk=told.first().pk).update(memory="off", recorded_at=timezone.now())
+
+
 def benchmark_of_nobody(study: Study) -> None:
     item = make_item()
     run = make_model_run(study, benchmark=item.benchmark)
@@ -279,6 +284,7 @@ CHANGES = [
     failed_call,
     amendment,
     kept_flag,
+    other_context,
     benchmark_of_nobody,
 ]
 

@@ -12,8 +12,8 @@ from analysis.tables import Selection, count_rows, stream_rows
 from surveys import recruitment
 from surveys.codebook import TABLES, codebook_of
 from surveys.flow import OUTCOMES, flow_counts
-from surveys.imports import import_responses
 from surveys.models import Study
+from surveys.response_imports import import_responses
 from surveys.studies import launch, load_definition
 from tests.factories import (
     make_definition,

@@ -3,9 +3,9 @@
 from typing import Any
 
 from celery.exceptions import OperationalError
-from django.db.models import Q
 from redis import RedisError
 
+from analysis.answer_frames import runs_of
 from analysis.models import Completion
 from analysis.reports import PARTS
 from analysis.tasks import enqueue_report
@@ -39,8 +39,8 @@ def has_few_texts(study: Study) -> bool:
     responses = Response.objects.filter(participant__study=study)[: SMALL + 1].count()
     if responses > SMALL:
         return False
-    runs = Q(run__study=study) | Q(run__study__isnull=True)
-    return responses + Completion.objects.filter(runs, status="done")[: SMALL + 1].count() <= SMALL
+    answers = Completion.objects.filter(run__in=runs_of(study), status="done")
+    return responses + answers[: SMALL + 1].count() <= SMALL
 
 
 def begin(shown: Shown) -> bool:

@@ -45,7 +45,7 @@ class Wanted:
 
     @classmethod
     def read(cls, query: QueryDict) -> "Wanted":
-        given = {name: query.get(name, "")[:200] for name in ABOUT}
+        given = {name: query.get(name, "").replace("\x00", "")[:200] for name in ABOUT}
         for name in ("source", "model") if given["benchmark"] else ("prompt", "source", "model"):
             if not given[name]:
                 raise FilterError(f"{name} is missing: the texts of a number have prompt, source and model.")
@@ -161,8 +161,6 @@ def call_of(study: Study, row: Completion) -> tuple[str, str]:
     part = f", user {row.user.index}" if row.user_id else ""
     item = f", {row.item}" if row.item_id else ""
     who = f"Run {row.run_id}{part}, repeat {row.repeat}{item}"
-    if row.run.study_id != study.pk:
-        return who, ""
     return who, reverse("baselines:completion", args=[study.slug, row.run_id, row.pk])
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from analysis.stats import distances, heterogeneity
 from analysis.stats.comparisons import compare_sources
+from analysis.stats.shared_draws import SharedDraws
 from tests.analysis.stats.sample_factories import draw_items, make_items
 
 
@@ -21,7 +22,7 @@ PAIRS = [("field", "offline"), ("field", "sp-rag")]
 
 
 def test_sources_are_rarefied_to_the_smallest() -> None:
-    found = compare_sources(SAMPLES, PAIRS, seed=1, draws=300)
+    found = compare_sources(SAMPLES, PAIRS, SharedDraws(1, 300))
     assert found.n == 60
     assert {name: raw.n for name, raw in found.raw.items()} == {"field": 90, "offline": 120, "sp-rag": 60}
     assert {rarefied.n for rarefied in found.rarefied.values()} == {60}
@@ -29,7 +30,7 @@ def test_sources_are_rarefied_to_the_smallest() -> None:
 
 
 def test_numbers_are_those_of_the_single_functions() -> None:
-    found = compare_sources(SAMPLES, PAIRS, seed=1)
+    found = compare_sources(SAMPLES, PAIRS, SharedDraws(1))
     single = heterogeneity.compare(SAMPLES["field"], SAMPLES["offline"], rng(), n=60)
     for name, tolerance in {"unique": 0.2, "top5_coverage": 0.01, "entropy_bits": 0.02}.items():
         difference = found.differences["field", "offline"][name]
@@ -45,8 +46,8 @@ def test_numbers_are_those_of_the_single_functions() -> None:
 
 def test_a_source_that_is_added_changes_no_other_number() -> None:
     fewer = {name: SAMPLES[name] for name in ("field", "offline")}
-    alone = compare_sources(fewer, PAIRS[:1], seed=1, draws=200, n=60)
-    together = compare_sources(SAMPLES, PAIRS, seed=1, draws=200, n=60)
+    alone = compare_sources(fewer, PAIRS[:1], SharedDraws(1, 200), n=60)
+    together = compare_sources(SAMPLES, PAIRS, SharedDraws(1, 200), n=60)
     assert alone.rarefied["field"] == together.rarefied["field"]
     assert alone.differences["field", "offline"] == together.differences["field", "offline"]
     assert alone.distances["field", "offline"] == together.distances["field", "offline"]
@@ -54,7 +55,7 @@ def test_a_source_that_is_added_changes_no_other_number() -> None:
 
 def test_small_and_empty_sources_are_left_out_of_what_they_can_not_have() -> None:
     samples = {"field": make_items("ab", "b", "c"), "few": make_items("a"), "none": make_items()}
-    found = compare_sources(samples, [("field", "few"), ("field", "none")], seed=1, draws=50, n=2)
+    found = compare_sources(samples, [("field", "few"), ("field", "none")], SharedDraws(1, 50), n=2)
     assert set(found.raw) == {"field", "few"}
     assert set(found.rarefied) == {"field"}
     assert found.differences == {}
@@ -62,5 +63,5 @@ def test_small_and_empty_sources_are_left_out_of_what_they_can_not_have() -> Non
 
 
 def test_no_responses_at_all_give_an_empty_comparison() -> None:
-    found = compare_sources({"field": make_items()}, [], seed=1, draws=50)
+    found = compare_sources({"field": make_items()}, [], SharedDraws(1, 50))
     assert (found.n, found.raw, found.rarefied) == (0, {}, {})

@@ -111,3 +111,19 @@ def test_rarefied_to_all_is_the_measure_itself(counts: np.ndarray) -> None:
     tables = rarefaction_tables(400, 400)
     assert tables[0] == pytest.approx(np.minimum(np.arange(401), 1))
     assert plain(rarefied_measures(counts, 400, 400)) == pytest.approx(plain(measure(counts)), nan_ok=True)
+
+
+def test_top_items_that_are_rare_elsewhere_are_found() -> None:
+    # 60 items: five have 9 in every row; in the last row five others, which no other row names, have 20.
+    counts = np.ones((40, 60), dtype=np.float32)
+    counts[:, :5] = 9
+    counts[-1, 50:55] = 20
+    found = measure(counts)["top5_coverage"]
+    assert found[:-1] == pytest.approx(np.full(39, 45 / 100))
+    assert found[-1] == pytest.approx(100 / (45 + 100 + 50))
+
+
+def test_top_items_of_many_rows_are_those_of_each_row() -> None:
+    counts = np.random.default_rng(1).poisson(0.6, (200, 90)).astype(np.float32)
+    each = [measure(row)["top5_coverage"] for row in counts]
+    assert measure(counts)["top5_coverage"] == pytest.approx(np.array(each))
