@@ -16,11 +16,6 @@ def find_part(study: Study, name: str, fingerprint: str) -> MetricValue | None:
     return MetricValue.objects.filter(study=study, name=name, fingerprint=fingerprint).first()
 
 
-def newest_part(study: Study, name: str) -> MetricValue | None:
-    """What was computed last under this name, whatever has changed since."""
-    return MetricValue.objects.filter(study=study, name=name).order_by("-computed_at", "-pk").first()
-
-
 def keep_part(study: Study, name: str, fingerprint: str, compute: Callable[[], Any]) -> MetricValue:
     """The part of this name and fingerprint. Who asks while somebody else computes it waits for that."""
     if found := find_part(study, name, fingerprint):

@@ -1,19 +1,20 @@
 """A study's report: every part computed from the same answers, kept until something of it changes."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any
 
 from analysis.aliases import alias_version
-from analysis.answer_frames import load_frames
+from analysis.answer_frames import Frames, load_frames
 from analysis.definitions import DEFINITIONS
 from analysis.filters import Filters
 from analysis.fingerprints import fingerprint
-from analysis.kept_parts import find_part, keep_part, newest_part
+from analysis.kept_parts import keep_part
 from analysis.metrics import METRICS
 from analysis.metrics.rows import tidy
 from analysis.models import MetricValue
+from analysis.row_filters import chatbots_of, computed_with, narrow, narrow_groups
 from analysis.samples import Data
 from analysis.stats.resampling import DRAWS
 from surveys.answers import RULES_VERSION
@@ -35,10 +36,21 @@ def check_definition(study: Study) -> None:
 
 
 class Reporting:
-    """One view of one study: `part` reads what is kept and computes what is not, loading the answers once."""
+    """One view of one study: `part` reads what is kept and computes what is not, loading the answers once.
 
-    def __init__(self, study: Study, filters: Filters | None = None, seed: int = 0, draws: int = DRAWS) -> None:
+    `load` is for views that share the answers between them.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        filters: Filters | None = None,
+        seed: int = 0,
+        draws: int = DRAWS,
+        load: Callable[[Study], Frames] = load_frames,
+    ) -> None:
         check_definition(study)
+        self.load = load
         self.study, self.filters, self.seed, self.draws = study, filters or Filters(), seed, draws
         self.fingerprint = fingerprint(study, self.filters, seed, draws)
         # The same view of other data has the same name, so that what it was before can be thrown away.
@@ -48,8 +60,7 @@ class Reporting:
     @cached_property
     def data(self) -> Data:
         definition = definition_of(self.study.current_id)
-        frames = load_frames(self.study)
-        return Data(self.study, definition, frames, self.filters, self.seed, self.draws)
+        return Data(self.study, definition, self.load(self.study), self.filters, self.seed, self.draws)
 
     def part(self, name: str) -> Any:
         """The rows of one of PARTS; of `about` and `flow` one object."""
@@ -61,15 +72,6 @@ class Reporting:
 
         return keep_part(self.study, f"{name}:{self.view}", self.fingerprint, compute)
 
-    def is_ready(self, name: str) -> bool:
-        """Whether the part is kept, so that reading it takes no time."""
-        return find_part(self.study, f"{name}:{self.view}", self.fingerprint) is not None
-
-    def ready_or_older(self, name: str) -> tuple[Any, bool]:
-        """What is kept of the part, and whether it is of today's answers; None when it was never computed."""
-        kept = newest_part(self.study, f"{name}:{self.view}")
-        return (None, False) if kept is None else (kept.value, kept.fingerprint == self.fingerprint)
-
     def heading(self) -> dict[str, Any]:
         """What every view says of itself."""
         study = self.study
@@ -80,11 +82,28 @@ class Reporting:
             "version_sha256": study.current.sha256,
             "rules_version": RULES_VERSION,
             "alias_version": alias_version(study),
-            "filters": {"query": self.filters.to_query(), "words": self.filters.describe()},
             "prompts": prompt_rows(study),
             "seed": self.seed,
             "draws": self.draws,
         }
+
+
+def views_for(
+    study: Study,
+    filters: Filters,
+    parts: Collection[str],
+    *,
+    seed: int = 0,
+    draws: int = DRAWS,
+    every_item: bool = False,
+) -> dict[str, Reporting]:
+    """For each part, and `about`, the view that it is computed in. The answers are loaded once for all of them."""
+    load, views = cache(load_frames), {}
+    asked = {part: computed_with(part, filters, every_item) for part in ("about", *parts)}
+    for computed in asked.values():
+        if computed not in views:
+            views[computed] = Reporting(study, computed, seed, draws, load)
+    return {part: views[computed] for part, computed in asked.items()}
 
 
 def report(
@@ -97,29 +116,35 @@ def report(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The report as one JSON object; `parts` leaves out others (what it rests on is always there)."""
-    reporting = Reporting(study, filters, seed, draws)
-    wanted = [name for name in PARTS if name in parts or name == "about"]
-    kept = dict(compute_parts(reporting, wanted, progress))
+    filters = filters or Filters()
+    wanted = [name for name in PARTS if name in parts and name != "about"]
+    views = views_for(study, filters, wanted, seed=seed, draws=draws)
+    return write_report(views["about"], filters, dict(compute_parts(views, progress)))
+
+
+def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """Of the parts that are kept, what the filters leave."""
+    rests_on = dict(kept["about"].value)
+    rests_on["groups"] = narrow_groups(rests_on["groups"], filters.model)
+    chatbots = chatbots_of(rests_on["groups"])
     newest = max(part.computed_at for part in kept.values())
-    about = kept.pop("about").value
     return {
-        **reporting.heading(),
+        **about.heading(),
+        "filters": {"query": filters.to_query(), "words": filters.describe()},
         "generated_at": newest.isoformat(timespec="seconds"),
-        **{name: part.value for name, part in kept.items()},
-        **about,
+        **{name: narrow(part.value, filters, chatbots) for name, part in kept.items() if name != "about"},
+        **rests_on,
         "definitions": DEFINITIONS,
     }
 
 
-def compute_parts(
-    reporting: Reporting, names: list[str], progress: Progress | None
-) -> Iterator[tuple[str, MetricValue]]:
-    for number, name in enumerate(names):
+def compute_parts(views: Mapping[str, Reporting], progress: Progress | None) -> Iterator[tuple[str, MetricValue]]:
+    for number, (name, view) in enumerate(views.items()):
         if progress:
-            progress(number, len(names), name)
-        yield name, reporting.kept(name)
+            progress(number, len(views), name)
+        yield name, view.kept(name)
     if progress:
-        progress(len(names), len(names), "")
+        progress(len(views), len(views), "")
 
 
 def prompt_rows(study: Study) -> list[dict[str, Any]]:

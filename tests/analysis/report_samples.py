@@ -5,8 +5,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from analysis.kept_parts import find_part
 from analysis.models import Completion, Run
 from analysis.readings import read_new
+from analysis.reports import Reporting
 from surveys import recruitment
 from surveys.models import ChatbotContext, Participant, Study
 from tests.analysis.baseline_factories import make_call, make_endpoint, make_run
@@ -28,6 +30,11 @@ def tell(
 
 def listed(teas: Sequence[str]) -> str:
     return "\n".join(f"{place}. {tea}" for place, tea in enumerate(teas, 1)) or NOTHING
+
+
+def is_kept(view: Reporting, part: str) -> bool:
+    """Whether the part is there, of today's answers, so that reading it takes no time."""
+    return find_part(view.study, f"{part}:{view.view}", view.fingerprint) is not None
 
 
 def make_model_run(study: Study, condition: str = "offline", model: str = "gpt-4o-mini", **changes: Any) -> Run:

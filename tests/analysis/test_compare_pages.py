@@ -20,7 +20,7 @@ from django.urls import reverse
 from analysis.figures import FIGURES
 from analysis.models import MetricValue
 from analysis.readings import read_new
-from analysis.reports import PARTS, Reporting
+from analysis.reports import PARTS, Reporting, views_for
 from analysis.views.compare import computing, shown
 from analysis.views.compare.contents import PAGE_OF_FIGURE, PAGES
 from surveys.models import Participant, Study
@@ -35,7 +35,7 @@ SIGNS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "csv": b"prompt", "j
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "Reporting", partial(Reporting, draws=FEW))
+    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
     cache.clear()
 
 

@@ -8,7 +8,7 @@ import pytest
 from analysis import tasks
 from analysis.filters import Filters
 from analysis.reports import Reporting
-from tests.analysis.report_samples import make_teas
+from tests.analysis.report_samples import is_kept, make_teas
 
 pytestmark = pytest.mark.django_db
 
@@ -40,5 +40,5 @@ def test_a_worker_computes_the_parts_of_the_view(sent: list[Any]) -> None:
     study = make_teas()
     assert tasks.compute_report(study.pk, "memory=on", ["about", "choices"]) == 2
     view = Reporting(study, Filters(memory=("on",)))
-    assert (view.is_ready("choices"), view.is_ready("items")) == (True, False)
-    assert not Reporting(study).is_ready("choices")
+    assert (is_kept(view, "choices"), is_kept(view, "items")) == (True, False)
+    assert not is_kept(Reporting(study), "choices")

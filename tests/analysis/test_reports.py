@@ -11,6 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from analysis import aliases, kept_parts, reports, reviews
+from analysis.answer_frames import load_frames
 from analysis.filters import Filters
 from analysis.fingerprints import fingerprint
 from analysis.kept_parts import keep_part
@@ -21,7 +22,7 @@ from analysis.reports import PARTS, ReportError, Reporting, report
 from surveys import recruitment, studies
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from tests.analysis.baseline_factories import make_item
-from tests.analysis.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report_samples import is_kept, listed, make_model_run, make_teas, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db
@@ -125,10 +126,10 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_part_is_computed_once_and_then_read(monkeypatch: pytest.MonkeyPatch) -> None:
     study, done = make_teas(), computed(monkeypatch)
-    assert not Reporting(study, draws=FEW).is_ready("choices")
+    assert not is_kept(Reporting(study, draws=FEW), "choices")
     first = report(study, draws=FEW, parts=["choices"])
     assert done == ["about", "choices"]
-    assert Reporting(study, draws=FEW).is_ready("choices")
+    assert is_kept(Reporting(study, draws=FEW), "choices")
     assert report(study, draws=FEW, parts=["choices"]) == first
     assert done == ["about", "choices"]
 
@@ -140,6 +141,23 @@ def test_another_view_is_kept_beside_it(monkeypatch: pytest.MonkeyPatch) -> None
     assert done == ["about", "about"]
 
 
+@pytest.mark.parametrize("name", ["prompt", "source", "model"])
+def test_filters_on_rows_leave_the_numbers_of_the_others_as_they_are(name: str) -> None:
+    study = make_teas()
+    whole = {part: report(study, draws=FEW)[part] for part in ("heterogeneity", "distances", "choices")}
+    for part, rows in whole.items():
+        for value in {row[name] for row in rows} - {"field", "chatgpt"}:
+            narrowed = report(study, Filters(**{name: (value,)}), draws=FEW, parts=[part])[part]
+            assert [row for row in narrowed if row[name] == value] == [row for row in rows if row[name] == value] != []
+
+
+def test_views_that_differ_read_the_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, loaded = make_teas(), []
+    monkeypatch.setattr(reports, "load_frames", lambda study: loaded.append(1) or load_frames(study))
+    report(study, Filters(prompt=("teas",)), draws=FEW, parts=["heterogeneity", "calibration", "scores"])
+    assert loaded == [1]
+
+
 def test_what_a_part_was_before_is_thrown_away() -> None:
     study = make_teas()
     report(study, draws=FEW, parts=["choices"])
@@ -147,9 +165,9 @@ def test_what_a_part_was_before_is_thrown_away() -> None:
     tell(study, ["Matcha", "Chai"])
     read_new(study)
     reporting = Reporting(study, draws=FEW)
-    assert reporting.ready_or_older("choices") == (kept.value, False)
+    assert not is_kept(reporting, "choices")
     assert reporting.part("choices") != kept.value
-    assert reporting.ready_or_older("choices") == (reporting.part("choices"), True)
+    assert is_kept(reporting, "choices")
     assert MetricValue.objects.filter(name=kept.name).count() == 1
 
 
@@ -159,7 +177,7 @@ def test_no_more_than_so_many_views_are_kept(monkeypatch: pytest.MonkeyPatch) ->
     for seed in range(5):
         report(study, seed=seed, draws=FEW, parts=[])
     assert MetricValue.objects.filter(study=study).count() == 3
-    assert Reporting(study, seed=4, draws=FEW).is_ready("about")
+    assert is_kept(Reporting(study, seed=4, draws=FEW), "about")
 
 
 def test_reading_a_kept_part_takes_few_statements(django_assert_max_num_queries: Any) -> None:

@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.core.cache import cache
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from analysis.reports import Reporting
+from analysis.reports import Reporting, views_for
 from analysis.views.compare import computing, shown
 from analysis.views.compare.contents import PAGES
 from surveys.models import Study
@@ -24,7 +24,7 @@ TEXTS = f"{HERE}texts/?prompt=teas&source=field&model=chatgpt&item=assam"
 
 @pytest.fixture
 def study(site: str, monkeypatch: pytest.MonkeyPatch) -> Study:
-    monkeypatch.setattr(shown, "Reporting", partial(Reporting, draws=FEW))
+    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
     cache.clear()
     return make_compared()
 
