@@ -13,6 +13,7 @@ from analysis.agreement_groups import measure_groups
 from analysis.annotations import EVERYTHING, Choice, Gathered, gather
 from analysis.kept_parts import keep_part
 from analysis.mentions import MENTION_RULE
+from analysis.models import Endpoint
 from analysis.ratings import has_sides, measure_ratings
 from analysis.stats.agreement import THRESHOLD, measure_agreement
 from analysis.stats.agreement_shape import Shape, shape_agreement, shape_head, write_estimate
@@ -20,9 +21,9 @@ from analysis.stats.labels import read_maybe
 from analysis.stats.resampling import generator
 from analysis.stats.sides import LEFT, NEITHER, RIGHT, measure_side_bias
 from surveys.annotation_kinds import GENERIC, PERSONALISED
-from surveys.models import Annotation, GateVerdict, Slot, Study
+from surveys.models import Annotation, GateVerdict, Participant, Slot, Study
 
-AGREEMENT_VERSION = 3
+AGREEMENT_VERSION = 4
 DRAWS = 1000
 MAYBE = ("no", "maybe", "yes")
 
@@ -61,9 +62,19 @@ def measure(study: Study, choice: Choice, seed: int, draws: int, threshold: int)
         "study": study.slug,
         "threshold": threshold,
         "seed": seed,
+        "simulated": find_simulated(study, asked),
         "questions": [measure_question(study, each, choice.pilot, seed, draws, threshold) for each in asked],
         "times": time_by_rater(asked),
     }
+
+
+def find_simulated(study: Study, asked: list[Gathered]) -> list[str]:
+    """The raters that the platform made up: simulated people, and judges whose replies are scripted."""
+    rows = [row for each in asked for row in each.rows]
+    judged = Annotation.objects.filter(item__study=study, detail__provider=Endpoint.Provider.FAKE)
+    scripted = set(judged.order_by().values_list("judge", flat=True).distinct())
+    people = {row.rater for row in rows if row.origin == Participant.Origin.SIMULATED}
+    return sorted(people | scripted & {row.rater for row in rows})
 
 
 def measure_question(study: Study, asked: Gathered, pilot: bool, seed: int, draws: int, threshold: int) -> Shape:

@@ -9,7 +9,7 @@ from analysis.stats.estimates import estimate_share
 from surveys.annotation.counted import questions_of, rater_name
 from surveys.annotation.gate import annotators_of
 from surveys.annotation.training import gold_scores
-from surveys.models import Study
+from surveys.models import Participant, Study
 
 Shape = Mapping[str, Any]
 NO_GOLD = "answered no gold item"
@@ -60,6 +60,7 @@ class Candidate:
 
     pseudonym: str
     kept: bool | None  # by the newest decision
+    simulated: bool = False
     labels: int = 0
     shares: tuple[tuple[str, Number], ...] = ()
     seconds: float | None = None
@@ -110,7 +111,8 @@ def find_candidates(study: Study, pilot: bool, question: Shape, times: list[Shap
         candidate = Candidate(person.pseudonym, person.kept)
         if name in raters:
             candidate = measure(person.pseudonym, person.kept, raters[name], labels, pairs, seconds.get(name))
-        found.append(replace(candidate, gold=share_right(*gold.get(person.pk, (0, 0)))))
+        simulated = person.origin == Participant.Origin.SIMULATED
+        found.append(replace(candidate, simulated=simulated, gold=share_right(*gold.get(person.pk, (0, 0)))))
     return found
 
 
@@ -132,14 +134,14 @@ def measure(
     row = tuple((pair["b"] if pair["a"] == name else pair["a"], read_number(pair, "kappa", pair["n"])) for pair in own)
     known = [number.value for _, number in row if number.value is not None]
     return Candidate(
-        pseudonym,
-        kept,
-        rater["n"],
-        tuple((label, Number(shares[label], given[label], rater["n"], is_share=True)) for label in labels),
-        seconds,
-        row,
-        sum(known) / len(known) if known else None,
-        read_number(rater, "alpha_without"),
+        pseudonym=pseudonym,
+        kept=kept,
+        labels=rater["n"],
+        shares=tuple((label, Number(shares[label], given[label], rater["n"], is_share=True)) for label in labels),
+        seconds=seconds,
+        pairs=row,
+        kappa=sum(known) / len(known) if known else None,
+        without=read_number(rater, "alpha_without"),
     )
 
 

@@ -61,9 +61,14 @@ def judge_plan(study: Study, endpoint: str, prompt: str = "same", *, both_orders
 
 
 def plan_judging(
-    plan: Plan, actor: str, *, limit: int | None = None, budget: Decimal | None = None, again: bool = False,
+    plan: Plan,
+    actor: str,
+    *,
+    limit: int | None = None,
+    budget: Decimal | None = None,
+    again: bool = False,
     dry_run: bool = False,
-) -> tuple[Run, dict[str, Any]]:  # fmt: skip
+) -> tuple[Run, dict[str, Any]]:
     """Write one row for each call that is open; returns the run and what its new calls will cost.
 
     The run of the same plan is extended, so that items that came later are asked about too. `limit` is the most

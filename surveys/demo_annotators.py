@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
@@ -21,6 +22,7 @@ FILES = Path(__file__).resolve().parent / "studies"
 ANNOTATORS = 8
 # How often a made-up annotator says something else than most would.
 CONTRARY = 0.18
+MINUTES_BEFORE_WORK = 3  # questions, instructions, comprehension check
 
 
 def load_annotation_demo(actor: str) -> Study:
@@ -53,13 +55,20 @@ def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None])
 
 
 def label_everything(person: Participant, work: AnnotationWork, random: Random) -> None:
-    """Work to the end: the right answers in training, an opinion of one's own now and then in the work."""
+    """Work to the end: the right answers in training, an opinion of one's own now and then in the work.
+
+    It takes no time, so they are said to have come as much earlier as they were active.
+    """
     Participant.objects.filter(pk=person.pk).update(step=Participant.Step.PROMPTS)
     person.refresh_from_db()
-    rater = Rater(random, CONTRARY)
+    rater, active = Rater(random, CONTRARY), MINUTES_BEFORE_WORK * 60_000
     while tasks := next_tasks(person):
         task = tasks[0]
         shown = open_task(person, seal_task(person, task))
         labels = say(task.item, questions_for(work), rater, task.left)
-        submit(person, shown, Submission(labels, active_ms=random.randint(4_000, 40_000)))
+        milliseconds = random.randint(4_000, 40_000)
+        submit(person, shown, Submission(labels, active_ms=milliseconds))
+        active += milliseconds
+    came = person.consented_at - timedelta(milliseconds=active)
+    Participant.objects.filter(pk=person.pk).update(consented_at=came)
     recruitment.complete(person)

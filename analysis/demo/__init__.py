@@ -11,11 +11,14 @@ from django.db.models import F
 from analysis.demo.sources import BENCHMARK, CORPUS, PERSONAS, make_benchmark, make_corpus, make_personas
 from analysis.embeddings import embed_corpus, endpoint_embedder
 from analysis.endpoints import add_endpoint
+from analysis.judge_plans import judge_plan, plan_judging
+from analysis.judgements import read_replies
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
 from analysis.plans import Plan, plan_run
 from analysis.readings import read_new
 from analysis.runs import run_inline, start
 from surveys.demo import ACTOR
+from surveys.demo_annotators import SLUG as PROFILES
 from surveys.models import BenchmarkItem, Prompt, Study
 
 # Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
@@ -69,6 +72,7 @@ def steps_of(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
             what = f"{name}: {asked.condition}, {BENCHMARK if asked.benchmark else study.slug}"
             yield what, lambda name=name, asked=asked: ask(study, name, asked)
         yield f"{name}: offline again, {DAYS_BETWEEN} days later", lambda name=name: ask_again(study, name)
+        yield f"{name}: judging {PROFILES}", lambda name=name: judge(name)
     yield "reading the answers", lambda: read_new(study)
 
 
@@ -109,6 +113,16 @@ def add_model(name: str, known: dict[str, str]) -> Endpoint:
 def ask(study: Study, name: str, asked: Asked) -> Run:
     run, _ = plan_run(plan_of(study, name, asked), asked.repeats, ACTOR)
     return send(run)
+
+
+def judge(name: str) -> None:
+    """The demo's items, if it has some, judged by this model."""
+    study = Study.objects.select_related("current").filter(slug=PROFILES).first()
+    if study is None:
+        return
+    run, _ = plan_judging(judge_plan(study, name), ACTOR)
+    send(run)
+    read_replies(run)
 
 
 def plan_of(study: Study, name: str, asked: Asked) -> Plan:

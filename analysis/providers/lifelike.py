@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from analysis.providers.calls import Settings
+from analysis.providers.scripts import judge
 from surveys.simulation.items import items_for
 from surveys.simulation.lifelike import Taste, choose_letter, pick_items, write_items, write_letter
 
@@ -28,6 +29,8 @@ def lifelike_reply(messages: Sequence[dict[str, str]], draw: str, settings: Sett
     question = messages[-1]["content"]
     taste = taste_of(messages[:-1], settings)
     rng = Random(f"{taste} {question}" if settings.temperature == 0 else draw)
+    if judged := judge(question, Random(f"{settings.model} {question}")):
+        return judged
     for part, letter in settings.extra.get("knows", {}).items():
         if part in question:
             return answer_choice(part, dict(OPTION.findall(question)), letter, rng, taste)

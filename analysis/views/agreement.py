@@ -71,6 +71,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         chosen=choice != Choice(pilot=choice.pilot),
         offered=list_offered(request.study, choice.pilot),
         questions=found["questions"],
+        simulated=found["simulated"],
         plain=write_choice(choice),
         query=write_choice(choice, question=question["question"]),
         threshold=found["threshold"],

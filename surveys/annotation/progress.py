@@ -47,6 +47,18 @@ def count_items(study: Study) -> list[ItemProgress]:
     return [part for pilot in (False, True) if (part := add_up(each.filter(pilot=pilot), pilot)).items]
 
 
+def say_labels(study: Study, parts: list[ItemProgress]) -> str:
+    """That nothing is left to label in the part that is open now; empty while something is."""
+    pilot = study.state == Study.State.PILOT
+    if study.state not in (Study.State.PILOT, Study.State.LIVE):
+        return ""
+    part = next((part for part in parts if part.pilot == pilot), None)
+    if part is None or part.full < part.items:
+        return ""
+    next_step = "The pilot can be decided at the gate." if pilot else "The study can be closed."
+    return f"Every label is there ({part.wanted:,}). {next_step}"
+
+
 def add_up(items: QuerySet[AnnotationItem], pilot: bool) -> ItemProgress:
     sums = items.aggregate(
         **{stage: Count("pk", filter=Q(stage=stage)) for stage in (FULL, BEGUN, UNTOUCHED)},

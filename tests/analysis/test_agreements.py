@@ -29,9 +29,9 @@ def import_rows(path: Path, rows: list[list[Any]], header: tuple[str, ...] = ("i
     return Study.objects.select_related("current").get(slug="labels")
 
 
-def label_all(study: Study, **labels: str) -> str:
+def label_all(study: Study, origin: str = "prolific", **labels: str) -> str:
     """One annotator labels every item that is there; returns the pseudonym."""
-    annotator = make_annotator(study)
+    annotator = make_annotator(study, origin=origin)
     while annotate(annotator, **labels):
         pass
     return annotator.pseudonym
@@ -78,6 +78,22 @@ def test_people_and_judges_stand_side_by_side() -> None:
     assert question["majority"] == {"no": 0, "yes": 0, "tie": 4}
     assert question["raw"] == 0
     assert question["groups"]["all"]["raw"] == pytest.approx(1 / 3)
+
+
+def test_made_up_raters_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_annotation_study(overlap=2)
+    make_items(study, 4)
+    made_up = label_all(study, origin="simulated")
+    label_all(study)
+    for item in AnnotationItem.objects.filter(study=study):
+        record_judgement(item, "scripted same-1", {"relevance": "yes"}, detail={"provider": "fake"})
+        record_judgement(item, "mini same-1", {"relevance": "yes"}, detail={"provider": "openai"})
+    assert agreement_of(study, draws=20)["simulated"] == sorted([made_up, "scripted same-1"])
+    assert agreement_of(study, Choice(simulated=False), draws=20)["simulated"] == ["scripted same-1"]
+    call_command("agreement", study.slug, draws=20)
+    assert f"Simulated, not real: 2 of the raters ({', '.join(sorted([made_up, 'scripted same-1']))})" in (
+        capsys.readouterr().out
+    )
 
 
 def test_preferences_are_turned_back_and_sides_counted_as_shown() -> None:

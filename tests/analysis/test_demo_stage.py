@@ -17,7 +17,7 @@ from analysis.providers.lifelike import lifelike_reply, lifelike_wait
 from analysis.reports import report
 from surveys.answers import read_choice, read_items
 from surveys.demo import STAGES, fill
-from surveys.models import BenchmarkItem, Response, Study
+from surveys.models import Annotation, AnnotationItem, BenchmarkItem, Response, Study
 from surveys.simulation.items import items_for
 from surveys.simulation.lifelike import Taste, choose_letter, pick_items, respell
 from tests.factories import make_definition, make_study
@@ -80,6 +80,9 @@ def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: p
     assert (told["stage"], told["simulated"]) == ("analysed", 8 + 8)
     assert told["completions"] == Completion.objects.filter(status="done").count() > 100
     assert Answer.objects.filter(response__isnull=False).count() == 8 * 13
+    work = AnnotationItem.objects.filter(study__slug="profiles", purpose=AnnotationItem.Purpose.WORK)
+    judged = Annotation.objects.exclude(judge="").filter(item__in=work, state=Annotation.State.GIVEN)
+    assert judged.count() == len(demo.MODELS) * work.count() > 0
 
 
 @pytest.mark.django_db

@@ -43,6 +43,16 @@ def test_each_annotator_has_labels_time_kappas_and_alpha_without(piloted) -> Non
     assert "mini" not in lines_of(page)  # a judge is nobody to invite
 
 
+def test_a_made_up_annotator_is_marked() -> None:
+    study = make_annotation_study()
+    make_items(study, 2)
+    for origin in ("simulated", "prolific"):
+        annotate(make_annotator(study, origin=origin))
+    page = log_in(study, "viewer").get(address_of("gate"))
+    assert sorted(person.simulated for person in page.context["people"]) == [False, True]
+    assert lines_of(page).count("simulated") == 1
+
+
 def test_limits_of_the_address_show_who_would_stay(piloted) -> None:
     _, client, people = piloted
     page = client.get(address_of("gate"), {"kappa": "-0.15"})

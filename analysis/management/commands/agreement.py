@@ -37,9 +37,12 @@ class Command(StudyCommand):
             raise CommandError(
                 f"{study.slug} asks annotators nothing. Import annotations, or load an annotation study."
             )
-        self.stdout.write(
-            json.dumps(found, ensure_ascii=False) if options["json"] else "\n\n".join(map(say, found["questions"]))
-        )
+        texts = [*say_simulated(found["simulated"]), *map(say, found["questions"])]
+        self.stdout.write(json.dumps(found, ensure_ascii=False) if options["json"] else "\n\n".join(texts))
+
+
+def say_simulated(raters: list[str]) -> list[str]:
+    return [f"Simulated, not real: {len(raters)} of the raters ({', '.join(raters)})"] if raters else []
 
 
 def say(question: dict[str, Any]) -> str:

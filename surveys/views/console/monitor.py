@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from surveys.annotation.progress import count_items, count_skips
+from surveys.annotation.progress import count_items, count_skips, say_labels
 from surveys.evidence import duration
 from surveys.models import AnonymousExit, Participant
 from surveys.monitor import Monitor, say_state, watch
@@ -28,9 +28,10 @@ def monitor_part(request: HttpRequest) -> HttpResponse:
 
 def monitor_page(request: HttpRequest) -> dict:
     watched = watch(request.study, who_or_main(request.GET.get("who", "")))
+    labelling = labelling_of(request)
     return {
         "monitor": watched,
-        "sentence": say_state(request.study, watched),
+        "sentence": labelling and say_labels(request.study, labelling["parts"]) or say_state(request.study, watched),
         "who": watched.who,
         "choices": who_choices(watched.kinds, watched.who),
         "apart": people_apart(watched),
@@ -41,7 +42,7 @@ def monitor_page(request: HttpRequest) -> dict:
         "currency": currency_of(request),
         "bar": BAR,
         "last_answer": since(watched),
-        "labelling": labelling_of(request),
+        "labelling": labelling,
     }
 
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from surveys.annotation.labels import skip, take_back
-from surveys.annotation.progress import count_items, count_skips
+from surveys.annotation.progress import count_items, count_skips, say_labels
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Participant, Slot, Study
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
@@ -75,6 +75,27 @@ def test_counting_takes_as_many_statements_for_many(study: Study) -> None:
     make_items(study, 40, start=100)
     annotate(make_annotator(study))
     assert statements() == before
+
+
+def test_the_first_sentence_says_when_nothing_is_left_to_label(study: Study) -> None:
+    address = f"/console/{study.slug}/collect/"
+    client = log_in(study, "viewer")
+    for _ in range(2):
+        assert "Every label is there" not in lines_of(client.get(address))
+        person = make_annotator(study)
+        while annotate(person):
+            pass
+    assert "Every label is there (6). The study can be closed." in lines_of(client.get(address))
+
+
+def test_a_pilot_without_work_left_leads_to_the_gate() -> None:
+    study = make_annotation_study("pilot", overlap=1)
+    make_items(study, 1)
+    (part,) = make_items(study, 1, start=5, pilot=True) and count_items(study)[1:]
+    assert say_labels(study, [part]) == ""
+    annotate(make_annotator(study))
+    assert say_labels(study, count_items(study)) == "Every label is there (1). The pilot can be decided at the gate."
+    assert say_labels(make_annotation_study("draft", slug="draft"), []) == ""
 
 
 def test_the_monitor_shows_items_in_place_of_pasted_prompts(study: Study) -> None:
