@@ -31,6 +31,7 @@ CONSOLE = {
     "compare-costs": "console/field-13/compare/costs/",
     "compare-precision": "console/field-13/compare/precision/",
     "compare-sensitivity": "console/field-13/compare/sensitivity/",
+    "agreement": "console/profiles/agreement/",
 }
 ANSWERS = {
     "breakfasts": "1. **Shakshuka** – eggs poached in tomato\n2. **Overnight oats** – ready when you wake up\n"
