@@ -87,7 +87,10 @@ def store(kind: type[Response | Completion], batch: Sequence[Any]) -> int:
     # What a person decided is left alone; the lock makes somebody who is deciding wait for this batch, or us for them.
     there = Answer.objects.select_for_update().filter(**{f"{name}__in": [row.pk for row in batch]}).order_by("pk")
     decided = {key for key, is_decided in there.values_list(f"{name}_id", "decided") if is_decided}
-    answers = [answer for answer in answers if getattr(answer, f"{name}_id") not in decided]
+    # A text that was withdrawn since it was listed is left out; one that is there stays until its answer is.
+    texts = kind.objects.select_for_update(no_key=True).filter(pk__in=[row.pk for row in batch]).order_by("pk")
+    wanted = set(texts.values_list("pk", flat=True)) - decided
+    answers = [answer for answer in answers if getattr(answer, f"{name}_id") in wanted]
     Answer.objects.bulk_create(answers, update_conflicts=True, unique_fields=[name], update_fields=READ_BY_RULES)
     return len(batch)
 

@@ -118,7 +118,7 @@ def report(
     """The report as one JSON object; `parts` leaves out others (what it rests on is always there)."""
     filters = filters or Filters()
     wanted = [name for name in PARTS if name in parts and name != "about"]
-    views = views_for(study, filters, wanted, seed=seed, draws=draws)
+    views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
     return write_report(views["about"], filters, dict(compute_parts(views, progress)))
 
 

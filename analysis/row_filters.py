@@ -14,7 +14,10 @@ PART_ROW_FILTERS: dict[str, tuple[str, ...]] = {"calibration": ("source", "model
 
 
 def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filters:
-    """What the part is computed with. `every_item`: of the prompts asked for all items are wanted, not the frequent."""
+    """What the part is computed with.
+
+    `every_item`: of prompts that are asked for by name all items are wanted, not only the frequent ones.
+    """
     names = PART_ROW_FILTERS.get(part, ROW_FILTERS)
     if part == "items" and every_item:
         names = ("source", "model")

@@ -36,6 +36,7 @@ class Migration(migrations.Migration):
             model_name="completion",
             name="annotation_item",
             field=models.ForeignKey(
+                db_index=False,
                 help_text="What is judged.",
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
@@ -183,6 +184,14 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="judgement_labels_or_says_why",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="completion",
+            index=models.Index(
+                condition=models.Q(("annotation_item__isnull", False)),
+                fields=["annotation_item"],
+                name="judged_items",
             ),
         ),
     ]

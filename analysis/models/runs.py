@@ -206,7 +206,12 @@ class Completion(models.Model):
     prompt = models.ForeignKey(Prompt, null=True, on_delete=models.PROTECT, related_name="completions")
     item = models.ForeignKey(BenchmarkItem, null=True, on_delete=models.PROTECT, related_name="completions")
     annotation_item = models.ForeignKey(
-        AnnotationItem, null=True, on_delete=models.PROTECT, related_name="completions", help_text="What is judged."
+        AnnotationItem,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="completions",
+        db_index=False,  # `judged_items` is for judges' calls only, so that no other call has to write it
+        help_text="What is judged.",
     )
     left = models.CharField(
         max_length=12, choices=Slot.Left, blank=True, help_text="Which response a judge sees on the left."
@@ -268,6 +273,7 @@ class Completion(models.Model):
         indexes = [
             models.Index(fields=["run", "position"], name="open_calls", condition=Q(status__in=["pending", "leased"])),
             models.Index(fields=["run", "status"], name="calls_by_status"),
+            models.Index(fields=["annotation_item"], name="judged_items", condition=Q(annotation_item__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -77,6 +77,15 @@ def test_what_is_decided_while_its_batch_is_read_stays() -> None:
     assert Answer.objects.get(pk=other.pk).items[0] == "assam"
 
 
+def test_a_text_that_is_withdrawn_while_its_batch_is_read_is_left_out() -> None:
+    study = make_study(places=10)
+    gone, there = make_answer(study), make_answer(study)
+    batch = list(open_responses(study))
+    recruitment.withdraw(gone.participant)
+    store(Response, batch)
+    assert Answer.objects.get().response_id == there.pk
+
+
 def test_a_new_revision_is_read_and_replaces_the_old_one() -> None:
     study = make_study()
     first = make_answer(study)
@@ -114,8 +123,9 @@ def test_the_number_of_statements_does_not_grow_with_the_texts(django_assert_num
     study = make_study(places=30)
     for _ in range(20):
         make_answer(study)
-    # Two counts; one batch: its rows, begin, prompts, lock, write, end; and one look for more of each kind.
-    with django_assert_num_queries(10):
+    # Two counts; one batch: its rows, begin, prompts, locks of answers and texts, write, end; and one look for more of
+    # each kind.
+    with django_assert_num_queries(11):
         read_new(study)
 
 

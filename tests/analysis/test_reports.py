@@ -15,7 +15,7 @@ from analysis.answer_frames import load_frames
 from analysis.filters import Filters
 from analysis.fingerprints import fingerprint
 from analysis.kept_parts import keep_part
-from analysis.metrics import METRICS
+from analysis.metrics import METRICS, items
 from analysis.models import Answer, Completion, MetricValue, Run
 from analysis.readings import read_new
 from analysis.reports import PARTS, ReportError, Reporting, report
@@ -149,6 +149,15 @@ def test_filters_on_rows_leave_the_numbers_of_the_others_as_they_are(name: str) 
         for value in {row[name] for row in rows} - {"field", "chatgpt"}:
             narrowed = report(study, Filters(**{name: (value,)}), draws=FEW, parts=[part])[part]
             assert [row for row in narrowed if row[name] == value] == [row for row in rows if row[name] == value] != []
+
+
+def test_a_prompt_asked_for_by_name_has_all_its_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(items, "TOP", 1)
+    study = make_teas()
+    few, every = (
+        report(study, asked, draws=FEW, parts=["items"])["items"] for asked in (None, Filters(prompt=("teas",)))
+    )
+    assert {row["item"] for row in few} < {row["item"] for row in every}
 
 
 def test_views_that_differ_read_the_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
