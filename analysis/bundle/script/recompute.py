@@ -270,6 +270,7 @@ def offline_of(bundle: Bundle, row: Row, scored: dict[tuple[Any, ...], pd.DataFr
         for other in bundle.report["benchmarks"]
         if (other["benchmark"], other["model"], other["source"]) == (row["benchmark"], row["model"], "offline")
         and other["temperature"] in (None, 1)
+        and other["runs"]
     )
 
 
