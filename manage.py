@@ -7,14 +7,14 @@ import sys
 import django
 from django.core.management import execute_from_command_line
 
-from fieldstudy import embedded, schema
+from fieldstudy.embedded import schema, servers
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
-    if embedded.needs_services(sys.argv):
-        attached = embedded.attach()
-        if "DATABASE_URL" in attached and not embedded.keeps_tables(sys.argv):
+    if servers.needs_services(sys.argv):
+        attached = servers.attach()
+        if "DATABASE_URL" in attached and not servers.keeps_tables(sys.argv):
             migrate_embedded_database()
     execute_from_command_line(sys.argv)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "surveys" / "studies" / "demo.toml"
@@ -51,7 +51,7 @@ def main() -> None:
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FIELDSTUDY_VAR"] = folder
-        embedded.attach()
+        servers.attach()
         manage("migrate")
         for slug, count in (("few", FEW), ("many", rows)):
             fill(Path(folder), slug, count)

@@ -16,7 +16,7 @@ import django
 import numpy as np
 from django.core.management import call_command
 
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 
 CORE = ("heterogeneity", "choices", "distances", "calibration", "items")
 CHATBOTS = {"gpt-4o-mini": "chatgpt", "gemini-2.0-flash": "gemini"}
@@ -33,7 +33,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
-        embedded.attach()
+        servers.attach()
         django.setup()
         call_command("migrate", verbosity=0)
         found = measure(options)

@@ -16,7 +16,7 @@ import numpy as np
 from django.core.management import call_command
 from django.db import connection
 
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 
 WIDTH, NEAREST, MODEL = 384, 100, "made-up"
 CHUNK = 5_000
@@ -49,7 +49,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
-        embedded.attach()
+        servers.attach()
         django.setup()
         call_command("migrate", verbosity=0)
         compare(options)

@@ -23,7 +23,7 @@ import django
 import openai
 from django.core.management import call_command
 
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 
 IN_FLIGHT = 64
 QUESTION = "Recommend five books for me to read next. Please give a numbered list."
@@ -39,11 +39,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
-        embedded.attach()
+        servers.attach()
         django.setup()
         logging.disable(logging.INFO)  # a line a request would burden the bare loop, whose package writes it
         call_command("migrate", verbosity=0)
-        call_command("load_study", str(embedded.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
+        call_command("load_study", str(servers.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
         for latency in (200, 20):
             compare(options, latency)
         measure_faults(options.calls)
@@ -73,7 +73,7 @@ def compare(options: argparse.Namespace, latency: int) -> None:
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
     command = [sys.executable, "-m", "analysis.providers.fake_server", "--reply", "1. Circe\n2. Kindred", *options]
-    process = subprocess.Popen(command, cwd=embedded.ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().strip()
     finally:
@@ -165,7 +165,7 @@ def measure_rate() -> None:
     with serving("--latency", "fixed:100") as address:
         run = plan(address, 900, requests_per_minute=600)
         env = {**os.environ, "RUN": str(run.pk)}
-        workers = [subprocess.Popen([sys.executable, "-c", WORKER], cwd=embedded.ROOT, env=env) for _ in range(2)]
+        workers = [subprocess.Popen([sys.executable, "-c", WORKER], cwd=servers.ROOT, env=env) for _ in range(2)]
         time.sleep(70)
         times = sorted(request["at"] for request in requests_of(address))
         for worker in workers:

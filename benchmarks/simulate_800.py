@@ -36,10 +36,10 @@ def main() -> None:
 
 def play(options: argparse.Namespace) -> int:
     from benchmarks.server import database_cpu, running_server
-    from fieldstudy import embedded
+    from fieldstudy.embedded import servers
 
-    embedded.attach()
-    var = embedded.var_folder()
+    servers.attach()
+    var = servers.var_folder()
     manage("migrate", "--verbosity", "0")
     manage("shell", "--no-imports", "-c", LAUNCH.format(places=options.places))
     with running_server("benchmarks.wsgi:application", var / "log" / "benchmark.log", 8) as server:

@@ -43,9 +43,9 @@ def main() -> None:
 def measure(threads: int, rounds: int) -> dict:
     import django
 
-    from fieldstudy import embedded, schema
+    from fieldstudy.embedded import schema, servers
 
-    embedded.attach()
+    servers.attach()
     os.environ |= PRODUCTION
     django.setup()
     schema.apply_pending_migrations()
@@ -54,7 +54,7 @@ def measure(threads: int, rounds: int) -> dict:
     from benchmarks.server import running_server
 
     study = field.make_study()
-    var = embedded.var_folder()
+    var = servers.var_folder()
     rows = []
     with running_server("benchmarks.wsgi:application", var / "log" / "benchmark.log", threads) as server:
         run(server, var, "minimal", minimal_forms(8), 8)

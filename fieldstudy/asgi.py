@@ -5,10 +5,10 @@ import os
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
-from fieldstudy import embedded, schema
+from fieldstudy.embedded import schema, servers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
-embedded.attach()
+servers.attach()
 application = get_asgi_application()
 if not settings.DEBUG:
     schema.refuse_pending_migrations()

@@ -5,11 +5,11 @@ import os
 from celery import Celery
 from django.conf import settings
 
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
 if not settings.configured:  # imported by the celery command itself; any other process has attached already
-    embedded.attach()
+    servers.attach()
 
 app = Celery("fieldstudy")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from fieldstudy.celery import app
-from fieldstudy.schema import pending_migrations
+from fieldstudy.embedded.schema import pending_migrations
 
 # Seconds: anybody may ask, and asking the worker is not free.
 REMEMBERED = {"ok": 5.0, "does not answer": 1.0, "unknown": 1.0}

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from fieldstudy.embedded import var_folder
+from fieldstudy.embedded.servers import var_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_FOLDER = var_folder()
@@ -156,7 +156,7 @@ TEMPLATES = [
 ]
 
 # Without a URL nothing answers on this name: management commands, the demo and the tests start
-# the embedded server first (fieldstudy/embedded.py) and set DATABASE_URL.
+# the embedded server first (fieldstudy/embedded/servers.py) and set DATABASE_URL.
 DATABASES = {"default": database_from_url(DATABASE_URL or "postgresql:///fieldstudy")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

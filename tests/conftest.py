@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -56,6 +56,6 @@ def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
 
 
 def screenshot_path(test: str) -> Path:
-    folder = embedded.var_folder() / "screenshots"
+    folder = servers.var_folder() / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / (re.sub(r"[^\w.-]+", "_", test) + ".png")

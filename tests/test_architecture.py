@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldstudy.embedded import ROOT
+from fieldstudy.embedded.servers import ROOT
 
 APPS = ("fieldstudy", "analysis", "surveys")
 FORBIDDEN = {"surveys": {"analysis", "fieldstudy"}, "analysis": {"fieldstudy"}, "fieldstudy": set()}

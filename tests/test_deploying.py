@@ -19,9 +19,10 @@ from django.core.management import get_commands
 from django.db import connection
 from django.test import Client
 
-from fieldstudy import health, probe, schema
-from fieldstudy.embedded import ROOT
-from fieldstudy.keeper import postgres
+from fieldstudy import health, probe
+from fieldstudy.embedded import schema
+from fieldstudy.embedded.keeper import postgres
+from fieldstudy.embedded.servers import ROOT
 from tests.test_architecture import imports_of
 from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example
 

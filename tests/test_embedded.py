@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fieldstudy import embedded, failures, postgres
+from fieldstudy.embedded import failures, postgres, servers
 from fieldstudy.settings import broker_from_url, database_from_url
 
 HOLD = """
@@ -38,7 +38,7 @@ def clean_environment(var: Path, **changes: str) -> dict[str, str]:
 def start_python(*arguments: str, var: Path, **changes: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *arguments],
-        cwd=embedded.ROOT,
+        cwd=servers.ROOT,
         env=clean_environment(var, **changes),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -123,7 +123,7 @@ def test_services_come_back_after_keeper_and_servers_were_killed(var: Path) -> N
     holder, started = start_holder(var)
     for process in psutil.process_iter(["cmdline"]):
         line = process.info["cmdline"] or []
-        if str(var) in " ".join(line) and ("fieldstudy.keeper" in line or "-D" in line):
+        if str(var) in " ".join(line) and ("fieldstudy.embedded.keeper" in line or "-D" in line):
             process.kill()
     assert wait_for(lambda: not processes_of(var))
     second, seen = start_holder(var)
@@ -204,9 +204,9 @@ def test_command_without_need_of_a_database_starts_nothing(arguments: list[str],
 
 
 def test_every_own_command_gets_the_services() -> None:
-    names = [path.stem for path in embedded.ROOT.glob("*/management/commands/[a-z]*.py")]
+    names = [path.stem for path in servers.ROOT.glob("*/management/commands/[a-z]*.py")]
     assert "load_study" in names
-    assert all(embedded.needs_services(["manage.py", name]) for name in names)
+    assert all(servers.needs_services(["manage.py", name]) for name in names)
 
 
 def test_pending_migrations_are_applied_once_by_commands_started_together(var: Path) -> None:
@@ -254,7 +254,7 @@ def free_port() -> int:
 
 def start_demo(var: Path, port: int) -> tuple[subprocess.Popen[str], str]:
     """The demo, and what it printed once everything answered."""
-    demo = start_python("-m", "fieldstudy.demo_server", "--port", str(port), var=var)
+    demo = start_python("-m", "fieldstudy.embedded.demo_server", "--port", str(port), var=var)
     said = ""
     for line in demo.stdout:
         said += line
@@ -280,7 +280,7 @@ def test_demo_serves_until_it_is_stopped_and_leaves_nothing(var: Path) -> None:
         "worker": "ok",
         "pending_migrations": 0,
     }
-    again = run_python("-m", "fieldstudy.demo_server", "--port", str(port), var=var)
+    again = run_python("-m", "fieldstudy.embedded.demo_server", "--port", str(port), var=var)
     assert again.returncode == 1
     assert f"already runs on http://localhost:{port} (process {demo.pid})" in again.stderr
     demo.send_signal(signal.SIGTERM)
@@ -315,7 +315,7 @@ def test_demo_stops_servers_that_outlived_a_killed_run(var: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = run_python("-m", "fieldstudy.demo_server", "--port", str(port), var=var)
+        done = run_python("-m", "fieldstudy.embedded.demo_server", "--port", str(port), var=var)
         assert orphan.wait(timeout=10) == -signal.SIGTERM
     assert "Stopped 1 server(s) that a killed run had left behind." in done.stderr
     assert f"Port {port} is in use by another program. Choose another: make demo PORT={port + 1}" in done.stderr
@@ -330,11 +330,11 @@ def test_recorded_process_number_that_another_program_has_is_left_alone(var: Pat
         "children": [{"pid": ours.pid, "started": 1.0}],
     }
     (var / "run" / "demo.json").write_text(json.dumps(record))
-    done = run_python("-m", "fieldstudy.demo_server", "--port", "0", var=var)
+    done = run_python("-m", "fieldstudy.embedded.demo_server", "--port", "0", var=var)
     assert done.returncode == 2
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = run_python("-m", "fieldstudy.demo_server", "--port", str(taken.getsockname()[1]), var=var)
+        done = run_python("-m", "fieldstudy.embedded.demo_server", "--port", str(taken.getsockname()[1]), var=var)
     assert "in use" in done.stderr
     assert ours.is_running()

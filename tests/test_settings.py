@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from fieldstudy import settings
-from fieldstudy.embedded import ROOT
+from fieldstudy.embedded.servers import ROOT
 
 READERS = {"env", "env_bool", "env_int", "env_list"}
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}

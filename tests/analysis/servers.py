@@ -14,7 +14,7 @@ from analysis.lanes import Bounds
 from analysis.models import Endpoint, Run
 from analysis.plans import Plan, plan_run
 from analysis.runs import run_inline, start
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 from surveys.models import Study
 
 
@@ -40,7 +40,7 @@ class Server:
 @contextmanager
 def serving(*options: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "analysis.providers.fake_server", *options]
-    process = subprocess.Popen(command, cwd=embedded.ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield Server(process.stdout.readline().strip())
     finally:

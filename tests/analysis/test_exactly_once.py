@@ -15,7 +15,7 @@ from analysis import runs
 from analysis.calls import expire_leases
 from analysis.lanes import Bounds, run_lane
 from analysis.models import Completion, Run
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 from tests.analysis.servers import Server, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
 
@@ -120,7 +120,7 @@ def start_worker(run: Run) -> subprocess.Popen:
     database = connection.settings_dict
     url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
     env = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "fieldstudy.settings", "RUN": str(run.pk)}
-    return subprocess.Popen([sys.executable, "-c", LANE], cwd=embedded.ROOT, env=env)
+    return subprocess.Popen([sys.executable, "-c", LANE], cwd=servers.ROOT, env=env)
 
 
 def wait_for_answers(run: Run, count: int) -> None:

@@ -27,7 +27,7 @@ from analysis.figures.theme import (
     series_of_sources,
     text_width,
 )
-from fieldstudy.embedded import ROOT
+from fieldstudy.embedded.servers import ROOT
 from tests.analysis.figure_rows import make_report
 
 IMPORTED = [f"imported-{number}" for number in range(12)]

@@ -14,8 +14,8 @@ from django.db import connection
 
 from analysis import runs, tasks
 from analysis.models import Run
-from fieldstudy import embedded
 from fieldstudy.celery import app
+from fieldstudy.embedded import servers
 from tests.analysis.servers import Server, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
 
@@ -29,7 +29,7 @@ def working() -> Iterator[subprocess.Popen]:
     url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
     env = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
     options = ["-A", "fieldstudy", "worker", "--concurrency", "2", "--loglevel", "ERROR"]
-    worker = subprocess.Popen([sys.executable, "-m", "celery", *options], cwd=embedded.ROOT, env=env)
+    worker = subprocess.Popen([sys.executable, "-m", "celery", *options], cwd=servers.ROOT, env=env)
     try:
         yield worker
     finally:

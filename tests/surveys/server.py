@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 from django.db import connection
 
-from fieldstudy import embedded
+from fieldstudy.embedded import servers
 
 START_PATIENCE = 60
 
@@ -54,7 +54,7 @@ def start_server(port: int, log: Path) -> subprocess.Popen[bytes]:
     }
     with log.open("ab") as output:
         server = subprocess.Popen(
-            command, cwd=embedded.ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
+            command, cwd=servers.ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
         )
     wait_until_it_listens(server, port, log)
     return server

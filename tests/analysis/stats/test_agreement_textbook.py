@@ -11,7 +11,7 @@ from analysis.stats.agreement import measure_agreement
 from analysis.stats.kappa import MEASURES, Tables
 from analysis.stats.labels import NOMINAL, Scale
 from analysis.stats.votes import TIE
-from fieldstudy.embedded import ROOT
+from fieldstudy.embedded.servers import ROOT
 from tests.analysis.stats.label_factories import make_counted_labels, make_labels, make_pair_labels
 
 DATA = Path(os.environ.get("FIELDSTUDY_SHARED") or ROOT.parent / "shared") / "data" / "annotations"

@@ -16,8 +16,8 @@ from typing import NamedTuple, NoReturn
 
 import psutil
 
-from fieldstudy import embedded
-from fieldstudy.children import (
+from fieldstudy.embedded import servers
+from fieldstudy.embedded.children import (
     ask_to_stop,
     await_end,
     describe_process,
@@ -69,7 +69,7 @@ def main() -> None:
         signal.signal(number, stop)
     children: list[Child] = []
     try:
-        embedded.run_folder()
+        servers.run_folder()
         clear_previous_run(port)
         check_port(port)
         remember_run(port, children)
@@ -90,8 +90,8 @@ def main() -> None:
 
 
 def hold_services() -> None:
-    if embedded.missing_urls():
-        embedded.hold_services()
+    if servers.missing_urls():
+        servers.hold_services()
 
 
 def read_options() -> argparse.Namespace:
@@ -109,11 +109,11 @@ def stop(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def log_folder() -> Path:
-    return embedded.var_folder() / "log"
+    return servers.var_folder() / "log"
 
 
 def record_path() -> Path:
-    return embedded.var_folder() / "run" / "demo.json"
+    return servers.var_folder() / "run" / "demo.json"
 
 
 def remember_run(port: int, children: list[Child]) -> None:
@@ -165,7 +165,7 @@ def environment(port: int) -> dict[str, str]:
 def prepare_database(port: int) -> None:
     """The command migrates the embedded database and loads the demo study where it is not there yet."""
     print("Preparing the database and the demo study", file=sys.stderr)
-    done = subprocess.run([sys.executable, "manage.py", "demo"], cwd=embedded.ROOT, env=environment(port))
+    done = subprocess.run([sys.executable, "manage.py", "demo"], cwd=servers.ROOT, env=environment(port))
     if done.returncode:
         raise SystemExit("The demo study could not be loaded; the message above says why.")
 
@@ -175,14 +175,14 @@ def start_servers(port: int, local_model: bool, children: list[Child]) -> None:
     web += ["--workers", "1", "--blocking-threads", "8", "fieldstudy.wsgi:application"]
     worker = [sys.executable, "-m", "celery", "-A", "fieldstudy", "worker", "--beat", "--concurrency", "2"]
     worker += ["--without-gossip", "--without-mingle"]  # there is no other worker to talk to
-    worker += ["--schedule", str(embedded.var_folder() / "run" / "beat.db"), "--loglevel", "INFO"]
+    worker += ["--schedule", str(servers.var_folder() / "run" / "beat.db"), "--loglevel", "INFO"]
     commands = {"web": web, "worker": worker}
     if local_model:
         model = [sys.executable, "manage.py", "local_model", "--port", str(LOCAL_MODEL_PORT), "--add"]
         commands["local model"] = model
     for name, command in commands.items():
         log = log_folder() / f"{name.replace(' ', '-')}.log"
-        process = start_child(command, log, stop=signal.SIGTERM, cwd=embedded.ROOT, env=environment(port))
+        process = start_child(command, log, stop=signal.SIGTERM, cwd=servers.ROOT, env=environment(port))
         children.append(Child(name, process, log))
         remember_run(port, children)
 

@@ -13,7 +13,7 @@ from typing import IO
 
 from django.core.management import find_commands
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 URL_NAMES = ("DATABASE_URL", "REDIS_URL")
 
 # Django's and the installed apps' commands that talk to the database; ours all may.
@@ -71,7 +71,7 @@ def hold_services() -> dict[str, str]:
     """Keep the services up until this process ends (however it ends) and return their URLs.
 
     Every holder has a shared lock on one file, which the kernel takes back from a killed process too.
-    The keeper (fieldstudy/keeper.py) waits for that lock alone and then stops the services.
+    The keeper (fieldstudy/embedded/keeper.py) waits for that lock alone and then stops the services.
     """
     global _lease
     run = run_folder()
@@ -114,7 +114,7 @@ def is_locked(path: Path) -> bool:
 def start_keeper() -> dict[str, str]:
     with open(var_folder() / "log" / "keeper.log", "w") as log:
         keeper = subprocess.Popen(
-            [sys.executable, "-m", "fieldstudy.keeper", str(var_folder())],
+            [sys.executable, "-m", "fieldstudy.embedded.keeper", str(var_folder())],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
