@@ -11,7 +11,6 @@ from analysis.answer_frames import runs_of
 from analysis.filters import Filters
 from analysis.metrics import METRICS_VERSION
 from analysis.models import AliasDecision, Answer, AnswerDecision, Completion
-from surveys.answers import RULES_VERSION
 from surveys.models import (
     AnonymousExit,
     BenchmarkItem,
@@ -22,6 +21,7 @@ from surveys.models import (
     Study,
     StudyVersion,
 )
+from surveys.reading.answers import RULES_VERSION
 
 
 def fingerprint(study: Study, filters: Filters, seed: int, draws: int) -> str:

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from analysis.models import Answer, Completion
-from surveys.answers import RULES_VERSION, Reading, read_answer
 from surveys.models import Prompt, Response, Study
+from surveys.reading.answers import RULES_VERSION, Reading, read_answer
 
 BATCH = 1000
 LETTERS = "ABCDEFGH"

@@ -17,8 +17,8 @@ from analysis.models import MetricValue
 from analysis.row_filters import chatbots_of, computed_with, narrow, narrow_groups
 from analysis.samples import Data
 from analysis.stats.resampling import DRAWS
-from surveys.answers import RULES_VERSION
 from surveys.models import Study
+from surveys.reading.answers import RULES_VERSION
 from surveys.studies import definition_of
 
 PARTS = tuple(METRICS)

@@ -9,8 +9,8 @@ from django.db.models.functions import Coalesce, NullIf
 
 from analysis.models import Answer, AnswerDecision
 from surveys import audit
-from surveys.answers import normalise_item
 from surveys.models import Participant, Prompt, Response, Study
+from surveys.reading.answers import normalise_item
 
 MOST_ITEMS = 20
 LONGEST_ITEM = 300

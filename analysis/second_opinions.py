@@ -10,8 +10,8 @@ from analysis.asking import Ask, Spent, Told, ask_all
 from analysis.endpoints import find_endpoint
 from analysis.models import Answer, Endpoint, SecondOpinion
 from analysis.reviews import answers_of, asked_of, waiting
-from surveys.answers import outer_text, read_answer
 from surveys.models import Prompt, Study
+from surveys.reading.answers import outer_text, read_answer
 
 TEMPERATURE = 0.0
 ITEMS = (

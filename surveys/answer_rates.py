@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from time import perf_counter
 
 from surveys.answer_samples import LabelledAnswer
-from surveys.answers import Reading, read_answer
 from surveys.check_rates import wilson_interval
+from surveys.reading.answers import Reading, read_answer
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from surveys.models import Draft, Flag, Participant, Prompt
 from surveys.places import hold_place_again, lease_minutes
 from surveys.privacy import KINDS, count_personal, remove_personal
-from surveys.quality import Finding, OtherPrompt, Paste, find_problems
+from surveys.reading.checks import Finding, OtherPrompt, Paste, find_problems
 from surveys.statements import Standing, note_life, write_flags, write_response
 from surveys.studies import definition_of, prompts_of
 

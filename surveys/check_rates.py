@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from surveys.paste_samples import Case
-from surveys.quality import CHECKS, find_problems
+from surveys.reading.checks import CHECKS, find_problems
 
 BEGIN, END = "<!-- rates -->", "<!-- end of rates -->"
 

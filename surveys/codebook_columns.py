@@ -6,7 +6,7 @@ from typing import Any
 
 from surveys.flow import OUTCOMES
 from surveys.models import Annotation, AnnotationItem, ChatbotContext, Flag, Participant, Prompt, Slot
-from surveys.quality import MESSAGES
+from surveys.reading.checks import MESSAGES
 
 KINDS = {
     "text": "text, to the letter",

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from surveys.answers import count_items
-from surveys.markup import BULLET, NUMBER
-from surveys.quality import OtherPrompt, Paste
+from surveys.reading.answers import count_items
+from surveys.reading.checks import OtherPrompt, Paste
+from surveys.reading.markup import BULLET, NUMBER
 
 HERE = Path(__file__).parent
 SEED = 20250101

@@ -7,7 +7,7 @@ from django.db.models.functions import Coalesce
 
 from surveys.models import Flag, Participant, Response, Study
 from surveys.prolific import PROLIFIC_ID
-from surveys.quality import CHECKS
+from surveys.reading.checks import CHECKS
 
 Origin = Participant.Origin
 

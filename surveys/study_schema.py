@@ -6,7 +6,7 @@ from typing import Any
 
 from surveys.annotation_kinds import KINDS
 from surveys.orders import SCHEMES
-from surveys.quality import CHECKS
+from surveys.reading.checks import CHECKS
 from surveys.study_lines import join_place
 from surveys.study_values import (
     Check,

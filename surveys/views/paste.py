@@ -14,7 +14,7 @@ from surveys.limits import within_limit
 from surveys.models import Participant, Prompt, Response
 from surveys.pages import address, after_prompt, answered_slugs, next_prompt
 from surveys.privacy import find_personal
-from surveys.quality import Finding
+from surveys.reading.checks import Finding
 from surveys.studies import prompts_of
 from surveys.views.participant import draft_of, page_context, participant_page, wants_json
 

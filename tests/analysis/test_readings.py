@@ -10,8 +10,8 @@ from analysis import readings
 from analysis.models import Answer, AnswerDecision, Completion
 from analysis.readings import open_responses, read_new, store, unread
 from surveys import recruitment
-from surveys.answers import RULES_VERSION
 from surveys.models import Response
+from surveys.reading.answers import RULES_VERSION
 from tests.analysis.baseline_factories import make_call, make_item, make_run
 from tests.factories import make_participant, make_response, make_study
 

@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 
 from surveys.answer_rates import Read, as_tables, doubt_rates, item_rates, letter_rates, read_all, share_of
 from surveys.answer_samples import LabelledAnswer, read_labelled_answers
-from surveys.answers import RULES_VERSION, Reading
 from surveys.check_rates import BEGIN, END
 from surveys.management.commands.measure_checks import default_data
+from surveys.reading.answers import RULES_VERSION, Reading
 
 DATA = Path(default_data())
 needs_data = pytest.mark.skipif(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.answers import DOUBTS, Reading, count_items, normalise_item, read_answer, read_items
+from surveys.reading.answers import DOUBTS, Reading, count_items, normalise_item, read_answer, read_items
 from tests.surveys.item_examples import ITEMS, MORE_ITEMS
 
 FIVE = ["tesla", "apple", "google", "amazon", "nike"]

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from surveys.check_rates import BEGIN, END, as_json, as_table, measure_rates, wilson_interval, write_table
 from surveys.paste_samples import HERE, SEED, Case, build_cases, is_held_out, read_answers
-from surveys.quality import CHECKS, Paste
+from surveys.reading.checks import CHECKS, Paste
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("FIELDSTUDY_SHARED") or ROOT.parent / "shared") / "data" / "model_answers"

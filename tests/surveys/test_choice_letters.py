@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from surveys.answers import read_choice
 from surveys.management.commands.measure_checks import default_data
+from surveys.reading.answers import read_choice
 from tests.surveys.letter_examples import CHOICES, LETTERS, MORE_LETTERS
 
 PLAIN_LETTERS = [

@@ -22,7 +22,7 @@ from surveys.definitions import (
     read_study,
     screened_out,
 )
-from surveys.quality import CHECKS
+from surveys.reading.checks import CHECKS
 from tests.surveys.sample_study import GOOD, changed, make_definition
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.quality import CHECKS, MESSAGES, OtherPrompt, Paste, find_problems
+from surveys.reading.checks import CHECKS, MESSAGES, OtherPrompt, Paste, find_problems
 
 ALL = list(CHECKS)
 PROMPT = "Please recommend five movies that I could watch this weekend, with one sentence about each."

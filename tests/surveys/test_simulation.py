@@ -19,7 +19,7 @@ from surveys import recruitment
 from surveys.definitions import read_study
 from surveys.models import Flag, Participant, Place, Response, Study
 from surveys.pages import address
-from surveys.quality import CHECKS, Paste, find_problems
+from surveys.reading.checks import CHECKS, Paste, find_problems
 from surveys.simulation.answers import WRONG, draw_items, write_answer
 from surveys.simulation.browser import Browser
 from surveys.simulation.check import Exits, find_violations

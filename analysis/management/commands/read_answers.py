@@ -5,9 +5,9 @@ from typing import Any
 
 from analysis.progress import Progress
 from analysis.readings import read_new
-from surveys.answers import RULES_VERSION
 from surveys.management.study_command import StudyCommand
 from surveys.models import Study
+from surveys.reading.answers import RULES_VERSION
 
 
 class Command(StudyCommand):

@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from surveys.answer_rates import as_json, as_tables, read_all
 from surveys.answer_samples import read_labelled_answers
-from surveys.answers import RULES_VERSION
 from surveys.management.commands.measure_checks import default_data, write
+from surveys.reading.answers import RULES_VERSION
 
 
 class Command(BaseCommand):

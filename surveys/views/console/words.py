@@ -1,6 +1,6 @@
 """Names that researchers read for what the rows call by a slug."""
 
-from surveys.quality import CHECKS
+from surveys.reading.checks import CHECKS
 
 _NAMES = {
     "empty": "Empty",

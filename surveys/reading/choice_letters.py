@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from surveys.markup import plain_text
-from surveys.residue import strip_residue
+from surveys.reading.markup import plain_text
+from surveys.reading.residue import strip_residue
 
 # A paste may hold 200 kB; an answer says which letter near one of its ends.
 HEAD, TAIL = 16_000, 8_000

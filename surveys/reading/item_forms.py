@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from surveys.item_names import COLON, DASH, FOREWORD, cut_explanation
-from surveys.item_tables import table_titles
-from surveys.markup import (
+from surveys.reading.item_names import COLON, DASH, FOREWORD, cut_explanation
+from surveys.reading.item_tables import table_titles
+from surveys.reading.markup import (
     BOLD,
     BOLD_LINE,
     BULLET,
@@ -19,8 +19,8 @@ from surveys.markup import (
     strip_marker,
     strip_markup,
 )
-from surveys.residue import strip_residue
-from surveys.sentence_cues import NO_NAME
+from surveys.reading.residue import strip_residue
+from surveys.reading.sentence_cues import NO_NAME
 
 TITLE_LENGTH = 80  # of a line without a mark: what is longer is a sentence
 LINE_HEAD = 200  # a name stands within these characters of its line

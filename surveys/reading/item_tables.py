@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from surveys.markup import BULLET, NUMBER, TABLE_RULE, strip_markup
+from surveys.reading.markup import BULLET, NUMBER, TABLE_RULE, strip_markup
 
 HEADER_CELL = re.compile(
     r"^(?:#|no\.?|rank|names?|titles?|items?|films?|movies?|songs?|books?|compan(?:y|ies)|restaurants?|majors?|style)$",

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from surveys.items import count_named
-from surveys.markup import BULLET, NUMBER, strip_marker
-from surveys.residue import strip_residue
+from surveys.reading.items import count_named
+from surveys.reading.markup import BULLET, NUMBER, strip_marker
+from surveys.reading.residue import strip_residue
 
 LOOK_BACK = 8000  # characters before the end that are read
 ENDED = re.compile(

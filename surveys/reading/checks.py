@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from surveys import endings, refusals, residue
-from surveys.answers import count_items, outer_text, read_choice
+from surveys.reading import endings, refusals, residue
+from surveys.reading.answers import count_items, outer_text, read_choice
 
 
 class OtherPrompt(NamedTuple):

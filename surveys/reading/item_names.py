@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from surveys.markup import EDGES, SYMBOLS, strip_marker, strip_markup
+from surveys.reading.markup import EDGES, SYMBOLS, strip_marker, strip_markup
 
 TITLE_WORDS = 16
 SUBTITLE_WORDS = 7

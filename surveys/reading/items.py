@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from surveys.item_forms import find_titles
-from surveys.item_names import clean_name, fold_name
-from surveys.item_sentences import count_enumerated, find_named
-from surveys.markup import BULLET, NUMBER, split_lines
+from surveys.reading.item_forms import find_titles
+from surveys.reading.item_names import clean_name, fold_name
+from surveys.reading.item_sentences import count_enumerated, find_named
+from surveys.reading.markup import BULLET, NUMBER, split_lines
 
 # A paste may hold 200 kB; an answer says what it names near its beginning.
 HEAD = 16_000

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from surveys import endings, refusals
-from surveys.choice_letters import find_letters, outer_text
-from surveys.item_names import clean_name, normalise_item
-from surveys.items import Named, count_named, find_items
+from surveys.reading import endings, refusals
+from surveys.reading.choice_letters import find_letters, outer_text
+from surveys.reading.item_names import clean_name, normalise_item
+from surveys.reading.items import Named, count_named, find_items
 
 __all__ = [
     "DOUBTS",

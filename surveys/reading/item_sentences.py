@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from surveys.markup import EDGES, QUOTED
-from surveys.residue import strip_residue
-from surveys.sentence_cues import (
+from surveys.reading.markup import EDGES, QUOTED
+from surveys.reading.residue import strip_residue
+from surveys.reading.sentence_cues import (
     AND,
     ARTICLES,
     ASKING,
