@@ -20,8 +20,8 @@ from analysis.stats.agreement_shape import Shape, shape_agreement, shape_head, w
 from analysis.stats.labels import read_maybe
 from analysis.stats.resampling import generator
 from analysis.stats.sides import LEFT, NEITHER, RIGHT, measure_side_bias
-from surveys.annotation_kinds import GENERIC, PERSONALISED
 from surveys.models import Annotation, GateVerdict, Participant, Slot, Study
+from surveys.study_files.kinds import GENERIC, PERSONALISED
 
 AGREEMENT_VERSION = 4
 DRAWS = 1000

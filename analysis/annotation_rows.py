@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet
 
 from surveys.annotation.counted import Label, counted, iter_labels, questions_of, rater_name
-from surveys.annotation_kinds import PART, turn_back
 from surveys.codebook_columns import Column
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Study
+from surveys.study_files.kinds import PART, turn_back
 
 Row = dict[str, Any]
 

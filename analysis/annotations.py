@@ -7,8 +7,8 @@ import numpy as np
 
 from analysis.stats.labels import NOMINAL, Labels, Scale
 from surveys.annotation.counted import Label, iter_labels, questions_of
-from surveys.annotation_kinds import Question
 from surveys.models import Study
+from surveys.study_files.kinds import Question
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from surveys.codebook import Codebook, Table, Version
 from surveys.codebook_columns import KINDS, Column
-from surveys.definitions import prompt_text
+from surveys.study_files.definitions import prompt_text
 
 
 def as_document(codebook: Codebook) -> dict[str, Any]:

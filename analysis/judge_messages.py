@@ -3,9 +3,9 @@
 from analysis.faults import ConditionError
 from analysis.judge_prompts import CHARACTERS_PER_TOKEN, INSTRUCTIONS, SHOWN, JudgePrompt, ask_for
 from analysis.models import Endpoint, Run
-from surveys.annotation_kinds import questions_for
 from surveys.models import AnnotationItem
 from surveys.studies import definition_of
+from surveys.study_files.kinds import questions_for
 
 
 def judge_message(run: Run, item: AnnotationItem, left: str) -> str:

@@ -25,9 +25,9 @@ from analysis.plans import (
     keep_plan,
     lock_plans,
 )
-from surveys.annotation_kinds import KINDS, SIDES
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies import definition_of
+from surveys.study_files.kinds import KINDS, SIDES
 
 MEASURED_CALLS = 50  # whose messages are measured for an estimate; the others are taken to be like them
 

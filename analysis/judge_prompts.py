@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surveys.annotation_kinds import GENERIC, PERSONALISED, Question, fields_of
+from surveys.study_files.kinds import GENERIC, PERSONALISED, Question, fields_of
 
 # A character is a quarter of a token or more in the languages that histories are written in.
 CHARACTERS_PER_TOKEN = 3

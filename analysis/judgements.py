@@ -13,9 +13,9 @@ from analysis.judge_prompts import hash_prompt
 from analysis.judges import rater_of
 from analysis.models import Completion, Judgement, Run
 from surveys.annotation.labels import record_judgement
-from surveys.annotation_kinds import LabelFault, Question, fields_of, questions_for
 from surveys.models import Annotation, AnnotationItem
 from surveys.studies import definition_of
+from surveys.study_files.kinds import LabelFault, Question, fields_of, questions_for
 
 BATCH = 200
 MOST_EXAMPLES = 5

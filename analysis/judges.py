@@ -4,8 +4,8 @@ from collections import Counter
 from typing import Any
 
 from analysis.models import Run
-from surveys.annotation_kinds import SIDES
 from surveys.models import Annotation, Study
+from surveys.study_files.kinds import SIDES
 
 
 def rater_of(run: Run) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from math import ceil
 from typing import Any
 
-from surveys.annotation_kinds import GENERIC, PERSONALISED
+from surveys.study_files.kinds import GENERIC, PERSONALISED
 
 MENTION_RULE = 1  # raise when a word of the rule changes: it stands beside every number that rests on it
 WORD = re.compile(r"[^\W_]+")

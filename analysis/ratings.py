@@ -23,8 +23,8 @@ from analysis.stats.ratings import (
     rating_statistic,
 )
 from surveys.annotation.shapes import GENERATOR
-from surveys.annotation_kinds import PART
 from surveys.models import AnnotationItem, Study
+from surveys.study_files.kinds import PART
 
 PEOPLE = "people"
 MENTIONS = {"named": NAMED, "not_named": NOT_NAMED, "undecided": UNDECIDED}

@@ -14,9 +14,9 @@ from analysis.filters import Filters
 from analysis.models import Endpoint, Run
 from analysis.stats.samples import ChoiceSample, ItemSample
 from analysis.stats.shared_draws import SharedDraws
-from surveys.definitions import Definition
 from surveys.models import Participant, Prompt, Study
-from surveys.pairing import chatbot_of
+from surveys.study_files.definitions import Definition
+from surveys.study_files.pairing import chatbot_of
 
 FIELD = "field"
 ALL = "all"  # the model of a field that is not one chatbot's

@@ -14,11 +14,11 @@ from benchmarks.minimal_view import MinimalAnswer
 from surveys import studies
 from surveys.access import make_pseudonym
 from surveys.capture import seal_page
-from surveys.definitions import read_study
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.pages import address
 from surveys.simulation.answers import write_answer
 from surveys.simulation.evidence import note_pasting
+from surveys.study_files.definitions import read_study
 
 PLACES = 200
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
 from surveys import studies
 from surveys.access import make_pseudonym
-from surveys.definitions import read_study
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
 from surveys.reading.answers import RULES_VERSION
+from surveys.study_files.definitions import read_study
 
 ITEMS = 150
 MODELS = ("gpt-4o-mini", "gemini-2.0-flash")

@@ -14,14 +14,14 @@ from django.utils import timezone
 
 from surveys import audit
 from surveys.access import make_pseudonym
-from surveys.annotation_kinds import GENERIC, IMPORTED, KINDS, fields_of, questions_for
 from surveys.annotation_tables import COLUMNS, AnnotationRow, RowReader, in_one_spelling
-from surveys.definitions import Definition, fingerprint
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.item_files import read_rows
 from surveys.models import Annotation, AnnotationItem, Participant, Study
 from surveys.studies import definition_of, load_definition
-from surveys.study_parts import AnnotationWork, ChatbotQuestion, Consent, Pay, Scale
+from surveys.study_files.definitions import Definition, fingerprint
+from surveys.study_files.kinds import GENERIC, IMPORTED, KINDS, fields_of, questions_for
+from surveys.study_files.parts import AnnotationWork, ChatbotQuestion, Consent, Pay, Scale
 
 BATCH = 1_000
 # The same labels get the same key in every import.

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surveys.annotation_kinds import KINDS, PART
 from surveys.import_files import ANY_NAME, Columns, Faults
-from surveys.study_parts import Scale
-from surveys.study_values import nearest
+from surveys.study_files.kinds import KINDS, PART
+from surveys.study_files.parts import Scale
+from surveys.study_files.values import nearest
 
 COLUMNS = Columns(
     needed=("item", "annotator", "label"),

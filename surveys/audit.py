@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from django.db import connection, transaction
 from django.utils import timezone
 
-from surveys.definitions import fingerprint
 from surveys.models import AuditEvent, Study
+from surveys.study_files.definitions import fingerprint
 
 SYSTEM = "system"
 FIRST = "0" * 64

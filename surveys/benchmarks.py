@@ -10,9 +10,9 @@ from typing import Any
 
 from django.db import transaction
 
-from surveys.definitions import Definition
 from surveys.models import BenchmarkItem, Study
 from surveys.studies import load_definition, with_benchmark_items
+from surveys.study_files.definitions import Definition
 
 LETTERS = "ABCDEFGH"
 MOST_FAULTS = 50

@@ -25,10 +25,10 @@ from surveys.codebook_columns import (
     labels,
     text,
 )
-from surveys.definitions import Definition
 from surveys.models import Participant, Study, StudyVersion
-from surveys.study_parts import Prompt as PromptPart
-from surveys.study_schema import NONE, SEVERAL
+from surveys.study_files.definitions import Definition
+from surveys.study_files.parts import Prompt as PromptPart
+from surveys.study_files.schema import NONE, SEVERAL
 
 TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
 # Of studies of annotators only, behind the others.

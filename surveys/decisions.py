@@ -6,10 +6,10 @@ from django.db import transaction
 
 from surveys import audit, recruitment
 from surveys.annotation.work import begin
-from surveys.annotation_kinds import IMPORTED
 from surveys.models import Participant, Study
 from surveys.prolific import Visit
 from surveys.studies import definition_of
+from surveys.study_files.kinds import IMPORTED
 
 State = Participant.State
 

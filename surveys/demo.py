@@ -11,13 +11,13 @@ from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 
 from surveys import capture, recruitment, studies
-from surveys.definitions import Definition, read_study
 from surveys.demo_annotators import annotate_demo, load_annotation_demo
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.pages import answered_slugs
 from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
-from surveys.study_parts import AttentionCheck
+from surveys.study_files.definitions import Definition, read_study
+from surveys.study_files.parts import AttentionCheck
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"

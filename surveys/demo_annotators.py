@@ -9,13 +9,13 @@ from random import Random
 from surveys import recruitment, studies
 from surveys.annotation.labels import Submission, submit
 from surveys.annotation.work import admit, next_tasks, open_task, seal_task
-from surveys.annotation_kinds import questions_for
-from surveys.definitions import read_study
 from surveys.item_files import import_items
 from surveys.models import Participant, Study
 from surveys.prolific import Visit
 from surveys.simulation.rater import Rater, say
-from surveys.study_parts import AnnotationWork
+from surveys.study_files.definitions import read_study
+from surveys.study_files.kinds import questions_for
+from surveys.study_files.parts import AnnotationWork
 
 SLUG = "profiles"
 FILES = Path(__file__).resolve().parent / "studies"

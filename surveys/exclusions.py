@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from surveys.definitions import frozen
 from surveys.models import Study, StudyVersion
 from surveys.observed import Observed, find_flagged, observe_people
-from surveys.study_parts import EXCLUSION_KINDS, Exclusion
-from surveys.study_schema import CONTEXT
+from surveys.study_files.definitions import frozen
+from surveys.study_files.parts import EXCLUSION_KINDS, Exclusion
+from surveys.study_files.schema import CONTEXT
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from surveys.definitions import Definition
 from surveys.models import ChatbotContext
-from surveys.study_parts import AttentionCheck, ComprehensionCheck, Question
-from surveys.study_schema import NONE, SEVERAL
+from surveys.study_files.definitions import Definition
+from surveys.study_files.parts import AttentionCheck, ComprehensionCheck, Question
+from surveys.study_files.schema import NONE, SEVERAL
 
 LONGEST_ANSWER = 2_000
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import Count, OuterRef, Subquery
 
 from surveys.models import Flag, Participant, Response, Study
-from surveys.study_schema import CONTEXT
+from surveys.study_files.schema import CONTEXT
 
 PASTES = """
 SELECT participant_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), avg(share_pasted)

@@ -3,10 +3,10 @@
 from django.urls import reverse
 
 from surveys.access import sign_link
-from surveys.definitions import Definition
 from surveys.models import Participant, Response
 from surveys.studies import definition_of
-from surveys.study_parts import AttentionCheck
+from surveys.study_files.definitions import Definition
+from surveys.study_files.parts import AttentionCheck
 
 Step = Participant.Step
 STEPS = list(Step.values)

@@ -13,10 +13,10 @@ from django.utils import timezone
 from surveys import audit
 from surveys.access import make_pseudonym
 from surveys.capture import hash_text
-from surveys.definitions import Definition, cells_for
 from surveys.import_files import Fault, ImportFault, batches
 from surveys.models import ChatbotContext, Participant, QuotaCell, Response, Study
 from surveys.response_files import Line, Reader
+from surveys.study_files.definitions import Definition, cells_for
 
 BATCH = 500
 # The same row gets the same key in every import.

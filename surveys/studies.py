@@ -9,8 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from surveys import audit
-from surveys.definitions import Definition, fill_benchmark_items, fingerprint, prompt_text
 from surveys.models import BenchmarkItem, Place, Prompt, QuotaCell, Study, StudyVersion
+from surveys.study_files.definitions import Definition, fill_benchmark_items, fingerprint, prompt_text
 
 State = Study.State
 

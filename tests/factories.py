@@ -13,10 +13,10 @@ from surveys.annotation import items
 from surveys.annotation import labels as annotation_labels
 from surveys.annotation.labels import Outcome, submit
 from surveys.annotation.work import Task, next_tasks, open_task, seal_task
-from surveys.definitions import Definition, read_study
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.prolific import Visit
-from surveys.study_parts import AnnotationWork, Cell, ChatbotQuestion, Question
+from surveys.study_files.definitions import Definition, read_study
+from surveys.study_files.parts import AnnotationWork, Cell, ChatbotQuestion, Question
 from tests.surveys.sample_study import SAMPLES
 
 State, Step = Participant.State, Participant.Step

@@ -17,9 +17,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
 django.setup()  # for `python -m`; in the tests Django is ready and this does nothing
 
 from surveys.annotation.labels import SKIP_REASONS  # noqa: E402
-from surveys.annotation_kinds import KINDS  # noqa: E402
 from surveys.models import ChatbotContext  # noqa: E402
 from surveys.reading.checks import MESSAGES  # noqa: E402
+from surveys.study_files.kinds import KINDS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCALE = ROOT / "surveys" / "locale"
@@ -71,11 +71,11 @@ def _from_labels() -> Iterator[tuple[str, Message]]:
         yield from (("surveys/models/participants.py", label) for label in choices.labels)
     yield from (("surveys/annotation/labels.py", words) for words in SKIP_REASONS.values())
     for kind in KINDS.values():
-        yield "surveys/annotation_kinds.py", kind.title
+        yield "surveys/study_files/kinds.py", kind.title
         for question in kind.questions:
             choices = () if question.toggle else question.choices
             texts = [question.text, *(text for choice in choices for text in (choice.label, choice.hint) if text)]
-            yield from (("surveys/annotation_kinds.py", text) for text in texts)
+            yield from (("surveys/study_files/kinds.py", text) for text in texts)
 
 
 def po_path(language: str) -> Path:

@@ -24,7 +24,7 @@ from analysis.views.compare.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies import definition_of
-from surveys.study_parts import AnnotationWork
+from surveys.study_files.parts import AnnotationWork
 from surveys.views.console.pages import address_without_page, show, study_page
 
 HERE = "agreement"

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from surveys.annotation_kinds import PART, Question, questions_for, turn_back
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.prolific import PROLIFIC_ID
 from surveys.studies import definition_of
+from surveys.study_files.kinds import PART, Question, questions_for, turn_back
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 CHUNK = 2_000

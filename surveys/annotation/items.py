@@ -9,13 +9,13 @@ from django.db.models import Max
 
 from surveys import audit
 from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
-from surveys.annotation_kinds import KINDS, SIDES, Kind
-from surveys.annotation_payloads import count_characters
-from surveys.definitions import fingerprint
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.studies import definition_of
-from surveys.study_parts import AnnotationWork
+from surveys.study_files.definitions import fingerprint
+from surveys.study_files.kinds import KINDS, SIDES, Kind
+from surveys.study_files.parts import AnnotationWork
+from surveys.study_files.payloads import count_characters
 
 BATCH = 200
 

@@ -13,10 +13,10 @@ from surveys import recruitment
 from surveys.annotation.slots import FREE, claim_slot, renew_holds, work_for
 from surveys.annotation.training import Feedback, feedback_on, training_of
 from surveys.annotation.work import Shown, find_newest, newest_of
-from surveys.annotation_kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
 from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
 from surveys.studies import definition_of
+from surveys.study_files.kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 MOST_REVISIONS = 200

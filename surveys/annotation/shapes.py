@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.annotation_kinds import Kind, Question, fields_of
-from surveys.annotation_payloads import PayloadFault, check_storable, locate_evidence, read_text
-from surveys.definitions import fingerprint
-from surveys.study_values import nearest
+from surveys.study_files.definitions import fingerprint
+from surveys.study_files.kinds import Kind, Question, fields_of
+from surveys.study_files.payloads import PayloadFault, check_storable, locate_evidence, read_text
+from surveys.study_files.values import nearest
 
 PURPOSES = ("work", "training", "gold")
 LONGEST = {"key": 200, "source": 200, "cluster": 200, "corpus": 100}

@@ -13,11 +13,11 @@ from django.db import connection, transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from surveys.annotation_kinds import GENERIC, PERSONALISED
 from surveys.capture import show_life
 from surveys.models import AnnotationItem, GateVerdict, Participant, Slot
 from surveys.studies import definition_of
-from surveys.study_parts import AnnotationWork
+from surveys.study_files.kinds import GENERIC, PERSONALISED
+from surveys.study_files.parts import AnnotationWork
 
 # One slot for one person: of those that are free or whose hold ran out, on items that the person has no slot of and
 # said nothing about yet. Blocks that were begun come first, so that items are finished one after the other and the

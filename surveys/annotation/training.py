@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from surveys.annotation.slots import work_for
-from surveys.annotation_kinds import KINDS, PART, turn_back
 from surveys.models import Annotation, AnnotationItem, Participant, Study
+from surveys.study_files.kinds import KINDS, PART, turn_back
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 TRIES = 2  # of each training item, as Prolific asks of checks before the work

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 
 from surveys.annotation.labels import SKIP_REASONS
-from surveys.annotation_kinds import KINDS, fields_of
-from surveys.definitions import Definition
 from surveys.models import Annotation, AnnotationItem
 from surveys.simulation.annotation_mishaps import WITH_ITEMS
 from surveys.simulation.page import Page
@@ -12,6 +10,8 @@ from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
 from surveys.simulation.rater import draw_rater, say, say_wrong
 from surveys.simulation.stored import write_labels
+from surveys.study_files.definitions import Definition
+from surveys.study_files.kinds import KINDS, fields_of
 
 State, Purpose = Annotation.State, AnnotationItem.Purpose
 AFTER_SAVING = ("item", "feedback", "labels", "debrief")

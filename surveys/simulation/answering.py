@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from surveys.definitions import Definition
 from surveys.models import Prompt
 from surveys.simulation.answers import WRONG, write_answer, write_personal
 from surveys.simulation.evidence import note_pasting
@@ -10,6 +9,7 @@ from surveys.simulation.mishaps import WITH_PROMPTS
 from surveys.simulation.page import Page
 from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
+from surveys.study_files.definitions import Definition
 
 MOST_QUESTIONS = 8  # that the paste page asks about one answer
 WRONG_SHARE = 0.2  # answers that begin with a wrong paste

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from surveys.capture import clean_text
-from surveys.definitions import Definition
 from surveys.models import AnonymousExit, Flag, Participant, Place, QuotaCell, Study
 from surveys.recruitment import CODES
 from surveys.simulation.annotation_check import check_items, check_slots
 from surveys.simulation.people import Story
 from surveys.simulation.stored import stored_of
 from surveys.studies import definition_of
+from surveys.study_files.definitions import Definition
 
 State = Participant.State
 OPEN = (State.SCREENING, State.ACTIVE, State.TIMED_OUT)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from surveys.definitions import Definition
 from surveys.prolific import Visit
-from surveys.study_schema import NONE, SEVERAL
+from surveys.study_files.definitions import Definition
+from surveys.study_files.schema import NONE, SEVERAL
 
 # How a part ends under faults, with its share in a hundred people. Without faults everybody finishes.
 WAYS = {

@@ -6,12 +6,12 @@ from typing import Any
 from django.urls import reverse
 
 from surveys.access import sign_simulated
-from surveys.definitions import Definition
 from surveys.pages import area_of
 from surveys.simulation.browser import Browser, TurnedAway, Unreachable
 from surveys.simulation.mishaps import ON_EVERY_PAGE
 from surveys.simulation.page import Form, Page
 from surveys.simulation.people import Person, Sent, Story, first_answers
+from surveys.study_files.definitions import Definition
 
 MOST_PAGES = 2_000
 MISHAP_SHARE = 0.25  # pages on which something goes wrong, under faults

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
-from surveys.annotation_kinds import Question, fields_of, turn_back
+from surveys.study_files.kinds import Question, fields_of, turn_back
 
 OPINIONS = ("yes", "yes", "yes", "maybe", "no")  # of a question with these three, most say yes
 SWITCHED_ON = 0.08

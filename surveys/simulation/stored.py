@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from surveys.annotation.labels import changed_key
-from surveys.annotation_kinds import KINDS, fields_of
 from surveys.capture import clean_text
 from surveys.models import Annotation, Participant, Response
 from surveys.simulation.people import Sent
+from surveys.study_files.kinds import KINDS, fields_of
 
 State = Annotation.State
 

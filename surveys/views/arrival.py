@@ -10,12 +10,12 @@ from django.views.decorators.http import require_http_methods
 from surveys import recruitment
 from surveys.access import is_simulated
 from surveys.annotation import work
-from surveys.definitions import Definition
 from surveys.limits import within_limit
 from surveys.models import Participant, Study
 from surveys.pages import area_of, current_page
 from surveys.prolific import Visit, completion_url, read_visit
 from surveys.studies import definition_of
+from surveys.study_files.definitions import Definition
 
 
 # No cookies carry any right on these pages, so there is nothing that a foreign page could make a browser send along.

@@ -20,7 +20,7 @@ from surveys.places import hold_place_again
 from surveys.prolific import completion_url
 from surveys.statements import find_by_link
 from surveys.studies import definition_of
-from surveys.study_parts import AttentionCheck
+from surveys.study_files.parts import AttentionCheck
 
 State, Step = Participant.State, Participant.Step
 

@@ -11,10 +11,10 @@ from django.utils.translation import gettext
 from surveys.annotation.labels import SKIP_REASONS
 from surveys.annotation.training import training_of
 from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal_task, tasks_of_user
-from surveys.annotation_kinds import KINDS, PART, SIDES, Choice, Kind, Question, fields_of
 from surveys.highlights import Piece, cut_text, find_quote, find_words
 from surveys.models import Annotation, AnnotationItem, Participant
 from surveys.pages import address
+from surveys.study_files.kinds import KINDS, PART, SIDES, Choice, Kind, Question, fields_of
 from surveys.views.participant import page_context
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State

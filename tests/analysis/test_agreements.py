@@ -13,9 +13,9 @@ from analysis.agreements import agreement_of
 from analysis.annotations import Choice, gather, scale_of
 from surveys.annotation.labels import record_judgement
 from surveys.annotation_imports import import_annotations
-from surveys.annotation_kinds import KINDS, Question
-from surveys.annotation_kinds import Choice as Option
 from surveys.models import AnnotationItem, Study
+from surveys.study_files.kinds import KINDS, Question
+from surveys.study_files.kinds import Choice as Option
 from tests.analysis.baseline_factories import real_data
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 

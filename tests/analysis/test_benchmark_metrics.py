@@ -16,7 +16,7 @@ from analysis.readings import read_new
 from analysis.reports import report
 from surveys.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
-from surveys.study_parts import Reference
+from surveys.study_files.parts import Reference
 from tests.analysis.baseline_factories import make_call, make_item, real_data
 from tests.analysis.report_samples import make_model_run
 from tests.factories import make_study

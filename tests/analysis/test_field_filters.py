@@ -10,7 +10,7 @@ from analysis.readings import read_new
 from analysis.reports import report
 from surveys import recruitment, studies
 from surveys.models import Flag, Participant, Study
-from surveys.study_parts import Exclusion
+from surveys.study_files.parts import Exclusion
 from tests.analysis.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
 

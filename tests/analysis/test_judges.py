@@ -19,9 +19,9 @@ from analysis.judges import compare_orders, position_bias, rater_of
 from analysis.models import Completion, Judgement, Run
 from analysis.plans import PlanError
 from analysis.runs import cancel, resume, retry_failed, run_inline
-from surveys.annotation_kinds import KINDS
 from surveys.models import Annotation
 from surveys.studies import load_definition
+from surveys.study_files.kinds import KINDS
 from tests.analysis.baseline_factories import make_run
 from tests.analysis.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off
 from tests.factories import definition_of, make_items, make_study

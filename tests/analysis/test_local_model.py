@@ -20,7 +20,7 @@ from analysis.conditions import hash_messages, messages_for
 from analysis.local_model import add_command, add_local_endpoint
 from analysis.models import Answer, Completion, Endpoint, Run
 from analysis.readings import read_new
-from surveys.definitions import read_study
+from surveys.study_files.definitions import read_study
 from tests.analysis.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.factories import make_study
 

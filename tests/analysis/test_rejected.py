@@ -10,8 +10,8 @@ from analysis.judge_prompts import SHOWN
 from analysis.rejected import RejectedError, find_rejected, push_rejected
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
-from surveys.annotation_kinds import KINDS
 from surveys.models import AnnotationItem, Study
+from surveys.study_files.kinds import KINDS
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ import pytest
 from analysis.judge_prompts import SHOWN, ask_for
 from analysis.judgements import read_reply
 from analysis.providers.scripts import scripted_reply
-from surveys.annotation_kinds import KINDS, fields_of
+from surveys.study_files.kinds import KINDS, fields_of
 
 
 def judged(asked: str, prompt: str = "Which tea?") -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from surveys.definitions import Definition, parse_study
+from surveys.study_files.definitions import Definition, parse_study
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 GOOD = (SAMPLES / "teas.toml").read_text(encoding="utf-8")

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from surveys import recruitment
 from surveys.annotation import items
-from surveys.annotation_kinds import KINDS, fields_of
 from surveys.models import GateVerdict, Participant, Slot, Study
 from surveys.simulation.annotation_check import count_overlap
 from surveys.simulation.check import Exits, find_violations
@@ -19,6 +18,7 @@ from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.rater import Rater, say, say_wrong
 from surveys.simulation.run import simulate
 from surveys.simulation.stored import stored_of
+from surveys.study_files.kinds import KINDS, fields_of
 from tests.factories import ITEMS, annotate, definition_of, item_of, make_annotation_study, make_annotator, make_items
 from tests.surveys.server import running_server
 

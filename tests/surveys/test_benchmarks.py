@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from surveys.benchmarks import BenchmarkFault, import_benchmark
-from surveys.definitions import read_study
 from surveys.models import BenchmarkItem
 from surveys.studies import prompts_of
+from surveys.study_files.definitions import read_study
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db

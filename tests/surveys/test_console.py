@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys import limits, studies
-from surveys.definitions import fingerprint
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
+from surveys.study_files.definitions import fingerprint
 from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
 from tests.surveys.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.sample_study import GOOD, changed

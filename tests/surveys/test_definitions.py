@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.definitions import (
+from surveys.reading.checks import CHECKS
+from surveys.study_files.definitions import (
     Definition,
     StudyFileError,
     cells_for,
@@ -22,7 +23,6 @@ from surveys.definitions import (
     read_study,
     screened_out,
 )
-from surveys.reading.checks import CHECKS
 from tests.surveys.sample_study import GOOD, changed, make_definition
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,8 +21,8 @@ from surveys.exclusions import (
 from surveys.models import ChatbotContext, Flag, Participant, Response, Study
 from surveys.observed import Observed
 from surveys.studies import definition_of, end_pilot, launch, load_definition, start_pilot
-from surveys.study_parts import EXCLUSION_KINDS, Exclusion
-from surveys.study_schema import CONTEXT
+from surveys.study_files.parts import EXCLUSION_KINDS, Exclusion
+from surveys.study_files.schema import CONTEXT
 from tests.factories import make_definition, make_participant, make_response, make_study
 
 State, Step = Participant.State, Participant.Step

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import surveys
-from surveys.definitions import read_study
 from surveys.models import Flag, Participant, Place
 from surveys.pages import current_page
 from surveys.studies import definition_of
+from surveys.study_files.definitions import read_study
 from tests.factories import make_participant, make_study
 
 pytestmark = pytest.mark.django_db

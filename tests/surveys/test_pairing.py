@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from surveys.definitions import Definition
-from surveys.pairing import chatbot_of
+from surveys.study_files.definitions import Definition
+from surveys.study_files.pairing import chatbot_of
 from tests.surveys.sample_study import make_definition
 
 

@@ -16,7 +16,6 @@ from django.utils import timezone
 
 import surveys
 from surveys import recruitment
-from surveys.definitions import read_study
 from surveys.models import Flag, Participant, Place, Response, Study
 from surveys.pages import address
 from surveys.reading.checks import CHECKS, Paste, find_problems
@@ -28,6 +27,7 @@ from surveys.simulation.page import read_page
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
 from surveys.studies import prompts_of
+from surveys.study_files.definitions import read_study
 from tests.factories import make_definition, make_participant, make_study
 from tests.surveys.server import end_server, free_port, running_server, start_server
 

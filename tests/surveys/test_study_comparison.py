@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from surveys.definitions import Definition, StudyFileError, fill_benchmark_items, fingerprint, parse_study
 from surveys.models import Study
 from surveys.studies import load_definition
-from surveys.study_parts import Exclusion, Reference
+from surveys.study_files.definitions import Definition, StudyFileError, fill_benchmark_items, fingerprint, parse_study
+from surveys.study_files.parts import Exclusion, Reference
 from tests.surveys.sample_study import changed, make_definition
 
 RULE = "attention_fails = 2"

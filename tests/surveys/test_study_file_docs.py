@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from surveys.definitions import parse_study
-from surveys.orders import SCHEMES
 from surveys.reading.checks import CHECKS
-from surveys.study_schema import LISTS, PROMPT_KINDS, STUDY, TABLES
+from surveys.study_files.definitions import parse_study
+from surveys.study_files.orders import SCHEMES
+from surveys.study_files.schema import LISTS, PROMPT_KINDS, STUDY, TABLES
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "study-files.md").read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.definitions import LARGEST_FILE, Fault, StudyFileError, parse_study, read_study
+from surveys.study_files.definitions import LARGEST_FILE, Fault, StudyFileError, parse_study, read_study
 from tests.surveys.sample_study import GOOD, SAMPLES, changed, make_definition
 
 FAULTS = tomllib.loads((SAMPLES / "study_faults.toml").read_text(encoding="utf-8"))["faults"]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.definitions import StudyFileError, read_study
 from surveys.management.study_command import ACTOR
 from surveys.studies import StudyError, load_definition
+from surveys.study_files.definitions import StudyFileError, read_study
 
 
 class Command(BaseCommand):

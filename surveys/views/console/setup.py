@@ -13,10 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from surveys import studies
 from surveys.access import Role
 from surveys.decisions import DecisionError, start_preview
-from surveys.definitions import Definition, prompt_text
 from surveys.models import Study, StudyVersion
 from surveys.pages import address, area_of
-from surveys.study_schema import OUTCOMES
+from surveys.study_files.definitions import Definition, prompt_text
+from surveys.study_files.schema import OUTCOMES
 from surveys.views.console.pages import show, study_page
 from surveys.views.console.words import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS
 

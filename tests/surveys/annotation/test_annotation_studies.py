@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from surveys import recruitment, studies
 from surveys.annotation_imports import import_annotations
-from surveys.definitions import Definition, Fault, StudyFileError, parse_study, read_study
 from surveys.models import Participant, Place, QuotaCell, Study
-from surveys.study_parts import AnnotationWork
+from surveys.study_files.definitions import Definition, Fault, StudyFileError, parse_study, read_study
+from surveys.study_files.parts import AnnotationWork
 from tests.factories import (
     annotate,
     definition_of,

@@ -7,10 +7,10 @@ import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 
 from surveys.annotation.items import push_items
-from surveys.annotation_payloads import LONGEST_HISTORY, MOST_ENTRIES
 from surveys.import_files import ImportFault
 from surveys.models import AnnotationItem, AuditEvent, History, Slot, Study
 from surveys.studies import load_definition
+from surveys.study_files.payloads import LONGEST_HISTORY, MOST_ENTRIES
 from tests.factories import (
     annotate,
     definition_of,

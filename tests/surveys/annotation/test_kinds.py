@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from surveys import annotation_kinds
 from surveys.annotation.items import push_items
-from surveys.annotation_kinds import (
+from surveys.study_files import kinds
+from surveys.study_files.kinds import (
     KINDS,
     PAGE_KEYS,
     PREFERENCE,
@@ -22,8 +22,8 @@ from surveys.annotation_kinds import (
     read_labels,
     turn_back,
 )
-from surveys.annotation_payloads import read_text
-from surveys.study_parts import Scale
+from surveys.study_files.parts import Scale
+from surveys.study_files.payloads import read_text
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_work
 
 PAIR = {"attributes": [{"id": "milk", "text": "No milk."}, {"id": "budget", "text": "On a budget."}]}
@@ -131,7 +131,7 @@ def test_questions_of_an_imported_study_come_from_its_scales() -> None:
 
 @pytest.mark.django_db
 def test_another_kind_costs_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(annotation_kinds.KINDS, "sweetness", kind_with(question_with("1", "2"), UNCOMFORTABLE))
+    monkeypatch.setitem(kinds.KINDS, "sweetness", kind_with(question_with("1", "2"), UNCOMFORTABLE))
     study = make_annotation_study(kind="sweetness")
     push_items(study, [{"key": "assam", "tea": "Assam"}], "tests")
     outcome = annotate(make_annotator(study), sweet="label-1", uncomfortable="yes")

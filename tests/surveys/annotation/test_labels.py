@@ -19,8 +19,8 @@ from surveys.annotation.labels import (
     take_back,
 )
 from surveys.annotation.work import Shown, Task, next_tasks, open_task, progress_of, seal_task
-from surveys.annotation_kinds import LabelFault
 from surveys.models import Annotation, AnonymousExit, Participant, Slot, Study
+from surveys.study_files.kinds import LabelFault
 from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

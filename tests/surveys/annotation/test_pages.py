@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from surveys.annotation_kinds import KINDS
 from surveys.models import Annotation, Slot
 from surveys.pages import address
+from surveys.study_files.kinds import KINDS
 from tests.factories import (
     definition_of,
     make_annotation_study,

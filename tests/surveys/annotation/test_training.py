@@ -10,8 +10,8 @@ from surveys.annotation.labels import Submission, skip, submit, take_back
 from surveys.annotation.slots import items_left
 from surveys.annotation.training import gold_scores, training_of
 from surveys.annotation.work import next_tasks, open_task, progress_of, seal_task
-from surveys.annotation_kinds import LabelFault
 from surveys.models import Annotation, Participant, Study
+from surveys.study_files.kinds import LabelFault
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.annotation_payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
-from surveys.study_parts import AnnotationWork
+from surveys.study_files.parts import AnnotationWork
+from surveys.study_files.payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
 
 # Keys that every annotation page has for itself: next evidence, guidelines, skip, undo, help.
 PAGE_KEYS = {"e": "next evidence", "g": "guidelines", "s": "skip", "u": "undo", "?": "help"}

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from surveys.annotation_kinds import KINDS
-from surveys.orders import SCHEMES
 from surveys.reading.checks import CHECKS
-from surveys.study_lines import join_place
-from surveys.study_values import (
+from surveys.study_files.kinds import KINDS
+from surveys.study_files.lines import join_place
+from surveys.study_files.orders import SCHEMES
+from surveys.study_files.values import (
     Check,
     kind_of,
     line,

@@ -10,8 +10,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
 
-from surveys.study_lines import find_lines, line_of
-from surveys.study_parts import (
+from surveys.study_files.lines import find_lines, line_of
+from surveys.study_files.parts import (
     AnnotationWork,
     AttentionCheck,
     Cell,
@@ -26,8 +26,8 @@ from surveys.study_parts import (
     Reference,
     Scale,
 )
-from surveys.study_rules import find_misfits
-from surveys.study_schema import ANNOTATION, NONE, Misfit, read_keys
+from surveys.study_files.rules import find_misfits
+from surveys.study_files.schema import ANNOTATION, NONE, Misfit, read_keys
 
 LARGEST_FILE = 1_000_000
 # A key of thousands of parts (a.a.a.…) keeps the TOML reader busy for minutes.

@@ -2,8 +2,8 @@
 
 from fnmatch import fnmatchcase
 
-from surveys.definitions import Definition
-from surveys.study_parts import Chatbot
+from surveys.study_files.definitions import Definition
+from surveys.study_files.parts import Chatbot
 
 # By a chatbot's slug. The names in front of a slash are those of routers, `models/` is that of Google's own API.
 WELL_KNOWN: dict[str, tuple[str, ...]] = {

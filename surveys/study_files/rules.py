@@ -6,8 +6,8 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from surveys.study_comparison import COMPARISON_RULES
-from surveys.study_schema import ANNOTATION, LISTS, NONE, SEVERAL, Misfit, as_list, entries
+from surveys.study_files.comparison import COMPARISON_RULES
+from surveys.study_files.schema import ANNOTATION, LISTS, NONE, SEVERAL, Misfit, as_list, entries
 
 # Prolific's minimum for an hour; the recommended rate is half as much again.
 LEAST_PAY_PER_HOUR = {"USD": Decimal(8), "GBP": Decimal(6)}

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from surveys.study_parts import EXCLUSION_KINDS
-from surveys.study_schema import CONTEXT, Misfit, as_list, entries
-from surveys.study_values import listed, nearest
+from surveys.study_files.parts import EXCLUSION_KINDS
+from surveys.study_files.schema import CONTEXT, Misfit, as_list, entries
+from surveys.study_files.values import listed, nearest
 
 Study = dict[str, Any]
 Misfits = Iterator[Misfit]
