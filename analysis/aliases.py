@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from analysis.models import Alias, AliasDecision
-from surveys import audit
+from surveys.access import audit
 from surveys.models import Study
 
 Action = AliasDecision.Action

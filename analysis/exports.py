@@ -10,8 +10,8 @@ from django.http import Http404
 
 from analysis.export_formats import FORMATS, Chunks, Format
 from analysis.tables import Row, Selection, count_rows, stream_rows
-from surveys import audit
-from surveys.access import Role, study_for
+from surveys.access import audit
+from surveys.access.access import Role, study_for
 from surveys.codebook import Table, codebook_of
 from surveys.models import Study
 

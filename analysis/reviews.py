@@ -8,7 +8,7 @@ from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from analysis.models import Answer, AnswerDecision
-from surveys import audit
+from surveys.access import audit
 from surveys.models import Participant, Prompt, Response, Study
 from surveys.reading.answers import normalise_item
 

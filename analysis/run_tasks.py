@@ -18,7 +18,7 @@ from analysis.run_commands import check_endpoint
 from analysis.runs import RunError, cancel, pause, resume, retry_failed, start
 from analysis.schedules import end_schedule, make_schedule
 from analysis.tasks import enqueue_lanes, work_batches
-from surveys import audit
+from surveys.access import audit
 
 log = logging.getLogger(__name__)
 CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError)

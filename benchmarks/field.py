@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from benchmarks.minimal_view import MinimalAnswer
 from surveys import studies
-from surveys.access import make_pseudonym
+from surveys.access.access import make_pseudonym
 from surveys.capture import seal_page
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.pages import address

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
 from surveys import studies
-from surveys.access import make_pseudonym
+from surveys.access.access import make_pseudonym
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
 from surveys.reading.answers import RULES_VERSION
 from surveys.study_files.definitions import read_study

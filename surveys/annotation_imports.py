@@ -12,8 +12,8 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from surveys import audit
-from surveys.access import make_pseudonym
+from surveys.access import audit
+from surveys.access.access import make_pseudonym
 from surveys.annotation_tables import COLUMNS, AnnotationRow, RowReader, in_one_spelling
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.item_files import read_rows

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from redis import RedisError
 
 from surveys import submissions
-from surveys.limits import within_limit
+from surveys.access.limits import within_limit
 from surveys.prolific import LARGEST_EVENT, BadSignature, SubmissionEvent, check_signature, read_event
 
 

@@ -4,7 +4,8 @@ import secrets
 
 from django.db import transaction
 
-from surveys import audit, recruitment
+from surveys import recruitment
+from surveys.access import audit
 from surveys.annotation.work import begin
 from surveys.models import Participant, Study
 from surveys.prolific import Visit

@@ -3,7 +3,7 @@
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from surveys import audit
+from surveys.access import audit
 from surveys.models import Membership, Study
 from surveys.studies import StudyError, load_definition
 from surveys.study_files.definitions import Definition

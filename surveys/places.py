@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from surveys import audit
+from surveys.access import audit
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.studies import definition_of
 

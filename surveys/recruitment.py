@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from surveys import access
+from surveys.access import access
 from surveys.annotation.slots import release_holds, release_slots
 from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion
 from surveys.places import confirm_place, hold_place_again, lease_place, release

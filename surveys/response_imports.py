@@ -10,8 +10,8 @@ from pathlib import Path
 from django.db import connection, reset_queries, transaction
 from django.utils import timezone
 
-from surveys import audit
-from surveys.access import make_pseudonym
+from surveys.access import audit
+from surveys.access.access import make_pseudonym
 from surveys.capture import hash_text
 from surveys.import_files import Fault, ImportFault, batches
 from surveys.models import ChatbotContext, Participant, QuotaCell, Response, Study

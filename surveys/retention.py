@@ -4,7 +4,7 @@ from django.db import transaction
 from django.db.models import CharField, F, Value
 from django.db.models.functions import Cast, Concat
 
-from surveys import audit
+from surveys.access import audit
 from surveys.models import Participant, Session, Study
 from surveys.studies import StudyError, lock_study
 

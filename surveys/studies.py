@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from surveys import audit
+from surveys.access import audit
 from surveys.models import BenchmarkItem, Place, Prompt, QuotaCell, Study, StudyVersion
 from surveys.study_files.definitions import Definition, fill_benchmark_items, fingerprint, prompt_text
 

@@ -4,7 +4,8 @@ import hashlib
 
 from django.db import transaction
 
-from surveys import audit, limits, recruitment
+from surveys import recruitment
+from surveys.access import audit, limits
 from surveys.models import Participant, Session
 from surveys.places import release
 from surveys.prolific import REPLAY_SECONDS, SubmissionEvent

@@ -15,7 +15,7 @@ from analysis.agreements import agreement_of
 from analysis.api.exports import Pages, told_of_rows
 from analysis.tables import reader_of, rows_of
 from analysis.views.exports import read_selection
-from surveys.access import Role, study_for
+from surveys.access.access import Role, study_for
 from surveys.annotation.counted import questions_of
 from surveys.codebook import codebook_of
 from surveys.models import Study

@@ -11,7 +11,7 @@ from analysis.api.exports import PAGING, Pages, page_of
 from analysis.api.runs import BadRequest
 from analysis.models import Completion
 from analysis.run_lists import is_simulated
-from surveys.access import study_for
+from surveys.access.access import study_for
 
 FILTERS = [
     OpenApiParameter("run", int, description="Only this run's."),

@@ -18,7 +18,7 @@ from analysis.export_formats import FORMATS
 from analysis.exports import open_export
 from analysis.tables import Selection, reader_of, rows_of
 from analysis.views.exports import export_response, read_selection
-from surveys.access import Role, studies_of, study_for
+from surveys.access.access import Role, studies_of, study_for
 from surveys.codebook import ANNOTATION_TABLES, TABLES, codebook_of
 from surveys.models import Study
 

@@ -16,7 +16,7 @@ from analysis.filters import CHOICES, FilterError, Filters
 from analysis.flat_rows import flatten
 from analysis.reports import PARTS, ReportError, report
 from analysis.stats.resampling import DRAWS
-from surveys.access import study_for
+from surveys.access.access import study_for
 from surveys.models import Study
 
 MOST_DRAWS = 20_000

@@ -18,7 +18,7 @@ from analysis.run_lists import OWN, is_simulated, runs_of, stand
 from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
 from analysis.runs import RunError, failures, progress
 from analysis.views.runs import read_budget
-from surveys.access import Role, studies_of, study_for
+from surveys.access.access import Role, studies_of, study_for
 
 COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.alias_proposals import Proposal, count_spellings, propose
 from analysis.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
 from analysis.models import AliasDecision
-from surveys.access import Role
+from surveys.access.access import Role
 from surveys.models import Prompt
 from surveys.views.console.pages import show, study_page
 

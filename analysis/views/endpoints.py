@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from analysis.endpoints import EndpointError, add_endpoint
 from analysis.forms.endpoints import EndpointForm, has_key
 from analysis.models import Endpoint
-from surveys import audit
-from surveys.access import Role
+from surveys.access import audit
+from surveys.access.access import Role
 from surveys.views.console.pages import show, study_page
 
 HERE = "endpoints"

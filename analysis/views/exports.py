@@ -15,7 +15,7 @@ from analysis.export_formats import FORMATS
 from analysis.exports import Export, count_tables, open_export
 from analysis.reports import ReportError
 from analysis.tables import Selection
-from surveys.access import Role
+from surveys.access.access import Role
 from surveys.codebook import codebook_of
 from surveys.views.console.pages import may, member_page, show, study_page
 

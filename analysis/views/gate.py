@@ -14,7 +14,7 @@ from analysis.agreements import agreement_of
 from analysis.annotations import Choice
 from analysis.gate_rules import LIMITS, Candidate, broken_limits, find_candidates, read_limits, say_rule
 from analysis.views.agreement import pick_question, work_of
-from surveys.access import Role
+from surveys.access.access import Role
 from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.models import AnnotationItem, GateDecision
 from surveys.views.console.pages import may, show, study_page

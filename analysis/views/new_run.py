@@ -10,7 +10,7 @@ from analysis.models import Endpoint, Run
 from analysis.run_tasks import CANNOT_BE_DONE, order_run
 from analysis.run_words import say_estimate
 from analysis.views.runs import GET_HEAD_POST, HERE
-from surveys.access import Role
+from surveys.access.access import Role
 from surveys.views.console.pages import show, study_page
 
 

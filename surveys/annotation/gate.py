@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
-from surveys import audit
+from surveys.access import audit
 from surveys.annotation.slots import release_slots, work_for
 from surveys.models import GateDecision, GateVerdict, Participant, Study
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max
 
-from surveys import audit
+from surveys.access import audit
 from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.models import AnnotationItem, History, Slot, Study

@@ -8,9 +8,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from surveys import recruitment
-from surveys.access import is_simulated
+from surveys.access.access import is_simulated
+from surveys.access.limits import within_limit
 from surveys.annotation import work
-from surveys.limits import within_limit
 from surveys.models import Participant, Study
 from surveys.pages import area_of, current_page
 from surveys.prolific import Visit, completion_url, read_visit

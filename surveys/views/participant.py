@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 from django.views.decorators.csrf import csrf_exempt
 
 from surveys import recruitment
-from surveys.access import read_link
+from surveys.access.access import read_link
 from surveys.annotation import work
 from surveys.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
 from surveys.models import Draft, Participant

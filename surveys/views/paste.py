@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from surveys import capture
-from surveys.limits import within_limit
+from surveys.access.limits import within_limit
 from surveys.models import Participant, Prompt, Response
 from surveys.pages import address, after_prompt, answered_slugs, next_prompt
 from surveys.privacy import find_personal

@@ -16,7 +16,7 @@ from django.urls import reverse
 from analysis import exports
 from analysis.export_formats import FORMATS
 from analysis.tables import Selection
-from surveys import audit
+from surveys.access import audit
 from surveys.codebook import TABLES
 from surveys.models import AuditEvent, Study
 from tests.factories import make_account, make_participant, make_response, make_study

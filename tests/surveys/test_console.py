@@ -8,7 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from surveys import limits, studies
+from surveys import studies
+from surveys.access import limits
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
 from surveys.study_files.definitions import fingerprint
 from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study

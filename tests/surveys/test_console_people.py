@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from surveys import audit
+from surveys.access import audit
 from surveys.models import AuditEvent, Participant
 from surveys.views.console import people
 from tests.factories import make_participant, make_response, make_study

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from surveys.access import sign_link
+from surveys.access.access import sign_link
 from surveys.models import Draft, Participant, Response, Study
 from surveys.pages import address
 from surveys.simulation.page import read_page

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from surveys.audit import find_breaks
+from surveys.access.audit import find_breaks
 from surveys.models import AuditEvent
 from surveys.views.console.pages import address_without_page, page_of, show, study_page
 

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils import translation
 
-from surveys.access import RANK, Role, role_in, study_for
+from surveys.access.access import RANK, Role, role_in, study_for
 
 View = Callable[..., HttpResponse]
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.access import Role
+from surveys.access.access import Role
 from surveys.decisions import DecisionError, mark_returned
 from surveys.evidence import characters, describe_evidence, describe_personal, describe_timing
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response

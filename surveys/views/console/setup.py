@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from surveys import studies
-from surveys.access import Role
+from surveys.access.access import Role
 from surveys.decisions import DecisionError, start_preview
 from surveys.models import Study, StudyVersion
 from surveys.pages import address, area_of

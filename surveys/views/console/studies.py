@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from surveys.access import Role, studies_of
+from surveys.access.access import Role, studies_of
 from surveys.members import create_study
 from surveys.models import Study
 from surveys.studies import StudyError, load_definition
