@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from analysis.aliases import alias_map
 from analysis.models import Completion, Run
 from analysis.stats.samples import UNKNOWN
-from surveys.exclusions import excluded_people, excluded_responses
 from surveys.models import Flag, Participant, Prompt, Response, Study
-from surveys.studies import definition_of
+from surveys.studies.exclusions import excluded_people, excluded_responses
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 
 LETTERS = "ABCDEFGH"

@@ -9,7 +9,7 @@ from analysis.filters import Filters
 from analysis.samples import ALL, FIELD, Data, Rows, Source
 from analysis.stats.samples import UNKNOWN
 from surveys.models import Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 
 
 @dataclass(frozen=True)

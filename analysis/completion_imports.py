@@ -12,7 +12,7 @@ from analysis.models import Completion, Run
 from surveys.access import audit
 from surveys.import_files import Fault, ImportFault, batches
 from surveys.models import BenchmarkItem, Study
-from surveys.studies import prompts_of
+from surveys.studies.lifecycle import prompts_of
 
 BATCH = 1000
 

@@ -5,7 +5,7 @@ from typing import Any
 from analysis.answer_frames import runs_of
 from analysis.filters import Filters, check_filters
 from surveys.models import ChatbotContext, Participant, Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 
 
 def filter_options(study: Study) -> dict[str, list[Any]]:

@@ -4,7 +4,7 @@ from analysis.faults import ConditionError
 from analysis.judge_prompts import CHARACTERS_PER_TOKEN, INSTRUCTIONS, SHOWN, JudgePrompt, ask_for
 from analysis.models import Endpoint, Run
 from surveys.models import AnnotationItem
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import questions_for
 
 

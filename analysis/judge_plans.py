@@ -26,7 +26,7 @@ from analysis.plans import (
     lock_plans,
 )
 from surveys.models import Annotation, AnnotationItem, Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS, SIDES
 
 MEASURED_CALLS = 50  # whose messages are measured for an estimate; the others are taken to be like them

@@ -14,7 +14,7 @@ from analysis.judges import rater_of
 from analysis.models import Completion, Judgement, Run
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import LabelFault, Question, fields_of, questions_for
 
 BATCH = 200

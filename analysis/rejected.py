@@ -7,7 +7,7 @@ from typing import Any
 from surveys.annotation.counted import iter_labels
 from surveys.annotation.items import Pushed, push_items
 from surveys.models import AnnotationItem, Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS
 
 FROM, INTO = "attribute", "error"

@@ -19,7 +19,7 @@ from analysis.samples import Data
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 from surveys.reading.answers import RULES_VERSION
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 
 PARTS = tuple(METRICS)
 Progress = Callable[[int, int, str], None]  # parts done, parts in all, the part that comes next

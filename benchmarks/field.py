@@ -11,13 +11,13 @@ from django.db import connection
 from django.utils import timezone
 
 from benchmarks.minimal_view import MinimalAnswer
-from surveys import studies
 from surveys.access.access import make_pseudonym
 from surveys.capture import seal_page
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.pages import address
 from surveys.simulation.answers import write_answer
 from surveys.simulation.evidence import note_pasting
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
 
 PLACES = 200
@@ -25,11 +25,11 @@ PLACES = 200
 
 def make_study() -> Study:
     """field-13, launched, with room for everybody; and the yardstick's table."""
-    definition = read_study(studies.__file__.replace("studies.py", "studies/field-13.toml"))
+    definition = read_study(lifecycle.__file__.replace("studies.py", "studies/field-13.toml"))
     cells = tuple(replace(cell, places=PLACES) for cell in definition.cells)
-    study, _ = studies.load_definition(replace(definition, cells=cells), "benchmark")
+    study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")
     if not study.is_launched:
-        studies.launch(study, "benchmark")
+        lifecycle.launch(study, "benchmark")
     if MinimalAnswer._meta.db_table not in connection.introspection.table_names():
         with connection.schema_editor() as editor:
             editor.create_model(MinimalAnswer)
@@ -38,7 +38,7 @@ def make_study() -> Study:
 
 def make_forms(study: Study, people: int) -> list[list[tuple[str, str]]]:
     """For each of so many new people, the address and the body of each of their answers in their order."""
-    prompts = studies.prompts_of(study.current_id)
+    prompts = lifecycle.prompts_of(study.current_id)
     rng = random.Random()  # new texts in each run: the same again would be asked about as a copy
     forms = []
     for person in make_people(study, people, list(prompts)):

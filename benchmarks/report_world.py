@@ -10,10 +10,10 @@ from django.db import connection
 from django.utils import timezone
 
 from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
-from surveys import studies
 from surveys.access.access import make_pseudonym
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
 from surveys.reading.answers import RULES_VERSION
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
 
 ITEMS = 150
@@ -27,10 +27,10 @@ BATCH = 2_000
 
 def make_world(people: int = 800, repeats: int = 400, seed: int = 1) -> Study:
     """field-13 with so many people and 4 conditions x 2 models with as many completions for each prompt."""
-    definition = read_study(studies.__file__.replace("studies.py", "studies/field-13.toml"))
+    definition = read_study(lifecycle.__file__.replace("studies.py", "studies/field-13.toml"))
     cells = tuple(replace(cell, places=0) for cell in definition.cells)
-    study, _ = studies.load_definition(replace(definition, cells=cells), "benchmark")
-    studies.launch(study, "benchmark")
+    study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")
+    lifecycle.launch(study, "benchmark")
     study = Study.objects.select_related("current").get(pk=study.pk)
     rng = np.random.default_rng(seed)
     prompts = list(study.current.prompts.all())

@@ -18,7 +18,7 @@ from surveys.annotation_tables import COLUMNS, AnnotationRow, RowReader, in_one_
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.item_files import read_rows
 from surveys.models import Annotation, AnnotationItem, Participant, Study
-from surveys.studies import definition_of, load_definition
+from surveys.studies.lifecycle import definition_of, load_definition
 from surveys.study_files.definitions import Definition, fingerprint
 from surveys.study_files.kinds import GENERIC, IMPORTED, KINDS, fields_of, questions_for
 from surveys.study_files.parts import AnnotationWork, ChatbotQuestion, Consent, Pay, Scale

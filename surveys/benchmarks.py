@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from surveys.models import BenchmarkItem, Study
-from surveys.studies import load_definition, with_benchmark_items
+from surveys.studies.lifecycle import load_definition, with_benchmark_items
 from surveys.study_files.definitions import Definition
 
 LETTERS = "ABCDEFGH"

@@ -18,7 +18,7 @@ from surveys.places import hold_place_again, lease_minutes
 from surveys.privacy import KINDS, count_personal, remove_personal
 from surveys.reading.checks import Finding, OtherPrompt, Paste, find_problems
 from surveys.statements import Standing, note_life, write_flags, write_response
-from surveys.studies import definition_of, prompts_of
+from surveys.studies.lifecycle import definition_of, prompts_of
 
 LONGEST_TEXT = 1_000_000
 LONGEST_HTML = 2_000_000

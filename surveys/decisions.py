@@ -9,7 +9,7 @@ from surveys.access import audit
 from surveys.annotation.work import begin
 from surveys.models import Participant, Study
 from surveys.prolific import Visit
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import IMPORTED
 
 State = Participant.State

@@ -10,12 +10,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 
-from surveys import capture, recruitment, studies
+from surveys import capture, recruitment
 from surveys.demo_annotators import annotate_demo, load_annotation_demo
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.pages import answered_slugs
 from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
 from surveys.study_files.parts import AttentionCheck
 
@@ -79,20 +80,20 @@ def shipped_study(slug: str) -> Study:
     """The study of a shipped file; one that is launched already stays as it was launched."""
     study = Study.objects.filter(slug=slug).first()
     if study is None or not study.is_launched:
-        study, _ = studies.load_definition(read_study(FILES / f"{slug}.toml"), ACTOR)
+        study, _ = lifecycle.load_definition(read_study(FILES / f"{slug}.toml"), ACTOR)
     return study
 
 
 def open_study(slug: str) -> Study:
     study = Study.objects.get(slug=slug)
     if study.state == Study.State.DRAFT:
-        studies.launch(study, ACTOR)
+        lifecycle.launch(study, ACTOR)
     return Study.objects.select_related("current").get(slug=slug)
 
 
 def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], None], all_finish: bool = False) -> None:
     """Made-up people for this share of the places; unless all are to finish, every seventh still works."""
-    definition = studies.definition_of(study.current_id)
+    definition = lifecycle.definition_of(study.current_id)
     places = sum(cell.places for cell in definition.cells) * len(definition.chatbots)
     wanted = round(places * share)
     there = study.participants.filter(origin=Participant.Origin.SIMULATED).count()
@@ -123,7 +124,7 @@ def take_part(study: Study, definition: Definition, person: Person, finishes: bo
 
 
 def describe_chatbot(participant: Participant, rng: Random) -> ChatbotContext:
-    bots = studies.definition_of(participant.version_id).chatbots
+    bots = lifecycle.definition_of(participant.version_id).chatbots
     bot = next(bot for bot in bots if bot.slug == participant.cell.chatbot)
     return ChatbotContext.objects.create(
         participant=participant,
@@ -153,7 +154,7 @@ def wrong_option(check: AttentionCheck) -> str:
 
 
 def answer_prompts(participant: Participant, rng: Random, taste: Taste, count: int) -> None:
-    prompts, answered = studies.prompts_of(participant.version_id), answered_slugs(participant)
+    prompts, answered = lifecycle.prompts_of(participant.version_id), answered_slugs(participant)
     types = rng.randrange(100) < TYPING
     for slug in [slug for slug in participant.order[:count] if slug not in answered]:
         text = write_lifelike(prompts[slug], rng, taste)

@@ -6,13 +6,14 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from surveys import recruitment, studies
+from surveys import recruitment
 from surveys.annotation.labels import Submission, submit
 from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.item_files import import_items
 from surveys.models import Participant, Study
 from surveys.prolific import Visit
 from surveys.simulation.rater import Rater, say
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
 from surveys.study_files.kinds import questions_for
 from surveys.study_files.parts import AnnotationWork
@@ -29,17 +30,17 @@ def load_annotation_demo(actor: str) -> Study:
     """The shipped study with its items, launched; running it again changes nothing."""
     study = Study.objects.filter(slug=SLUG).first()
     if study is None or not study.is_launched:
-        study, _ = studies.load_definition(read_study(FILES / f"{SLUG}.toml"), actor)
+        study, _ = lifecycle.load_definition(read_study(FILES / f"{SLUG}.toml"), actor)
     import_items(study, FILES / f"{SLUG}-items.jsonl", actor)
     study.refresh_from_db()
     if study.state == Study.State.DRAFT:
-        studies.launch(study, actor)
+        lifecycle.launch(study, actor)
     return Study.objects.select_related("current").get(slug=SLUG)
 
 
 def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None]) -> int:
     """Made-up annotators, marked as simulated, who work to the end; returns how many there are now."""
-    definition = studies.definition_of(study.current_id)
+    definition = lifecycle.definition_of(study.current_id)
     people = Participant.objects.filter(study=study, origin=Participant.Origin.SIMULATED)
     for number in range(people.count(), ANNOTATORS):
         random = Random(f"{seed} annotator {number}")

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from surveys.exclusions import Rule, excluded_people, excluded_responses, rules_of
 from surveys.models import AnonymousExit, Participant, Response, Study
 from surveys.people import WHO, people_of
+from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
 
 State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
 # Every way in which somebody's part can stand, each person in exactly one of them.

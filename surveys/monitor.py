@@ -14,7 +14,7 @@ from django.utils import timezone
 from surveys.models import Annotation, AnonymousExit, Flag, Participant, QuotaCell, Response, Study
 from surveys.people import WHO, kinds_of_people, people_of
 from surveys.reading.checks import CHECKS
-from surveys.studies import definition_of, prompts_of
+from surveys.studies.lifecycle import definition_of, prompts_of
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 FEWEST = 5  # finished people below which a median says nothing

@@ -4,7 +4,7 @@ from django.urls import reverse
 
 from surveys.access.access import sign_link
 from surveys.models import Participant, Response
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 from surveys.study_files.parts import AttentionCheck
 

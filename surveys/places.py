@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from surveys.access import audit
 from surveys.models import Participant, Place, QuotaCell, Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 
 State = Participant.State
 

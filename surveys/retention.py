@@ -6,7 +6,7 @@ from django.db.models.functions import Cast, Concat
 
 from surveys.access import audit
 from surveys.models import Participant, Session, Study
-from surveys.studies import StudyError, lock_study
+from surveys.studies.lifecycle import StudyError, lock_study
 
 ERASED = "erased-"
 

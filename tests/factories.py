@@ -8,13 +8,14 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
-from surveys import capture, recruitment, studies
+from surveys import capture, recruitment
 from surveys.annotation import items
 from surveys.annotation import labels as annotation_labels
 from surveys.annotation.labels import Outcome, submit
 from surveys.annotation.work import Task, next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.prolific import Visit
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
 from surveys.study_files.parts import AnnotationWork, Cell, ChatbotQuestion, Question
 from tests.surveys.sample_study import SAMPLES
@@ -24,10 +25,10 @@ NUMBERS = count(1)
 PROLIFIC_STUDY = f"{0xDE30:024x}"
 STARTS = {
     "draft": (),
-    "pilot": (studies.start_pilot,),
-    "live": (studies.launch,),
-    "paused": (studies.launch, studies.pause),
-    "closed": (studies.launch, studies.close),
+    "pilot": (lifecycle.start_pilot,),
+    "live": (lifecycle.launch,),
+    "paused": (lifecycle.launch, lifecycle.pause),
+    "closed": (lifecycle.launch, lifecycle.close),
 }
 WAYS_OUT = (State.RETURNED, State.TECHNICAL, State.MISUNDERSTOOD)
 
@@ -42,7 +43,7 @@ def make_definition(places: int | None = None, **changes: Any) -> Definition:
 
 def make_study(state: str = "live", definition: Definition | None = None, **changes: Any) -> Study:
     """A study in this state; `places` in each cell; other changes are fields of a definition."""
-    study, _ = studies.load_definition(definition or make_definition(**changes), "tests")
+    study, _ = lifecycle.load_definition(definition or make_definition(**changes), "tests")
     for step in STARTS[state]:
         study.refresh_from_db()
         step(study, "tests")
@@ -50,7 +51,7 @@ def make_study(state: str = "live", definition: Definition | None = None, **chan
 
 
 def definition_of(study: Study) -> Definition:
-    return studies.definition_of(study.current_id)
+    return lifecycle.definition_of(study.current_id)
 
 
 def make_visit(number: int | None = None, **changes: str) -> Visit:
@@ -115,7 +116,7 @@ def reach(participant: Participant, step: str) -> Participant:
 
 def pass_attention(participant: Participant) -> Participant:
     """The right answer to every attention check, as the page notes it."""
-    checks = studies.definition_of(participant.version_id).attention
+    checks = lifecycle.definition_of(participant.version_id).attention
     noted = {check.slug: {"answer": check.answer, "passed": True} for check in checks}
     participant.checks = {**participant.checks, "attention": noted}
     participant.save(update_fields=["checks"])
@@ -152,7 +153,7 @@ def prompt_of(participant: Participant, prompt: str | int | Prompt = 0) -> Promp
     if isinstance(prompt, Prompt):
         return prompt
     slug = participant.order[prompt] if isinstance(prompt, int) else prompt
-    return studies.prompts_of(participant.version_id)[slug]
+    return lifecycle.prompts_of(participant.version_id)[slug]
 
 
 def answer_text(prompt: Prompt, number: int = 0) -> str:

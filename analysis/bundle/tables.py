@@ -13,7 +13,7 @@ from analysis.samples import is_made_up
 from surveys.codebook import Table
 from surveys.codebook_columns import Column, boolean, integer, moment, number, text
 from surveys.models import BenchmarkItem, Prompt, Response, Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 
 FEWEST = 5  # people who share what somebody typed about their chatbot; rarer words could name a person
 READ = (

@@ -6,8 +6,8 @@ import numpy as np
 
 from analysis.metrics.rows import Row
 from analysis.samples import Data, Source, is_made_up
-from surveys.exclusions import Rule, excluded_people, excluded_responses, rules_of
 from surveys.models import Participant
+from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
 
 
 def about(data: Data) -> Row:

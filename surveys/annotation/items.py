@@ -11,7 +11,7 @@ from surveys.access import audit
 from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
 from surveys.import_files import Fault, Faults, ImportFault
 from surveys.models import AnnotationItem, History, Slot, Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import fingerprint
 from surveys.study_files.kinds import KINDS, SIDES, Kind
 from surveys.study_files.parts import AnnotationWork

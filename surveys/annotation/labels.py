@@ -15,7 +15,7 @@ from surveys.annotation.training import Feedback, feedback_on, training_of
 from surveys.annotation.work import Shown, find_newest, newest_of
 from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State

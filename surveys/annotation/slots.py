@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from surveys.capture import show_life
 from surveys.models import AnnotationItem, GateVerdict, Participant, Slot
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import GENERIC, PERSONALISED
 from surveys.study_files.parts import AnnotationWork
 

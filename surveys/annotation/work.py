@@ -23,7 +23,7 @@ from surveys.annotation.slots import (
 from surveys.annotation.training import gold_left, training_of
 from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State

@@ -11,7 +11,7 @@ from surveys.recruitment import CODES
 from surveys.simulation.annotation_check import check_items, check_slots
 from surveys.simulation.people import Story
 from surveys.simulation.stored import stored_of
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 
 State = Participant.State

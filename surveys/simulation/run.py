@@ -18,7 +18,7 @@ from surveys.simulation.answering import AnsweringPlayer
 from surveys.simulation.check import count_exits, find_violations
 from surveys.simulation.people import Person, Story, make_people
 from surveys.simulation.player import Player
-from surveys.studies import definition_of, prompts_of
+from surveys.studies.lifecycle import definition_of, prompts_of
 
 AWAY = ("late", "walk_away", "excluded")
 COME_BACK = ("late", "excluded")

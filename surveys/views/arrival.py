@@ -14,7 +14,7 @@ from surveys.annotation import work
 from surveys.models import Participant, Study
 from surveys.pages import area_of, current_page
 from surveys.prolific import Visit, completion_url, read_visit
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 
 

@@ -19,7 +19,7 @@ from surveys.pages import address, answered_slugs, area_of, current_page, first_
 from surveys.places import hold_place_again
 from surveys.prolific import completion_url
 from surveys.statements import find_by_link
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.parts import AttentionCheck
 
 State, Step = Participant.State, Participant.Step

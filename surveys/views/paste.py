@@ -15,7 +15,7 @@ from surveys.models import Participant, Prompt, Response
 from surveys.pages import address, after_prompt, answered_slugs, next_prompt
 from surveys.privacy import find_personal
 from surveys.reading.checks import Finding
-from surveys.studies import prompts_of
+from surveys.studies.lifecycle import prompts_of
 from surveys.views.participant import draft_of, page_context, participant_page, wants_json
 
 Step = Participant.Step

@@ -8,8 +8,9 @@ from analysis.filter_options import checked, filter_options
 from analysis.filters import FilterError, Filters
 from analysis.readings import read_new
 from analysis.reports import report
-from surveys import recruitment, studies
+from surveys import recruitment
 from surveys.models import Flag, Participant, Study
+from surveys.studies import lifecycle
 from surveys.study_files.parts import Exclusion
 from tests.analysis.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
@@ -65,7 +66,7 @@ def test_filter_leaves(study: Study, filters: dict[str, Any], teas: set[str]) ->
 def test_pilots_are_apart_and_previews_never_count() -> None:
     study = make_study("pilot", places=20)
     tell(study, ["Assam", "Chai"])
-    studies.launch(study, "tests")
+    lifecycle.launch(study, "tests")
     study.refresh_from_db()
     tell(study, ["Sencha", "Chai"])
     preview = make_participant(study, origin=Participant.Origin.PREVIEW)
@@ -78,7 +79,7 @@ def test_pilots_are_apart_and_previews_never_count() -> None:
 def test_a_later_version_is_a_filter_and_counted_with_the_earlier_one() -> None:
     study = make_study(places=20)
     tell(study, ["Assam", "Chai"])
-    studies.load_definition(make_definition(places=20, title="Teas again"), "tests", "a better title")
+    lifecycle.load_definition(make_definition(places=20, title="Teas again"), "tests", "a better title")
     study.refresh_from_db()
     tell(study, ["Sencha", "Chai"])
     read_new(study)

@@ -20,7 +20,7 @@ from analysis.models import Completion, Judgement, Run
 from analysis.plans import PlanError
 from analysis.runs import cancel, resume, retry_failed, run_inline
 from surveys.models import Annotation
-from surveys.studies import load_definition
+from surveys.studies.lifecycle import load_definition
 from surveys.study_files.kinds import KINDS
 from tests.analysis.baseline_factories import make_run
 from tests.analysis.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off

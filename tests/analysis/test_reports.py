@@ -19,8 +19,9 @@ from analysis.metrics import METRICS, items
 from analysis.models import Answer, Completion, MetricValue, Run
 from analysis.readings import read_new
 from analysis.reports import PARTS, ReportError, Reporting, report
-from surveys import recruitment, studies
+from surveys import recruitment
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
+from surveys.studies import lifecycle
 from tests.analysis.baseline_factories import make_item
 from tests.analysis.report_samples import is_kept, listed, make_model_run, make_teas, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
@@ -88,7 +89,7 @@ def test_letters_of_an_earlier_wording_are_left_out_and_counted() -> None:
     definition = make_definition(places=20)
     teas, water = definition.prompts
     other = (teas, type(water)(**{**vars(water), "choices": ("Warm", "Cold", "Hot")}))
-    studies.load_definition(make_definition(places=20, prompts=other), "tests", "options in another order")
+    lifecycle.load_definition(make_definition(places=20, prompts=other), "tests", "options in another order")
     study.refresh_from_db()
     tell(study, ["Assam", "Chai"], "C")
     read_new(study)
@@ -272,7 +273,7 @@ def failed_call(study: Study) -> None:
 
 
 def amendment(study: Study) -> None:
-    studies.load_definition(make_definition(places=20, exclusions=()), "tests", "no exclusions")
+    lifecycle.load_definition(make_definition(places=20, exclusions=()), "tests", "no exclusions")
 
 
 def kept_flag(study: Study) -> None:

@@ -14,7 +14,7 @@ from surveys.codebook import TABLES, codebook_of
 from surveys.flow import OUTCOMES, flow_counts
 from surveys.models import Study
 from surveys.response_imports import import_responses
-from surveys.studies import launch, load_definition
+from surveys.studies.lifecycle import launch, load_definition
 from tests.factories import (
     make_definition,
     make_participant,

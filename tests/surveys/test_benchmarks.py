@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from surveys.benchmarks import BenchmarkFault, import_benchmark
 from surveys.models import BenchmarkItem
-from surveys.studies import prompts_of
+from surveys.studies.lifecycle import prompts_of
 from surveys.study_files.definitions import read_study
 from tests.factories import make_study
 

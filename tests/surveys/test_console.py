@@ -8,9 +8,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from surveys import studies
 from surveys.access import limits
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import fingerprint
 from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
 from tests.surveys.console_pages import lines_of, log_in, said, text_of
@@ -191,7 +191,7 @@ def test_new_version_of_a_draft_needs_no_reason() -> None:
     )
     assert response.status_code == 302
     study.refresh_from_db()
-    assert (study.current.number, studies.definition_of(study.current_id).minutes) == (2, 12)
+    assert (study.current.number, lifecycle.definition_of(study.current_id).minutes) == (2, 12)
 
 
 def test_launched_study_asks_why_it_is_changed() -> None:
@@ -257,7 +257,7 @@ def test_every_code_has_its_prolific_type() -> None:
 def test_setup_says_when_the_pages_differ_from_the_frozen_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     client = log_in(make_study())
     assert "no longer those" not in lines_of(client.get("/console/teas/setup/"))
-    monkeypatch.setattr(studies, "interface_hash", lambda: "0" * 64)
+    monkeypatch.setattr(lifecycle, "interface_hash", lambda: "0" * 64)
     assert "no longer those" in lines_of(client.get("/console/teas/setup/"))
 
 

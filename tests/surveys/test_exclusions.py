@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from surveys.exclusions import (
+from surveys.models import ChatbotContext, Flag, Participant, Response, Study
+from surveys.studies.exclusions import (
     LEAVES_OUT,
     WORDS,
     Rule,
@@ -18,9 +19,8 @@ from surveys.exclusions import (
     rules_met,
     rules_of,
 )
-from surveys.models import ChatbotContext, Flag, Participant, Response, Study
-from surveys.observed import Observed
-from surveys.studies import definition_of, end_pilot, launch, load_definition, start_pilot
+from surveys.studies.lifecycle import definition_of, end_pilot, launch, load_definition, start_pilot
+from surveys.studies.observed import Observed
 from surveys.study_files.parts import EXCLUSION_KINDS, Exclusion
 from surveys.study_files.schema import CONTEXT
 from tests.factories import make_definition, make_participant, make_response, make_study

@@ -14,7 +14,7 @@ from surveys import recruitment
 from surveys.flow import OUTCOMES, flow_counts
 from surveys.models import AnonymousExit, Participant, Place, Study
 from surveys.places import release_expired
-from surveys.studies import definition_of, load_definition
+from surveys.studies.lifecycle import definition_of, load_definition
 from surveys.study_files.parts import Exclusion
 from surveys.views.console.flow import draw_flow, table_rows
 from tests.factories import make_definition, make_participant, make_response, make_study

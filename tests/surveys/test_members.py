@@ -2,9 +2,9 @@
 
 import pytest
 
-from surveys.members import MemberError, add_member, change_role, create_study, remove_member
 from surveys.models import AuditEvent, Membership, Study
-from surveys.studies import StudyError
+from surveys.studies.lifecycle import StudyError
+from surveys.studies.members import MemberError, add_member, change_role, create_study, remove_member
 from tests.factories import make_account, make_definition, make_study
 
 pytestmark = pytest.mark.django_db

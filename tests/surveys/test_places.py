@@ -9,7 +9,7 @@ from django.utils import timezone
 from surveys import capture, recruitment
 from surveys.models import AuditEvent, Participant, Place, QuotaCell, Study
 from surveys.places import confirm_place, free_places, hold_place_again, release_expired, renew
-from surveys.studies import StudyError, load_definition
+from surveys.studies.lifecycle import StudyError, load_definition
 from tests.factories import (
     definition_of,
     make_definition,

@@ -7,8 +7,8 @@ from surveys import recruitment
 from surveys.models import AnonymousExit, Draft, Participant, Response, Session
 from surveys.pages import current_page
 from surveys.recruitment import ForgedVisit, check_visit, give_consent, record_session, refuse_consent, screen
-from surveys.studies import definition_of as definition_of_version
-from surveys.studies import load_definition
+from surveys.studies.lifecycle import definition_of as definition_of_version
+from surveys.studies.lifecycle import load_definition
 from tests.factories import (
     definition_of,
     fitting_answers,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from surveys import studies
 from surveys.models import AuditEvent, Participant, Session
 from surveys.retention import erase_prolific_ids
-from surveys.studies import StudyError
+from surveys.studies import lifecycle
+from surveys.studies.lifecycle import StudyError
 from tests.factories import make_participant, make_study, make_visit
 
 pytestmark = pytest.mark.django_db
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 def test_ids_are_gone_and_pseudonyms_stay():
     study = make_study()
     people = [make_participant(study, "completed", visit=make_visit(number)) for number in (901, 902)]
-    studies.close(study, "tests")
+    lifecycle.close(study, "tests")
     assert erase_prolific_ids(study, "ada") == 2
     assert set(Participant.objects.values_list("pid", flat=True)) == {f"erased-{p.pseudonym}" for p in people}
     sessions = Session.objects.values_list("session_id", "prolific_study_id")
@@ -26,7 +26,7 @@ def test_ids_are_gone_and_pseudonyms_stay():
 def test_erasing_again_finds_nobody():
     study = make_study()
     make_participant(study)
-    studies.close(study, "tests")
+    lifecycle.close(study, "tests")
     assert [erase_prolific_ids(study, "ada") for _ in range(2)] == [1, 0]
 
 

@@ -26,7 +26,7 @@ from surveys.simulation.items import ANYTHING, TOPICS, items_for
 from surveys.simulation.page import read_page
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
-from surveys.studies import prompts_of
+from surveys.studies.lifecycle import prompts_of
 from surveys.study_files.definitions import read_study
 from tests.factories import make_definition, make_participant, make_study
 from tests.surveys.server import end_server, free_port, running_server, start_server

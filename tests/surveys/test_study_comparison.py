@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from surveys.models import Study
-from surveys.studies import load_definition
+from surveys.studies.lifecycle import load_definition
 from surveys.study_files.definitions import Definition, StudyFileError, fill_benchmark_items, fingerprint, parse_study
 from surveys.study_files.parts import Exclusion, Reference
 from tests.surveys.sample_study import changed, make_definition

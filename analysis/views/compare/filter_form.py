@@ -8,7 +8,7 @@ from analysis.filter_options import filter_options
 from analysis.filters import CHOICES, Filters
 from analysis.views.compare.asked import Asked, drop_value
 from surveys.models import Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 
 # In the order of the form; a filter that leaves no choice is not shown.
 LABELS = {

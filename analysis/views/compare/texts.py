@@ -24,7 +24,7 @@ from analysis.views.compare.filter_form import names_of
 from analysis.views.compare.page_contents import other_pages
 from analysis.views.compare.views import compare_page
 from surveys.models import Response, Study
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.views.console.pages import address_without_page, show
 
 PER_PAGE = 20

@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from surveys.management.study_command import find_study
-from surveys.members import MemberError, add_member
 from surveys.models import Membership, Study
+from surveys.studies.members import MemberError, add_member
 
 
 class Command(BaseCommand):

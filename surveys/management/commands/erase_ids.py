@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from surveys.management.study_command import ACTOR, StudyCommand
 from surveys.models import Study
 from surveys.retention import erase_prolific_ids
-from surveys.studies import StudyError
+from surveys.studies.lifecycle import StudyError
 
 
 class Command(StudyCommand):

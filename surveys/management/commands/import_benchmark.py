@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from surveys.benchmarks import BenchmarkFault, import_benchmark
 from surveys.management.study_command import ACTOR, reading
-from surveys.studies import StudyError
+from surveys.studies.lifecycle import StudyError
 
 OUTCOMES = {
     "updated": "has a new version with the items",

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from surveys.models import AnnotationItem, Study
 from surveys.simulation.browser import TurnedAway, Unreachable
 from surveys.simulation.run import NotSimulated, simulate
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 
 
 def positive(text: str) -> int:

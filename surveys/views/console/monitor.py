@@ -7,7 +7,7 @@ from surveys.evidence import duration
 from surveys.models import AnonymousExit, Participant
 from surveys.monitor import Monitor, say_state, watch
 from surveys.people import WHO, who_or_main
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.views.console.pages import show, study_page
 from surveys.views.console.words import CHECK_NAMES
 

@@ -15,7 +15,7 @@ from surveys.decisions import DecisionError, mark_returned
 from surveys.evidence import characters, describe_evidence, describe_personal, describe_timing
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
 from surveys.people import SORTS, WHO, find_people, kinds_of_people, who_or_main
-from surveys.studies import definition_of
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 from surveys.views.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.views.console.words import CHECK_NAMES, STATE_WORDS, reason_name

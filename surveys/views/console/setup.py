@@ -10,11 +10,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from surveys import studies
 from surveys.access.access import Role
 from surveys.decisions import DecisionError, start_preview
 from surveys.models import Study, StudyVersion
 from surveys.pages import address, area_of
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, prompt_text
 from surveys.study_files.schema import OUTCOMES
 from surveys.views.console.pages import show, study_page
@@ -52,7 +52,7 @@ class Step:
 
 STEPS = {
     "pilot": Step(
-        studies.start_pilot,
+        lifecycle.start_pilot,
         "Start the pilot",
         "Start the pilot?",
         (
@@ -62,14 +62,14 @@ STEPS = {
         (State.DRAFT,),
     ),
     "end-pilot": Step(
-        studies.end_pilot,
+        lifecycle.end_pilot,
         "End the pilot",
         "End the pilot?",
         ("Nobody new can begin. People inside may finish and are paid.", "The study is a draft again."),
         (State.PILOT,),
     ),
     "launch": Step(
-        studies.launch,
+        lifecycle.launch,
         "Launch",
         "Launch the study?",
         (
@@ -80,21 +80,21 @@ STEPS = {
         (State.DRAFT, State.PILOT),
     ),
     "pause": Step(
-        studies.pause,
+        lifecycle.pause,
         "Pause recruiting",
         "Pause recruiting?",
         ("Nobody new can begin. People inside may finish and are paid.", "You can resume at any time."),
         (State.LIVE,),
     ),
     "resume": Step(
-        studies.resume,
+        lifecycle.resume,
         "Resume recruiting",
         "Resume recruiting?",
         ("The link works again, with the version of today.",),
         (State.PAUSED,),
     ),
     "close": Step(
-        studies.close,
+        lifecycle.close,
         "Close the study",
         "Close the study for good?",
         ("Nobody new can begin, and this can't be undone.", "People inside may finish and are paid."),
@@ -129,7 +129,7 @@ def version_document(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def setup_page(study: Study, shown: StudyVersion) -> dict:
-    definition = studies.definition_of(shown.pk)
+    definition = lifecycle.definition_of(shown.pk)
     return {
         "version": shown,
         "definition": definition,
@@ -139,7 +139,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
         "items": study.annotation_items.count(),
         "places": sum(cell.places for cell in definition.cells) * len(definition.branches),
         "checks": [(check, CHECK_NAMES.get(check, check)) for check in definition.paste_checks],
-        "pages_changed": shown.interface_sha256 != studies.interface_hash(),
+        "pages_changed": shown.interface_sha256 != lifecycle.interface_hash(),
         "steps": [(name, step) for name, step in STEPS.items() if study.state in step.states],
         "participant_link": participant_link(study),
     }
@@ -160,7 +160,7 @@ def code_rows(definition: Definition) -> list[dict]:
 
 
 def participant_link(study: Study) -> str:
-    area = area_of(studies.definition_of(study.current_id))
+    area = area_of(lifecycle.definition_of(study.current_id))
     return f"{settings.SITE_URL}{reverse(f'{area}:arrive', args=[study.slug])}?{PLACEHOLDERS}"
 
 
@@ -187,7 +187,7 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
         return show(request, "console/change_state.html", "setup", step=step, name=name, **page)
     try:
         step.rule(request.study, request.user.get_username())
-    except studies.StudyError as error:
+    except lifecycle.StudyError as error:
         messages.error(request, str(error))
     else:
         request.study.refresh_from_db()

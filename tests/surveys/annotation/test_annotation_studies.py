@@ -7,9 +7,10 @@ import pytest
 from django.conf import settings
 from django.urls import reverse
 
-from surveys import recruitment, studies
+from surveys import recruitment
 from surveys.annotation_imports import import_annotations
 from surveys.models import Participant, Place, QuotaCell, Study
+from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, Fault, StudyFileError, parse_study, read_study
 from surveys.study_files.parts import AnnotationWork
 from tests.factories import (
@@ -155,7 +156,7 @@ def test_amended_guidelines_are_kept_with_the_labels_of_those_who_saw_them() -> 
     early = make_annotator(study)
     definition = definition_of(study)
     changed = replace(definition, annotation=replace(definition.annotation, guidelines_version="2"))
-    study, outcome = studies.load_definition(changed, "tests", "A clearer wording.")
+    study, outcome = lifecycle.load_definition(changed, "tests", "A clearer wording.")
     assert outcome == "amended"
     versions = [annotate(person).annotation.guidelines_version for person in (early, make_annotator(study))]
     assert versions == ["1", "2"]

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from surveys.import_files import ImportFault
 from surveys.item_files import import_items
 from surveys.models import AnnotationItem, AuditEvent, History, Study
-from surveys.studies import load_definition
+from surveys.studies.lifecycle import load_definition
 from surveys.study_files.definitions import read_study
 from tests.factories import item_of, make_annotation_study, make_study
 

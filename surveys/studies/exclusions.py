@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from surveys.models import Study, StudyVersion
-from surveys.observed import Observed, find_flagged, observe_people
+from surveys.studies.observed import Observed, find_flagged, observe_people
 from surveys.study_files.definitions import frozen
 from surveys.study_files.parts import EXCLUSION_KINDS, Exclusion
 from surveys.study_files.schema import CONTEXT

@@ -5,7 +5,7 @@ from django.db import transaction
 
 from surveys.access import audit
 from surveys.models import Membership, Study
-from surveys.studies import StudyError, load_definition
+from surveys.studies.lifecycle import StudyError, load_definition
 from surveys.study_files.definitions import Definition
 
 Role = Membership.Role
