@@ -4,7 +4,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from analysis.api import annotations, completions, exports, metrics, runs
-from surveys.api import prolific_webhook
+from surveys.participation.api import prolific_webhook
 
 app_name = "api"
 urlpatterns = [

@@ -14,7 +14,7 @@ from benchmarks.minimal_view import MinimalAnswer
 from surveys.access.access import make_pseudonym
 from surveys.capture import seal_page
 from surveys.models import Participant, Place, QuotaCell, Study
-from surveys.pages import address
+from surveys.participation.steps import address
 from surveys.simulation.answers import write_answer
 from surveys.simulation.evidence import note_pasting
 from surveys.studies import lifecycle

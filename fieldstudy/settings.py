@@ -245,7 +245,7 @@ CELERY_TASK_ACKS_LATE = True
 # A task that is not done by then is delivered again. Lanes end themselves after some minutes.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_BEAT_SCHEDULE = {
-    "release-places": {"task": "surveys.tasks.release_places", "schedule": 60.0},
+    "release-places": {"task": "surveys.participation.tasks.release_places", "schedule": 60.0},
     "watch-runs": {"task": "analysis.tasks.watch_runs", "schedule": 30.0},
     "work-batches": {"task": "analysis.tasks.work_batches", "schedule": 60.0},
     "repeat-runs": {"task": "analysis.tasks.repeat_runs", "schedule": 600.0},

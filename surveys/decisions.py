@@ -4,11 +4,11 @@ import secrets
 
 from django.db import transaction
 
-from surveys import recruitment
 from surveys.access import audit
 from surveys.annotation.work import begin
 from surveys.models import Participant, Study
-from surveys.prolific import Visit
+from surveys.participation import recruitment
+from surveys.participation.prolific import Visit
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import IMPORTED
 

@@ -6,12 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from surveys import recruitment
 from surveys.annotation.labels import Submission, submit
 from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.item_files import import_items
 from surveys.models import Participant, Study
-from surveys.prolific import Visit
+from surveys.participation import recruitment
+from surveys.participation.prolific import Visit
 from surveys.simulation.rater import Rater, say
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study

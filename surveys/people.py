@@ -6,7 +6,7 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet,
 from django.db.models.functions import Coalesce
 
 from surveys.models import Flag, Participant, Response, Study
-from surveys.prolific import PROLIFIC_ID
+from surveys.participation.prolific import PROLIFIC_ID
 from surveys.reading.checks import CHECKS
 
 Origin = Participant.Origin

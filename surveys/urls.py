@@ -2,27 +2,28 @@
 
 from django.urls import include, path
 
-from surveys.views import annotate, arrival, participant, paste
+from surveys.participation import arrival_views, views
+from surveys.views import annotate, paste
 
 OWN = "<slug:study>/<str:token>/"
 arriving = [
-    path("<slug:study>/", arrival.arrive, name="arrive"),
-    path("<slug:study>/no-consent/", arrival.no_consent, name="no-consent"),
-    path("<slug:study>/withdrawn/", arrival.withdrawn, name="withdrawn"),
-    path(OWN, participant.resume, name="resume"),
-    path(f"{OWN}questions/", participant.questions, name="questions"),
-    path(f"{OWN}instructions/", participant.instructions, name="instructions"),
-    path(f"{OWN}comprehension/", participant.comprehension, name="comprehension"),
-    path(f"{OWN}debrief/", participant.debrief, name="debrief"),
-    path(f"{OWN}end/", participant.end, name="end"),
+    path("<slug:study>/", arrival_views.arrive, name="arrive"),
+    path("<slug:study>/no-consent/", arrival_views.no_consent, name="no-consent"),
+    path("<slug:study>/withdrawn/", arrival_views.withdrawn, name="withdrawn"),
+    path(OWN, views.resume, name="resume"),
+    path(f"{OWN}questions/", views.questions, name="questions"),
+    path(f"{OWN}instructions/", views.instructions, name="instructions"),
+    path(f"{OWN}comprehension/", views.comprehension, name="comprehension"),
+    path(f"{OWN}debrief/", views.debrief, name="debrief"),
+    path(f"{OWN}end/", views.end, name="end"),
     path(f"{OWN}draft/", paste.draft, name="draft"),
-    path(f"{OWN}help/", participant.trouble, name="trouble"),
-    path(f"{OWN}stop/", participant.stop, name="stop"),
+    path(f"{OWN}help/", views.trouble, name="trouble"),
+    path(f"{OWN}stop/", views.stop, name="stop"),
 ]
 answering = [
-    path(f"{OWN}chatbot/", participant.context, name="context"),
+    path(f"{OWN}chatbot/", views.context, name="context"),
     path(f"{OWN}prompt/<int:number>/", paste.prompt, name="prompt"),
-    path(f"{OWN}attention/<slug:slug>/", participant.attention, name="attention"),
+    path(f"{OWN}attention/<slug:slug>/", views.attention, name="attention"),
 ]
 annotating = [
     path(f"{OWN}work/", annotate.work, name="work"),

@@ -8,13 +8,14 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
-from surveys import capture, recruitment
+from surveys import capture
 from surveys.annotation import items
 from surveys.annotation import labels as annotation_labels
 from surveys.annotation.labels import Outcome, submit
 from surveys.annotation.work import Task, next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
-from surveys.prolific import Visit
+from surveys.participation import recruitment
+from surveys.participation.prolific import Visit
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
 from surveys.study_files.parts import AnnotationWork, Cell, ChatbotQuestion, Question

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
-from surveys.prolific import PROLIFIC_ID
+from surveys.participation.prolific import PROLIFIC_ID
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import PART, Question, questions_for, turn_back
 

@@ -8,7 +8,6 @@ from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
 from django.db.models import QuerySet
 
-from surveys import recruitment
 from surveys.annotation.gate import is_invited
 from surveys.annotation.slots import (
     by_lot,
@@ -23,6 +22,7 @@ from surveys.annotation.slots import (
 from surveys.annotation.training import gold_left, training_of
 from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot
+from surveys.participation import recruitment
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS
 

@@ -7,7 +7,7 @@ from django.db.models import Count, Q
 
 from surveys.capture import clean_text
 from surveys.models import AnonymousExit, Flag, Participant, Place, QuotaCell, Study
-from surveys.recruitment import CODES
+from surveys.participation.recruitment import CODES
 from surveys.simulation.annotation_check import check_items, check_slots
 from surveys.simulation.people import Story
 from surveys.simulation.stored import stored_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from surveys.prolific import Visit
+from surveys.participation.prolific import Visit
 from surveys.study_files.definitions import Definition
 from surveys.study_files.schema import NONE, SEVERAL
 

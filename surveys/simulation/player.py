@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse
 
 from surveys.access.access import sign_simulated
-from surveys.pages import area_of
+from surveys.participation.steps import area_of
 from surveys.simulation.browser import Browser, TurnedAway, Unreachable
 from surveys.simulation.mishaps import ON_EVERY_PAGE
 from surveys.simulation.page import Form, Page

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from surveys.annotation.gate import Verdict, decide_gate
 from surveys.models import AnnotationItem, Participant, Place, Slot, Study
-from surveys.places import lease_minutes, release_expired
+from surveys.participation.places import lease_minutes, release_expired
 from surveys.simulation.annotating import AnnotatingPlayer
 from surveys.simulation.annotation_check import count_overlap
 from surveys.simulation.answering import AnsweringPlayer

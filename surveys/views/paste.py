@@ -12,11 +12,11 @@ from django.utils.translation import gettext
 from surveys import capture
 from surveys.access.limits import within_limit
 from surveys.models import Participant, Prompt, Response
-from surveys.pages import address, after_prompt, answered_slugs, next_prompt
+from surveys.participation.steps import address, after_prompt, answered_slugs, next_prompt
+from surveys.participation.views import draft_of, page_context, participant_page, wants_json
 from surveys.privacy import find_personal
 from surveys.reading.checks import Finding
 from surveys.studies.lifecycle import prompts_of
-from surveys.views.participant import draft_of, page_context, participant_page, wants_json
 
 Step = Participant.Step
 LARGEST_DRAFT = 1_200_000

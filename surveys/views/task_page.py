@@ -13,9 +13,9 @@ from surveys.annotation.training import training_of
 from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal_task, tasks_of_user
 from surveys.highlights import Piece, cut_text, find_quote, find_words
 from surveys.models import Annotation, AnnotationItem, Participant
-from surveys.pages import address
+from surveys.participation.steps import address
+from surveys.participation.views import page_context
 from surveys.study_files.kinds import KINDS, PART, SIDES, Choice, Kind, Question, fields_of
-from surveys.views.participant import page_context
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 LONGEST_SEARCH = 200

@@ -9,8 +9,8 @@ from analysis.kept_parts import find_part
 from analysis.models import Completion, Run
 from analysis.readings import read_new
 from analysis.reports import Reporting
-from surveys import recruitment
 from surveys.models import ChatbotContext, Participant, Study
+from surveys.participation import recruitment
 from tests.analysis.baseline_factories import make_call, make_endpoint, make_run
 from tests.factories import advance, make_participant, make_response, make_study, pass_attention
 

@@ -8,8 +8,8 @@ from analysis.filter_options import checked, filter_options
 from analysis.filters import FilterError, Filters
 from analysis.readings import read_new
 from analysis.reports import report
-from surveys import recruitment
 from surveys.models import Flag, Participant, Study
+from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.study_files.parts import Exclusion
 from tests.analysis.report_samples import listed, make_model_run, reply, tell

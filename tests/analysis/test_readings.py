@@ -9,8 +9,8 @@ from django.utils import timezone
 from analysis import readings
 from analysis.models import Answer, AnswerDecision, Completion
 from analysis.readings import open_responses, read_new, store, unread
-from surveys import recruitment
 from surveys.models import Response
+from surveys.participation import recruitment
 from surveys.reading.answers import RULES_VERSION
 from tests.analysis.baseline_factories import make_call, make_item, make_run
 from tests.factories import make_participant, make_response, make_study

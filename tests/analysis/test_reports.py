@@ -19,8 +19,8 @@ from analysis.metrics import METRICS, items
 from analysis.models import Answer, Completion, MetricValue, Run
 from analysis.readings import read_new
 from analysis.reports import PARTS, ReportError, Reporting, report
-from surveys import recruitment
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
+from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from tests.analysis.baseline_factories import make_item
 from tests.analysis.report_samples import is_kept, listed, make_model_run, make_teas, reply, tell

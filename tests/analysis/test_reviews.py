@@ -8,8 +8,8 @@ from django.db import connection
 from analysis import readings
 from analysis.models import Answer, AnswerDecision
 from analysis.reviews import ReviewError, SeenTooEarly, answers_of, decide, undo, undo_last, waiting
-from surveys import recruitment
 from surveys.models import AuditEvent, Study
+from surveys.participation import recruitment
 from tests.factories import make_participant, make_response, make_study
 
 

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import BrowserContext, Page, expect
 
 from surveys.models import Participant, Study
-from surveys.pages import address
+from surveys.participation.steps import address
 from surveys.study_files.definitions import read_study
 from tests.factories import make_study, make_visit
 

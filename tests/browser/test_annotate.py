@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from surveys.annotation import items
 from surveys.models import Annotation, Participant, Study
-from surveys.pages import address
+from surveys.participation.steps import address
 from tests.browser.test_survey_look import OVERFLOW, SMALL, faults
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 

@@ -6,8 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from surveys import recruitment
 from surveys.models import Participant, Study
+from surveys.participation import recruitment
 from tests.factories import make_account, make_participant, make_response, make_study
 from tests.surveys.sample_study import GOOD
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from surveys.models import Draft, Response
-from surveys.pages import address
+from surveys.participation.steps import address
 from tests.browser.survey import ANSWERS, forward, make_demo, open_prompt, paste
 from tests.factories import make_participant
 

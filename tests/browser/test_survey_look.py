@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from surveys.models import Participant
-from surveys.pages import address
+from surveys.participation.steps import address
 from tests.browser.survey import ANSWERS, entry, make_demo, open_prompt, paste, stand_in_for_prolific
 from tests.factories import make_definition, make_participant, make_study
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from surveys.models import Draft, Participant, Response
-from surveys.pages import address
+from surveys.participation.steps import address
 from tests.browser.survey import (
     ANSWERS,
     answer_prompts,

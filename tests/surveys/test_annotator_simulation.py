@@ -9,9 +9,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from surveys import recruitment
 from surveys.annotation import items
 from surveys.models import GateVerdict, Participant, Slot, Study
+from surveys.participation import recruitment
 from surveys.simulation.annotation_check import count_overlap
 from surveys.simulation.check import Exits, find_violations
 from surveys.simulation.people import Person, Sent, Story, make_people

@@ -8,8 +8,8 @@ from django.test import Client
 from surveys.annotation_imports import import_annotations
 from surveys.decisions import DecisionError, mark_returned, start_preview
 from surveys.models import AuditEvent, Participant, Place
-from surveys.pages import address
-from surveys.prolific import PROLIFIC_ID
+from surveys.participation.prolific import PROLIFIC_ID
+from surveys.participation.steps import address
 from tests.factories import make_annotation_study, make_items, make_participant, make_study
 
 pytestmark = pytest.mark.django_db

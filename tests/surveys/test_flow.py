@@ -10,10 +10,10 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from surveys import recruitment
 from surveys.flow import OUTCOMES, flow_counts
 from surveys.models import AnonymousExit, Participant, Place, Study
-from surveys.places import release_expired
+from surveys.participation import recruitment
+from surveys.participation.places import release_expired
 from surveys.studies.lifecycle import definition_of, load_definition
 from surveys.study_files.parts import Exclusion
 from surveys.views.console.flow import draw_flow, table_rows

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys.models import Participant
-from surveys.pages import address
+from surveys.participation.steps import address
 from tests.factories import make_definition, make_participant, make_study, make_visit
 from tests.translations import compiled, find_messages, po_path, read_catalogue, singular, untranslated
 

@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from surveys.models import AnonymousExit, Draft, Participant, Response
-from surveys.pages import address
-from surveys.recruitment import complete
+from surveys.participation.recruitment import complete
+from surveys.participation.steps import address
 from tests.factories import (
     answer_all,
     answer_text,

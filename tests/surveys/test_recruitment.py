@@ -3,10 +3,17 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from surveys import recruitment
 from surveys.models import AnonymousExit, Draft, Participant, Response, Session
-from surveys.pages import current_page
-from surveys.recruitment import ForgedVisit, check_visit, give_consent, record_session, refuse_consent, screen
+from surveys.participation import recruitment
+from surveys.participation.recruitment import (
+    ForgedVisit,
+    check_visit,
+    give_consent,
+    record_session,
+    refuse_consent,
+    screen,
+)
+from surveys.participation.steps import current_page
 from surveys.studies.lifecycle import definition_of as definition_of_version
 from surveys.studies.lifecycle import load_definition
 from tests.factories import (

@@ -15,9 +15,9 @@ from django.db import connections
 from django.utils import timezone
 
 import surveys
-from surveys import recruitment
 from surveys.models import Flag, Participant, Place, Response, Study
-from surveys.pages import address
+from surveys.participation import recruitment
+from surveys.participation.steps import address
 from surveys.reading.checks import CHECKS, Paste, find_problems
 from surveys.simulation.answers import WRONG, draw_items, write_answer
 from surveys.simulation.browser import Browser

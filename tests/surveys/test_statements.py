@@ -1,6 +1,6 @@
 """How many statements the database gets for each thing a participant does: literal numbers, BEGIN and COMMIT too.
 
-Where surveys/statements.py sends several in one message, the number of messages is held as well.
+Where surveys/participation/statements.py sends several in one message, the number of messages is held as well.
 """
 
 import uuid
@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from surveys.models import Participant
-from surveys.pages import address
+from surveys.participation.steps import address
 from tests.factories import answer_text, make_participant, make_response, make_study, prompt_of
 
 # Real transactions: within a test's own one, BEGIN and COMMIT would be savepoints.

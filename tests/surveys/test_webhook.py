@@ -14,10 +14,10 @@ from django.test import Client
 from django.urls import reverse
 from redis import Redis
 
-from surveys import recruitment
 from surveys.access import limits
 from surveys.models import AuditEvent, Participant, Place, Session, Study
-from surveys.prolific import BadSignature, check_signature, read_event
+from surveys.participation import recruitment
+from surveys.participation.prolific import BadSignature, check_signature, read_event
 from tests.factories import make_participant, make_study, make_visit
 
 SECRET = "a secret of the tests"

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from surveys.access.access import Role
 from surveys.decisions import DecisionError, start_preview
 from surveys.models import Study, StudyVersion
-from surveys.pages import address, area_of
+from surveys.participation.steps import address, area_of
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, prompt_text
 from surveys.study_files.schema import OUTCOMES

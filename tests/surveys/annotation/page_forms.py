@@ -5,7 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys.models import Participant, Study
-from surveys.pages import address
+from surveys.participation.steps import address
 from surveys.simulation.page import Page, read_page
 from tests.factories import make_visit
 

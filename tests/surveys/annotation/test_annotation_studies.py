@@ -7,9 +7,9 @@ import pytest
 from django.conf import settings
 from django.urls import reverse
 
-from surveys import recruitment
 from surveys.annotation_imports import import_annotations
 from surveys.models import Participant, Place, QuotaCell, Study
+from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, Fault, StudyFileError, parse_study, read_study
 from surveys.study_files.parts import AnnotationWork

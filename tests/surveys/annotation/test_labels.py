@@ -7,7 +7,6 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from surveys import recruitment
 from surveys.annotation.counted import Label, counted, iter_labels
 from surveys.annotation.labels import (
     MOST_REVISIONS,
@@ -20,6 +19,7 @@ from surveys.annotation.labels import (
 )
 from surveys.annotation.work import Shown, Task, next_tasks, open_task, progress_of, seal_task
 from surveys.models import Annotation, AnonymousExit, Participant, Slot, Study
+from surveys.participation import recruitment
 from surveys.study_files.kinds import LabelFault
 from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items
 

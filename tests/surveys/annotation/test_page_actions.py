@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from surveys import recruitment
 from surveys.annotation import items, slots, work
 from surveys.models import Annotation, Participant, Slot
-from surveys.pages import address
+from surveys.participation import recruitment
+from surveys.participation.steps import address
 from tests.factories import (
     annotate,
     definition_of,

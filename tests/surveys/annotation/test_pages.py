@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys.models import Annotation, Slot
-from surveys.pages import address
+from surveys.participation.steps import address
 from surveys.study_files.kinds import KINDS
 from tests.factories import (
     definition_of,

@@ -6,7 +6,6 @@ from dataclasses import astuple
 
 import pytest
 
-from surveys import recruitment
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import skip
 from surveys.annotation.progress import count_items
@@ -24,6 +23,7 @@ from surveys.annotation.work import (
     tasks_of_user,
 )
 from surveys.models import AnnotationItem, Participant, Slot, Study
+from surveys.participation import recruitment
 from tests.factories import annotate, finish_annotating, item_of, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

@@ -7,13 +7,13 @@ from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from surveys import recruitment
 from surveys.access.access import is_simulated
 from surveys.access.limits import within_limit
 from surveys.annotation import work
 from surveys.models import Participant, Study
-from surveys.pages import area_of, current_page
-from surveys.prolific import Visit, completion_url, read_visit
+from surveys.participation import recruitment
+from surveys.participation.prolific import Visit, completion_url, read_visit
+from surveys.participation.steps import area_of, current_page
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from surveys.models import Study
-from surveys.places import release_expired
+from surveys.participation.places import release_expired
 
 
 @shared_task

@@ -10,15 +10,23 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.views.decorators.csrf import csrf_exempt
 
-from surveys import recruitment
 from surveys.access.access import read_link
 from surveys.annotation import work
-from surveys.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
 from surveys.models import Draft, Participant
-from surveys.pages import address, answered_slugs, area_of, current_page, first_work, has_reached, next_prompt
-from surveys.places import hold_place_again
-from surveys.prolific import completion_url
-from surveys.statements import find_by_link
+from surveys.participation import recruitment
+from surveys.participation.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
+from surveys.participation.places import hold_place_again
+from surveys.participation.prolific import completion_url
+from surveys.participation.statements import find_by_link
+from surveys.participation.steps import (
+    address,
+    answered_slugs,
+    area_of,
+    current_page,
+    first_work,
+    has_reached,
+    next_prompt,
+)
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.parts import AttentionCheck
 

@@ -4,11 +4,11 @@ import hashlib
 
 from django.db import transaction
 
-from surveys import recruitment
 from surveys.access import audit, limits
 from surveys.models import Participant, Session
-from surveys.places import release
-from surveys.prolific import REPLAY_SECONDS, SubmissionEvent
+from surveys.participation import recruitment
+from surveys.participation.places import release
+from surveys.participation.prolific import REPLAY_SECONDS, SubmissionEvent
 
 State = Participant.State
 RETURNED, TIMED_OUT = "RETURNED", "TIMED-OUT"
