@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from benchmarks.minimal_view import MinimalAnswer
 from surveys.access.access import make_pseudonym
-from surveys.capture import seal_page
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation.steps import address
+from surveys.pasting.capture import seal_page
 from surveys.simulation.answers import write_answer
 from surveys.simulation.evidence import note_pasting
 from surveys.studies import lifecycle

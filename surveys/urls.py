@@ -3,7 +3,8 @@
 from django.urls import include, path
 
 from surveys.participation import arrival_views, views
-from surveys.views import annotate, paste
+from surveys.pasting import views as paste
+from surveys.views import annotate
 
 OWN = "<slug:study>/<str:token>/"
 arriving = [

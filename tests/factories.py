@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
-from surveys import capture
 from surveys.annotation import items
 from surveys.annotation import labels as annotation_labels
 from surveys.annotation.labels import Outcome, submit
@@ -16,6 +15,7 @@ from surveys.annotation.work import Task, next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
+from surveys.pasting import capture
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
 from surveys.study_files.parts import AnnotationWork, Cell, ChatbotQuestion, Question

@@ -12,9 +12,9 @@ from django.utils import timezone
 from surveys.annotation.slots import FREE, claim_slot, renew_holds, work_for
 from surveys.annotation.training import Feedback, feedback_on, training_of
 from surveys.annotation.work import Shown, find_newest, newest_of
-from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
 from surveys.participation import recruitment
+from surveys.pasting.capture import show_life
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
 

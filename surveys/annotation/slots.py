@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from surveys.capture import show_life
 from surveys.models import AnnotationItem, GateVerdict, Participant, Slot
+from surveys.pasting.capture import show_life
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import GENERIC, PERSONALISED
 from surveys.study_files.parts import AnnotationWork

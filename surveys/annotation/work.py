@@ -20,9 +20,9 @@ from surveys.annotation.slots import (
     work_for,
 )
 from surveys.annotation.training import gold_left, training_of
-from surveys.capture import show_life
 from surveys.models import Annotation, AnnotationItem, Participant, Slot
 from surveys.participation import recruitment
+from surveys.pasting.capture import show_life
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from surveys.capture import clean_text
 from surveys.models import AnonymousExit, Flag, Participant, Place, QuotaCell, Study
 from surveys.participation.recruitment import CODES
+from surveys.pasting.capture import clean_text
 from surveys.simulation.annotation_check import check_items, check_slots
 from surveys.simulation.people import Story
 from surveys.simulation.stored import stored_of

@@ -15,12 +15,12 @@ from surveys.annotation.labels import skip as skip_item
 from surveys.annotation.slots import renew_holds
 from surveys.annotation.training import Feedback, feedback_on
 from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_newest, find_task, next_tasks, open_task
-from surveys.capture import show_life
 from surveys.models import AnnotationItem, Participant
 from surveys.participation.steps import address
 from surveys.participation.views import page_context, participant_page
+from surveys.pasting.capture import show_life
+from surveys.pasting.views import read_key
 from surveys.study_files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
-from surveys.views.paste import read_key
 from surveys.views.task_page import about, describe, headline, label_in_words, read_opened, task_page, words_of
 
 Step, Purpose = Participant.Step, AnnotationItem.Purpose

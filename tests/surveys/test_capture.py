@@ -5,10 +5,10 @@ import uuid
 
 import pytest
 
-from surveys import capture
-from surveys.capture import Submission, submit_paste
 from surveys.models import Draft, Flag, Participant, Response
 from surveys.participation import recruitment
+from surveys.pasting import capture
+from surveys.pasting.capture import Submission, submit_paste
 from tests.factories import answer_text, make_participant, make_response, make_study, prompt_of
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.privacy import KINDS, RULES, RULES_PATH, count_personal, find_personal, remove_personal
+from surveys.pasting.privacy import KINDS, RULES, RULES_PATH, count_personal, find_personal, remove_personal
 
 FINDER = Path(__file__).parents[1] / "samples" / "marks_in_browser.mjs"
 

@@ -10,11 +10,11 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from surveys.capture import Submission, submit_paste
 from surveys.models import Participant, Place, QuotaCell, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.places import release_expired
 from surveys.participation.steps import address
+from surveys.pasting.capture import Submission, submit_paste
 from tests.factories import (
     answer_text,
     definition_of,

@@ -16,7 +16,7 @@ from django.utils import timezone
 from surveys.models import Draft, Flag, Participant, Prompt
 from surveys.participation.places import hold_place_again, lease_minutes
 from surveys.participation.statements import Standing, note_life, write_flags, write_response
-from surveys.privacy import KINDS, count_personal, remove_personal
+from surveys.pasting.privacy import KINDS, count_personal, remove_personal
 from surveys.reading.checks import Finding, OtherPrompt, Paste, find_problems
 from surveys.studies.lifecycle import definition_of, prompts_of
 

@@ -9,12 +9,12 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from surveys import capture
 from surveys.access.limits import within_limit
 from surveys.models import Participant, Prompt, Response
 from surveys.participation.steps import address, after_prompt, answered_slugs, next_prompt
 from surveys.participation.views import draft_of, page_context, participant_page, wants_json
-from surveys.privacy import find_personal
+from surveys.pasting import capture
+from surveys.pasting.privacy import find_personal
 from surveys.reading.checks import Finding
 from surveys.studies.lifecycle import prompts_of
 

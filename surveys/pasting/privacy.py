@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u. Where a pattern
 # has a group 1, only that group is personal, and it stands at the end of the match.
-RULES_PATH = Path(__file__).with_name("static") / "surveys" / "privacy_rules.json"
+RULES_PATH = Path(__file__).parents[1] / "static" / "surveys" / "privacy_rules.json"
 RULES: list[dict[str, str]] = json.loads(RULES_PATH.read_text(encoding="utf-8"))
 KINDS = tuple(dict.fromkeys(rule["kind"] for rule in RULES))
 
