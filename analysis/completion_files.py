@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.models import Run
-from surveys.import_files import Columns, Faults, near, read_csv
+from surveys.imports.files import Columns, Faults, near, read_csv
 from surveys.models import BenchmarkItem, Prompt
 from surveys.pasting.capture import clean_text
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from analysis.completion_files import Asked, Group, Line, Reader
 from analysis.models import Completion, Run
 from surveys.access import audit
-from surveys.import_files import Fault, ImportFault, batches
+from surveys.imports.files import Fault, ImportFault, batches
 from surveys.models import BenchmarkItem, Study
 from surveys.studies.lifecycle import prompts_of
 

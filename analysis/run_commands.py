@@ -25,8 +25,8 @@ from analysis.progress_bar import Bar, show
 from analysis.providers.calls import CallFailed
 from analysis.runs import RunError, failures, progress, run_inline, start
 from analysis.tasks import enqueue_lanes, work_batches
-from surveys.management import study_command
-from surveys.management.study_command import ACTOR
+from surveys.imports import study_command
+from surveys.imports.study_command import ACTOR
 from surveys.models import Study, StudyVersion
 
 ERRORS = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surveys.import_files import ANY_NAME, Columns, Faults
+from surveys.imports.files import ANY_NAME, Columns, Faults
 from surveys.study_files.kinds import KINDS, PART
 from surveys.study_files.parts import Scale
 from surveys.study_files.values import nearest

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from surveys.annotation.items import Pushed, push_numbered, work_of
-from surveys.import_files import ANY_NAME, Columns, Fault, Faults, ImportFault, open_lines, read_table
+from surveys.imports.files import ANY_NAME, Columns, Fault, Faults, ImportFault, open_lines, read_table
 from surveys.models import Study
 
 # A history of the longest length with every character escaped as \\uXXXX, and something around it.

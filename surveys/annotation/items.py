@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from surveys.access import audit
 from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
-from surveys.import_files import Fault, Faults, ImportFault
+from surveys.imports.files import Fault, Faults, ImportFault
 from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import fingerprint

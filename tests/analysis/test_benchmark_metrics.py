@@ -14,7 +14,7 @@ from analysis.filters import Filters
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.readings import read_new
 from analysis.reports import report
-from surveys.benchmarks import import_benchmark
+from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
 from surveys.study_files.parts import Reference
 from tests.analysis.baseline_factories import make_call, make_item, real_data

@@ -12,7 +12,7 @@ from analysis import completion_imports
 from analysis.completion_imports import import_completions
 from analysis.models import Answer, Completion, Run
 from analysis.readings import read_new
-from surveys.import_files import MOST_FAULTS, ImportFault
+from surveys.imports.files import MOST_FAULTS, ImportFault
 from surveys.models import AuditEvent, Study
 from tests.analysis.baseline_factories import make_item
 from tests.factories import make_study

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from surveys.benchmarks import BenchmarkFault, import_benchmark
+from surveys.imports.benchmarks import BenchmarkFault, import_benchmark
 from surveys.models import BenchmarkItem
 from surveys.studies.lifecycle import prompts_of
 from surveys.study_files.definitions import read_study

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from surveys import response_imports
-from surveys.import_files import MOST_FAULTS, ImportFault
+from surveys.imports import responses
+from surveys.imports.files import MOST_FAULTS, ImportFault
+from surveys.imports.responses import import_responses
 from surveys.models import AuditEvent, Participant, Place, Response, Study
-from surveys.response_imports import import_responses
 from tests.factories import make_participant, make_study, make_visit
 
 pytestmark = pytest.mark.django_db
@@ -89,7 +89,7 @@ def test_later_file_adds_to_the_same_person(study: Study, file: Path) -> None:
 
 
 def test_people_of_several_batches_are_made_once(study: Study, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_imports, "BATCH", 2)
+    monkeypatch.setattr(responses, "BATCH", 2)
     rows = [[f"P{n}", "gemini", prompt, f"{n} {prompt}"] for prompt in ("teas", "water") for n in range(5)]
     assert vars(import_responses(study, write_rows(file, *rows), "tests")) == {
         "participants": 5,
@@ -259,7 +259,7 @@ def test_fault_that_only_the_database_knows_takes_all_batches_back(
     study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import_responses(study, write_rows(file, ["P9", "gemini", "teas", "One."]), "tests")
-    monkeypatch.setattr(response_imports, "BATCH", 2)
+    monkeypatch.setattr(responses, "BATCH", 2)
     rows = [[f"P{n}", "gemini", "teas", "New."] for n in range(9)]
     with pytest.raises(ImportFault, match="line 11: P9 has another answer to teas"):
         import_responses(study, write_rows(file, *rows, ["P9", "gemini", "teas", "Two."]), "tests")

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from analysis.bundle import begin_bundle, write_bundle
 from analysis.reports import ReportError
-from surveys.management.study_command import ACTOR, StudyCommand, writing
+from surveys.imports.study_command import ACTOR, StudyCommand, writing
 from surveys.models import Study
 
 

@@ -14,7 +14,7 @@ from analysis.export_formats import FORMATS
 from analysis.exports import begin_export, write_export, write_whole
 from analysis.tables import Selection
 from surveys.codebook import ANNOTATION_TABLES, TABLES, codebook_of
-from surveys.management.study_command import ACTOR, StudyCommand, writing
+from surveys.imports.study_command import ACTOR, StudyCommand, writing
 from surveys.models import Study
 
 

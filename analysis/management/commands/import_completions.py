@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from analysis.completion_imports import import_completions
-from surveys.management.study_command import ACTOR, StudyCommand, reading
+from surveys.imports.study_command import ACTOR, StudyCommand, reading
 from surveys.models import Study
 
 

@@ -21,7 +21,7 @@ from analysis.run_commands import (
     tell_faults,
 )
 from analysis.runs import progress, resume
-from surveys.management.study_command import ACTOR, StudyCommand
+from surveys.imports.study_command import ACTOR, StudyCommand
 from surveys.models import Study
 
 LONGEST_EXAMPLE = 200

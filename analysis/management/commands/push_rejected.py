@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.rejected import RULES, RejectedError, push_rejected
-from surveys.import_files import ImportFault
-from surveys.management.study_command import ACTOR, StudyCommand, find_study
+from surveys.imports.files import ImportFault
+from surveys.imports.study_command import ACTOR, StudyCommand, find_study
 from surveys.models import Study
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from analysis.progress import Progress
 from analysis.readings import read_new
-from surveys.management.study_command import StudyCommand
+from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 from surveys.reading.answers import RULES_VERSION
 

@@ -18,7 +18,7 @@ from analysis.report_pdf import write_pdf
 from analysis.report_text import write_text
 from analysis.reports import PARTS, ReportError, report
 from analysis.stats.resampling import DRAWS
-from surveys.management.study_command import StudyCommand, writing
+from surveys.imports.study_command import StudyCommand, writing
 from surveys.models import Study
 
 FEWEST, MOST = 20, 100_000

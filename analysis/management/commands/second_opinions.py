@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from analysis.endpoints import EndpointError
 from analysis.progress import Progress
 from analysis.second_opinions import give_opinions
-from surveys.management.study_command import StudyCommand
+from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 
 

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from surveys.management.study_command import find_study
+from surveys.imports.study_command import find_study
 from surveys.models import Membership, Study
 from surveys.studies.members import MemberError, add_member
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from surveys.management.study_command import ACTOR, StudyCommand
+from surveys.imports.study_command import ACTOR, StudyCommand
 from surveys.models import Study
 from surveys.retention import erase_prolific_ids
 from surveys.studies.lifecycle import StudyError

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from surveys.annotation_imports import import_annotations
-from surveys.management.study_command import ACTOR, reading
+from surveys.imports.study_command import ACTOR, reading
 
 
 class Command(BaseCommand):

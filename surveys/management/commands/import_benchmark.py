@@ -5,8 +5,8 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.benchmarks import BenchmarkFault, import_benchmark
-from surveys.management.study_command import ACTOR, reading
+from surveys.imports.benchmarks import BenchmarkFault, import_benchmark
+from surveys.imports.study_command import ACTOR, reading
 from surveys.studies.lifecycle import StudyError
 
 OUTCOMES = {

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from surveys.management.study_command import ACTOR, StudyCommand, reading
+from surveys.imports.responses import import_responses
+from surveys.imports.study_command import ACTOR, StudyCommand, reading
 from surveys.models import Study
-from surveys.response_imports import import_responses
 
 
 class Command(StudyCommand):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.management.study_command import ACTOR
+from surveys.imports.study_command import ACTOR
 from surveys.studies.lifecycle import StudyError, load_definition
 from surveys.study_files.definitions import StudyFileError, read_study
 

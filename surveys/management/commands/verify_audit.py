@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from surveys.access.audit import find_breaks
-from surveys.management.study_command import StudyCommand
+from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from surveys.import_files import ImportFault
+from surveys.imports.files import ImportFault
 from surveys.item_files import import_items
 from surveys.models import AnnotationItem, AuditEvent, History, Study
 from surveys.studies.lifecycle import load_definition

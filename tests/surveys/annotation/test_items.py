@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 
 from surveys.annotation.items import push_items
-from surveys.import_files import ImportFault
+from surveys.imports.files import ImportFault
 from surveys.models import AnnotationItem, AuditEvent, History, Slot, Study
 from surveys.studies.lifecycle import load_definition
 from surveys.study_files.payloads import LONGEST_HISTORY, MOST_ENTRIES

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from surveys.import_files import ImportFault
+from surveys.imports.files import ImportFault
 from surveys.models import Study
 
 ACTOR = "command line"

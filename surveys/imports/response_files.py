@@ -9,7 +9,7 @@ from pathlib import Path
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from surveys.import_files import Columns, Faults, near, read_csv
+from surveys.imports.files import Columns, Faults, near, read_csv
 from surveys.models import Prompt, Study
 from surveys.pasting.capture import clean_text
 from surveys.studies.lifecycle import definition_of, prompts_of

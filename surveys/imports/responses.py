@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from surveys.access import audit
 from surveys.access.access import make_pseudonym
-from surveys.import_files import Fault, ImportFault, batches
+from surveys.imports.files import Fault, ImportFault, batches
+from surveys.imports.response_files import Line, Reader
 from surveys.models import ChatbotContext, Participant, QuotaCell, Response, Study
 from surveys.pasting.capture import hash_text
-from surveys.response_files import Line, Reader
 from surveys.study_files.definitions import Definition, cells_for
 
 BATCH = 500
