@@ -2,9 +2,9 @@
 
 from django.urls import include, path
 
+from surveys.annotation import views as annotate
 from surveys.participation import arrival_views, views
 from surveys.pasting import views as paste
-from surveys.views import annotate
 
 OWN = "<slug:study>/<str:token>/"
 arriving = [

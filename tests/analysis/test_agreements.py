@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from analysis import agreements
 from analysis.agreements import agreement_of
 from analysis.annotations import Choice, gather, scale_of
+from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement
-from surveys.annotation_imports import import_annotations
 from surveys.models import AnnotationItem, Study
 from surveys.study_files.kinds import KINDS, Question
 from surveys.study_files.kinds import Choice as Option

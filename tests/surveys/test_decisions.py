@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from surveys.annotation_imports import import_annotations
+from surveys.annotation.imports.labels import import_annotations
 from surveys.decisions import DecisionError, mark_returned, start_preview
 from surveys.models import AuditEvent, Participant, Place
 from surveys.participation.prolific import PROLIFIC_ID

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surveys.highlights import MOST_FOUND, Mark, cut_text, find_quote, find_words
+from surveys.annotation.highlights import MOST_FOUND, Mark, cut_text, find_quote, find_words
 
 TEXT = "I drink tea. I like tea."
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.annotation_imports import import_annotations
+from surveys.annotation.imports.labels import import_annotations
 from surveys.imports.study_command import ACTOR, reading
 
 

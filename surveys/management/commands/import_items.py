@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from surveys.annotation.imports.items import import_items
 from surveys.imports.study_command import ACTOR, StudyCommand, reading
-from surveys.item_files import import_items
 from surveys.models import Study
 
 

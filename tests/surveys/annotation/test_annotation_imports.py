@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from surveys.annotation.counted import iter_labels, questions_of
-from surveys.annotation_imports import import_annotations
+from surveys.annotation.imports.labels import import_annotations
 from surveys.imports.files import ImportFault
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study, make_visit

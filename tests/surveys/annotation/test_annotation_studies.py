@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.urls import reverse
 
-from surveys.annotation_imports import import_annotations
+from surveys.annotation.imports.labels import import_annotations
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle

@@ -3,7 +3,7 @@
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from surveys.rich_text import render_markdown
+from surveys.annotation.rich_text import render_markdown
 
 register = template.Library()
 

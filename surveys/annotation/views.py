@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from surveys.annotation.labels import Outcome, Submission, TooManyRevisions, submit, take_back
 from surveys.annotation.labels import skip as skip_item
 from surveys.annotation.slots import renew_holds
+from surveys.annotation.task_page import about, describe, headline, label_in_words, read_opened, task_page, words_of
 from surveys.annotation.training import Feedback, feedback_on
 from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_newest, find_task, next_tasks, open_task
 from surveys.models import AnnotationItem, Participant
@@ -21,7 +22,6 @@ from surveys.participation.views import page_context, participant_page
 from surveys.pasting.capture import show_life
 from surveys.pasting.views import read_key
 from surveys.study_files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
-from surveys.views.task_page import about, describe, headline, label_in_words, read_opened, task_page, words_of
 
 Step, Purpose = Participant.Step, AnnotationItem.Purpose
 PASSED_ON = ("ahead", "older", "nothing", "refused")

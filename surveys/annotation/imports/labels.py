@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from surveys.access import audit
 from surveys.access.access import make_pseudonym
-from surveys.annotation_tables import COLUMNS, AnnotationRow, RowReader, in_one_spelling
+from surveys.annotation.imports.items import read_rows
+from surveys.annotation.imports.tables import COLUMNS, AnnotationRow, RowReader, in_one_spelling
 from surveys.imports.files import Fault, Faults, ImportFault
-from surveys.item_files import read_rows
 from surveys.models import Annotation, AnnotationItem, Participant, Study
 from surveys.studies.lifecycle import definition_of, load_definition
 from surveys.study_files.definitions import Definition, fingerprint

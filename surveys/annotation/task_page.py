@@ -8,10 +8,10 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
+from surveys.annotation.highlights import Piece, cut_text, find_quote, find_words
 from surveys.annotation.labels import SKIP_REASONS
 from surveys.annotation.training import training_of
 from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal_task, tasks_of_user
-from surveys.highlights import Piece, cut_text, find_quote, find_words
 from surveys.models import Annotation, AnnotationItem, Participant
 from surveys.participation.steps import address
 from surveys.participation.views import page_context
