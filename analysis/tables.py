@@ -12,8 +12,8 @@ from django.db.models.functions import Coalesce
 from analysis.annotation_rows import AnnotationRows, LabelRows, gate_rows, item_rows, read_gate, read_json
 from surveys.codebook import Table
 from surveys.codebook_columns import Column
-from surveys.flow import reason_of
 from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Response, Study
+from surveys.monitoring.flow import reason_of
 
 Row = dict[str, Any]
 Origin = Participant.Origin

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.flow import OUTCOMES
 from surveys.models import Annotation, AnnotationItem, ChatbotContext, Flag, Participant, Prompt, Slot
+from surveys.monitoring.flow import OUTCOMES
 from surveys.reading.checks import MESSAGES
 
 KINDS = {

@@ -2,7 +2,7 @@
 
 from analysis.metrics.rows import Row
 from analysis.samples import Data
-from surveys.flow import flow_counts
+from surveys.monitoring.flow import flow_counts
 
 WHO = {"without": "main", "with": "all", "only": "pilot"}
 

@@ -10,9 +10,9 @@ from django.db import connection
 
 from analysis.tables import Selection, count_rows, stream_rows
 from surveys.codebook import TABLES, codebook_of
-from surveys.flow import OUTCOMES, flow_counts
 from surveys.imports.responses import import_responses
 from surveys.models import Study
+from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment
 from surveys.studies.lifecycle import launch, load_definition
 from tests.factories import (

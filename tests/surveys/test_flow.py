@@ -10,8 +10,8 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from surveys.flow import OUTCOMES, flow_counts
 from surveys.models import AnonymousExit, Participant, Place, Study
+from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment
 from surveys.participation.places import release_expired
 from surveys.studies.lifecycle import definition_of, load_definition

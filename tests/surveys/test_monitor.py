@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from surveys.models import Participant, Place
-from surveys.monitor import AtPrompt, Cell, FlagCount, behind, pay_of, say_state, watch
+from surveys.monitoring.monitor import AtPrompt, Cell, FlagCount, behind, pay_of, say_state, watch
+from surveys.monitoring.people import people_of
 from surveys.participation import recruitment
-from surveys.people import people_of
 from surveys.studies.lifecycle import definition_of, load_definition
 from tests.factories import make_account, make_participant, make_response, make_study
 

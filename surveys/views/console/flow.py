@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
-from surveys.flow import OUTCOMES, flow_counts
-from surveys.people import WHO, kinds_of_people, who_or_main
+from surveys.monitoring.flow import OUTCOMES, flow_counts
+from surveys.monitoring.people import WHO, kinds_of_people, who_or_main
 from surveys.views.console.pages import show, study_page
 from surveys.views.console.words import OUTCOME_NAMES, reason_name
 

@@ -4,9 +4,9 @@ from django.http import HttpRequest, HttpResponse
 
 from surveys.annotation.progress import count_items, count_skips, say_labels
 from surveys.models import AnonymousExit, Participant
-from surveys.monitor import Monitor, say_state, watch
+from surveys.monitoring.monitor import Monitor, say_state, watch
+from surveys.monitoring.people import WHO, who_or_main
 from surveys.pasting.evidence import duration
-from surveys.people import WHO, who_or_main
 from surveys.studies.lifecycle import definition_of
 from surveys.views.console.pages import show, study_page
 from surveys.views.console.words import CHECK_NAMES

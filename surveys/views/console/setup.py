@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from surveys.access.access import Role
-from surveys.decisions import DecisionError, start_preview
 from surveys.models import Study, StudyVersion
+from surveys.monitoring.decisions import DecisionError, start_preview
 from surveys.participation.steps import address, area_of
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, prompt_text

@@ -12,7 +12,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from surveys.models import Annotation, AnonymousExit, Flag, Participant, QuotaCell, Response, Study
-from surveys.people import WHO, kinds_of_people, people_of
+from surveys.monitoring.people import WHO, kinds_of_people, people_of
 from surveys.reading.checks import CHECKS
 from surveys.studies.lifecycle import definition_of, prompts_of
 

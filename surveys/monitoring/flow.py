@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from surveys.models import AnonymousExit, Participant, Response, Study
-from surveys.people import WHO, people_of
+from surveys.monitoring.people import WHO, people_of
 from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
 
 State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
