@@ -14,7 +14,7 @@ urlpatterns = [
     path("", include("analysis.answer_urls")),
     path("", include("analysis.compare_urls")),
     path("", include("analysis.agreement_urls")),
-    path("console/", include("surveys.console_urls")),
+    path("console/", include("surveys.console.urls")),
     path("api/v1/", include("analysis.api_urls")),
     path("admin/", admin.site.urls),
     path("healthz", healthz),

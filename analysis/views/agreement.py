@@ -22,10 +22,10 @@ from analysis.published_agreement import compare_published
 from analysis.rating_tables import make_ratings
 from analysis.views.compare.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
+from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.parts import AnnotationWork
-from surveys.views.console.pages import address_without_page, show, study_page
 
 HERE = "agreement"
 PAGE_SIZE = 50

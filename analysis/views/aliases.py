@@ -15,8 +15,8 @@ from analysis.alias_proposals import Proposal, count_spellings, propose
 from analysis.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
 from analysis.models import AliasDecision
 from surveys.access.access import Role
+from surveys.console.pages import show, study_page
 from surveys.models import Prompt
-from surveys.views.console.pages import show, study_page
 
 HERE = "spellings"
 MOST_SHOWN = 20

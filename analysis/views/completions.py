@@ -10,7 +10,7 @@ from analysis.run_lists import is_simulated
 from analysis.run_reading import last_messages, read_messages
 from analysis.run_words import dollars
 from analysis.views.runs import HERE
-from surveys.views.console.pages import show, study_page
+from surveys.console.pages import show, study_page
 
 
 def find_completion(request: HttpRequest, number: int, call: int) -> Completion:

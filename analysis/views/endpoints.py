@@ -12,7 +12,7 @@ from analysis.forms.endpoints import EndpointForm, has_key
 from analysis.models import Endpoint
 from surveys.access import audit
 from surveys.access.access import Role
-from surveys.views.console.pages import show, study_page
+from surveys.console.pages import show, study_page
 
 HERE = "endpoints"
 

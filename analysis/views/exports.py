@@ -17,7 +17,7 @@ from analysis.reports import ReportError
 from analysis.tables import Selection
 from surveys.access.access import Role
 from surveys.codebook import codebook_of
-from surveys.views.console.pages import may, member_page, show, study_page
+from surveys.console.pages import may, member_page, show, study_page
 
 YES = ("1", "true", "yes", "on")
 

@@ -16,8 +16,8 @@ from analysis.gate_rules import LIMITS, Candidate, broken_limits, find_candidate
 from analysis.views.agreement import pick_question, work_of
 from surveys.access.access import Role
 from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
+from surveys.console.pages import may, show, study_page
 from surveys.models import AnnotationItem, GateDecision
-from surveys.views.console.pages import may, show, study_page
 
 HERE = "gate"
 LONGEST_REASON, LONGEST_NOTE = 5_000, 500

@@ -11,7 +11,7 @@ from analysis.run_tasks import CANNOT_BE_DONE, order_run
 from analysis.run_words import say_estimate
 from analysis.views.runs import GET_HEAD_POST, HERE
 from surveys.access.access import Role
-from surveys.views.console.pages import show, study_page
+from surveys.console.pages import show, study_page
 
 
 @require_http_methods(GET_HEAD_POST)

@@ -18,8 +18,8 @@ from analysis.run_tasks import CANNOT_BE_DONE, act
 from analysis.run_words import bar_of, dollars, say_runs, say_state
 from analysis.runs import RunError, failures, progress
 from surveys.access.access import Role
+from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.models import BenchmarkItem
-from surveys.views.console.pages import address_without_page, page_of, show, study_page
 
 State = Run.State
 HERE = "baselines"

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from surveys import console_urls
+from surveys.console import urls
 from surveys.models import AuditEvent, Participant, Study
 from tests.factories import make_account, make_participant, make_response, make_study
 from tests.roles import RANK, as_account, make_roles
@@ -70,7 +70,7 @@ def address_of(name: str, person: Participant) -> str:
 
 
 def test_every_address_is_in_these_tables() -> None:
-    names = {pattern.name for pattern in console_urls.urlpatterns if isinstance(pattern, URLPattern)}
+    names = {pattern.name for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)}
     assert names == OPEN | ACCOUNT | set(STUDY)
 
 

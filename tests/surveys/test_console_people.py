@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from surveys.access import audit
+from surveys.console import people_views
 from surveys.models import AuditEvent, Participant
-from surveys.views.console import people
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console_pages import lines_of, log_in, said, text_of
 
@@ -76,7 +76,7 @@ def test_filters_leave_the_people_asked_for() -> None:
 
 
 def test_list_is_paged_and_links_keep_the_filters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "PAGE_SIZE", 2)
+    monkeypatch.setattr(people_views, "PAGE_SIZE", 2)
     study = make_study(places=9)
     made = [make_participant(study, Step.QUESTIONS).pseudonym for _ in range(3)]
     client = log_in(study)

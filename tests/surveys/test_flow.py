@@ -10,13 +10,13 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from surveys.console.flow_views import draw_flow, table_rows
 from surveys.models import AnonymousExit, Participant, Place, Study
 from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment
 from surveys.participation.places import release_expired
 from surveys.studies.lifecycle import definition_of, load_definition
 from surveys.study_files.parts import Exclusion
-from surveys.views.console.flow import draw_flow, table_rows
 from tests.factories import make_definition, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db

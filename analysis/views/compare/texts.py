@@ -23,9 +23,9 @@ from analysis.views.compare.asked import Asked
 from analysis.views.compare.filter_form import names_of
 from analysis.views.compare.page_contents import other_pages
 from analysis.views.compare.views import compare_page
+from surveys.console.pages import address_without_page, show
 from surveys.models import Response, Study
 from surveys.studies.lifecycle import definition_of
-from surveys.views.console.pages import address_without_page, show
 
 PER_PAGE = 20
 LONGEST_SHOWN = 4_000  # letters of a text; its own page has the rest

@@ -14,8 +14,8 @@ from analysis.views.compare.drawings import FILES, SCHEMES, draw, write_figure
 from analysis.views.compare.page_contents import contents, drawing_of, frame, other_pages
 from analysis.views.compare.places import Places
 from analysis.views.compare.shown import Shown
+from surveys.console.pages import View, show, study_page
 from surveys.models import Study
-from surveys.views.console.pages import View, show, study_page
 
 # --- what is asked for
 

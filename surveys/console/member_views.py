@@ -7,9 +7,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.access.access import Role
+from surveys.console.pages import show, study_page
 from surveys.models import Membership
 from surveys.studies.members import MemberError, add_member, change_role, remove_member
-from surveys.views.console.pages import show, study_page
 
 
 @study_page()

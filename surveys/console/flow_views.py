@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
+from surveys.console.pages import show, study_page
+from surveys.console.words import OUTCOME_NAMES, reason_name
 from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.monitoring.people import WHO, kinds_of_people, who_or_main
-from surveys.views.console.pages import show, study_page
-from surveys.views.console.words import OUTCOME_NAMES, reason_name
 
 WIDTH, MAIN, SIDE, SIDE_AT = 760, 270, 380, 360
 LINE, PADDING, GAP = 20, 14, 34

@@ -11,14 +11,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from surveys.access.access import Role
+from surveys.console.pages import show, study_page
+from surveys.console.words import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS
 from surveys.models import Study, StudyVersion
 from surveys.monitoring.decisions import DecisionError, start_preview
 from surveys.participation.steps import address, area_of
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, prompt_text
 from surveys.study_files.schema import OUTCOMES
-from surveys.views.console.pages import show, study_page
-from surveys.views.console.words import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS
 
 State = Study.State
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"

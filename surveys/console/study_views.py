@@ -9,11 +9,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from surveys.access.access import Role, studies_of
+from surveys.console.pages import member_page, show, study_page
 from surveys.models import Study
 from surveys.studies.lifecycle import StudyError, load_definition
 from surveys.studies.members import create_study
 from surveys.study_files.definitions import LARGEST_FILE, Definition, Fault, StudyFileError, parse_study
-from surveys.views.console.pages import member_page, show, study_page
 
 LONGEST_REASON = 2000
 

@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from surveys.access.audit import find_breaks
+from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.models import AuditEvent
-from surveys.views.console.pages import address_without_page, page_of, show, study_page
 
 PAGE_SIZE = 100
 

@@ -3,13 +3,13 @@
 from django.http import HttpRequest, HttpResponse
 
 from surveys.annotation.progress import count_items, count_skips, say_labels
+from surveys.console.pages import show, study_page
+from surveys.console.words import CHECK_NAMES
 from surveys.models import AnonymousExit, Participant
 from surveys.monitoring.monitor import Monitor, say_state, watch
 from surveys.monitoring.people import WHO, who_or_main
 from surveys.pasting.evidence import duration
 from surveys.studies.lifecycle import definition_of
-from surveys.views.console.pages import show, study_page
-from surveys.views.console.words import CHECK_NAMES
 
 State, Kind = Participant.State, AnonymousExit.Kind
 BAR = 1000  # width of a bar's own units

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from surveys.access.limits import within_limit
-from surveys.views.console.pages import member_page, use_english
+from surveys.console.pages import member_page, use_english
 
 log_in_page = LoginView.as_view(template_name="console/login.html", redirect_authenticated_user=True)
 
