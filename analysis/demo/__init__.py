@@ -17,9 +17,9 @@ from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
 from analysis.plans import Plan, plan_run
 from analysis.readings import read_new
 from analysis.runs import run_inline, start
-from surveys.demo import ACTOR
-from surveys.demo_annotators import SLUG as PROFILES
 from surveys.models import BenchmarkItem, Prompt, Study
+from surveys.simulation.demo.annotators import SLUG as PROFILES
+from surveys.simulation.demo.studies import ACTOR
 
 # Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
 MODELS = {

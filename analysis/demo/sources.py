@@ -11,8 +11,8 @@ from typing import Any
 from analysis.corpora.importing import import_corpus
 from analysis.models import Corpus, PersonaSet
 from analysis.persona_files import import_personas
-from surveys.demo import ACTOR
 from surveys.imports.benchmarks import import_benchmark
+from surveys.simulation.demo.studies import ACTOR
 
 CORPUS, PERSONAS, BENCHMARK = "made-up-conversations", "made-up-personas", "made-up-times"
 USERS, CONVERSATIONS = 64, 5  # conversations of each user

@@ -12,10 +12,10 @@ from django.utils import timezone
 from surveys.annotation import items
 from surveys.models import GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
-from surveys.simulation.annotation_check import count_overlap
+from surveys.simulation.annotators.check import count_overlap
+from surveys.simulation.annotators.rater import Rater, say, say_wrong
 from surveys.simulation.check import Exits, find_violations
 from surveys.simulation.people import Person, Sent, Story, make_people
-from surveys.simulation.rater import Rater, say, say_wrong
 from surveys.simulation.run import simulate
 from surveys.simulation.stored import stored_of
 from surveys.study_files.kinds import KINDS, fields_of

@@ -12,7 +12,7 @@ from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
-from surveys.simulation.rater import Rater, say
+from surveys.simulation.annotators.rater import Rater, say
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
 from surveys.study_files.kinds import questions_for

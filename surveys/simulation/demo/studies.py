@@ -10,11 +10,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 
-from surveys.demo_annotators import annotate_demo, load_annotation_demo
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.steps import answered_slugs
 from surveys.pasting import capture
+from surveys.simulation.demo.annotators import annotate_demo, load_annotation_demo
 from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle

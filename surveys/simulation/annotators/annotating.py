@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from surveys.annotation.labels import SKIP_REASONS
 from surveys.models import Annotation, AnnotationItem
-from surveys.simulation.annotation_mishaps import WITH_ITEMS
+from surveys.simulation.annotators.mishaps import WITH_ITEMS
+from surveys.simulation.annotators.rater import draw_rater, say, say_wrong
 from surveys.simulation.page import Page
 from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
-from surveys.simulation.rater import draw_rater, say, say_wrong
 from surveys.simulation.stored import write_labels
 from surveys.study_files.definitions import Definition
 from surveys.study_files.kinds import KINDS, fields_of

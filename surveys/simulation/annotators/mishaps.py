@@ -8,7 +8,7 @@ from surveys.simulation.mishaps import ON_WORK, Mishap
 from surveys.simulation.page import Page
 
 if TYPE_CHECKING:
-    from surveys.simulation.annotating import AnnotatingPlayer
+    from surveys.simulation.annotators.annotating import AnnotatingPlayer
 
 
 def on_item(page: Page) -> bool:
