@@ -9,10 +9,10 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from surveys.answer_rates import Read, as_tables, doubt_rates, item_rates, letter_rates, read_all, share_of
-from surveys.answer_samples import LabelledAnswer, read_labelled_answers
-from surveys.check_rates import BEGIN, END
-from surveys.management.commands.measure_checks import default_data
+from benchmarks.reading.answer_rates import Read, as_tables, doubt_rates, item_rates, letter_rates, read_all, share_of
+from benchmarks.reading.answer_samples import LabelledAnswer, read_labelled_answers
+from benchmarks.reading.check_rates import BEGIN, END
+from benchmarks.reading.measure_checks import default_data
 from surveys.reading.answers import RULES_VERSION, Reading
 
 DATA = Path(default_data())

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from surveys.check_rates import BEGIN, END, as_json, as_table, measure_rates, wilson_interval, write_table
-from surveys.paste_samples import HERE, SEED, Case, build_cases, is_held_out, read_answers
+from benchmarks.reading.check_rates import BEGIN, END, as_json, as_table, measure_rates, wilson_interval, write_table
+from benchmarks.reading.paste_samples import HERE, SEED, Case, build_cases, is_held_out, read_answers
 from surveys.reading.checks import CHECKS, Paste
 
 ROOT = Path(__file__).parents[2]

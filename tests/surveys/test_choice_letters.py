@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surveys.management.commands.measure_checks import default_data
+from benchmarks.reading.measure_checks import default_data
 from surveys.reading.answers import read_choice
 from tests.surveys.letter_examples import CHOICES, LETTERS, MORE_LETTERS
 

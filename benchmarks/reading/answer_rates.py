@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
 
-from surveys.answer_samples import LabelledAnswer
-from surveys.check_rates import wilson_interval
+from benchmarks.reading.answer_samples import LabelledAnswer
+from benchmarks.reading.check_rates import wilson_interval
 from surveys.reading.answers import Reading, read_answer
 
 

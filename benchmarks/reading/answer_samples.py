@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from surveys.paste_samples import is_held_out
+from benchmarks.reading.paste_samples import is_held_out
 
 LABELS = Path(__file__).parent / "answer_labels.csv"
 BETWEEN_ITEMS = " || "

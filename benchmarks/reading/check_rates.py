@@ -6,7 +6,7 @@ from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
-from surveys.paste_samples import Case
+from benchmarks.reading.paste_samples import Case
 from surveys.reading.checks import CHECKS, find_problems
 
 BEGIN, END = "<!-- rates -->", "<!-- end of rates -->"

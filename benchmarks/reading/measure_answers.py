@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.answer_rates import as_json, as_tables, read_all
-from surveys.answer_samples import read_labelled_answers
-from surveys.management.commands.measure_checks import default_data, write
+from benchmarks.reading.answer_rates import as_json, as_tables, read_all
+from benchmarks.reading.answer_samples import read_labelled_answers
+from benchmarks.reading.measure_checks import default_data, write
 from surveys.reading.answers import RULES_VERSION
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.check_rates import as_json, as_table, measure_rates, write_table
-from surveys.paste_samples import SEED, build_cases
+from benchmarks.reading.check_rates import as_json, as_table, measure_rates, write_table
+from benchmarks.reading.paste_samples import SEED, build_cases
 
 
 class Command(BaseCommand):
