@@ -15,11 +15,11 @@ from analysis.kept_parts import keep_part
 from analysis.mentions import MENTION_RULE
 from analysis.models import Endpoint
 from analysis.ratings import has_sides, measure_ratings
-from analysis.stats.agreement import THRESHOLD, measure_agreement
-from analysis.stats.agreement_shape import Shape, shape_agreement, shape_head, write_estimate
-from analysis.stats.labels import read_maybe
+from analysis.stats.agreement.agreement import THRESHOLD, measure_agreement
+from analysis.stats.agreement.labels import read_maybe
+from analysis.stats.agreement.shape import Shape, shape_agreement, shape_head, write_estimate
+from analysis.stats.agreement.sides import LEFT, NEITHER, RIGHT, measure_side_bias
 from analysis.stats.resampling import generator
-from analysis.stats.sides import LEFT, NEITHER, RIGHT, measure_side_bias
 from surveys.models import Annotation, GateVerdict, Participant, Slot, Study
 from surveys.study_files.kinds import GENERIC, PERSONALISED
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.stats.labels import NOMINAL, Labels, Scale
+from analysis.stats.agreement.labels import NOMINAL, Labels, Scale
 from surveys.annotation.counted import Label, iter_labels, questions_of
 from surveys.models import Study
 from surveys.study_files.kinds import Question

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from analysis.drawing import draw, generator
 from analysis.models import Persona, PersonaSet
+from analysis.stats.seeded_sampling import draw, generator
 
 SENTENCES = 5  # drawn when the sentences stand alone; a group of one person's sentences is used as it is
 

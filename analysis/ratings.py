@@ -8,9 +8,8 @@ from scipy.sparse import csr_array
 
 from analysis.annotations import Gathered, number
 from analysis.mentions import MENTION_RULE, read_mentions
-from analysis.stats.agreement_shape import write_estimate
-from analysis.stats.estimates import Estimate, Floats, Spread, Statistic, bootstrap
-from analysis.stats.ratings import (
+from analysis.stats.agreement.estimates import Estimate, Floats, Spread, Statistic, bootstrap
+from analysis.stats.agreement.ratings import (
     NAMED,
     NOT_NAMED,
     UNDECIDED,
@@ -22,6 +21,7 @@ from analysis.stats.ratings import (
     rank_statistic,
     rating_statistic,
 )
+from analysis.stats.agreement.shape import write_estimate
 from surveys.annotation.shapes import GENERATOR
 from surveys.models import AnnotationItem, Study
 from surveys.study_files.kinds import PART

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from analysis.agreements import DRAWS, agreement_of
 from analysis.annotations import Choice
-from analysis.stats.agreement import THRESHOLD
+from analysis.stats.agreement.agreement import THRESHOLD
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.stats.labels import Labels
+from analysis.stats.agreement.labels import Labels
 
 
 def make_labels(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from analysis.stats import pairs
-from analysis.stats.agreement import measure_agreement
-from analysis.stats.labels import NOMINAL, Scale, read_maybe
-from analysis.stats.votes import TIE
+from analysis.stats.agreement import pairs
+from analysis.stats.agreement.agreement import measure_agreement
+from analysis.stats.agreement.labels import NOMINAL, Scale, read_maybe
+from analysis.stats.agreement.votes import TIE
 from tests.analysis.stats.label_factories import draw_labels, make_labels
 
 ORDERED = Scale(ordered=True)

@@ -7,8 +7,8 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa
 
-from analysis.stats.agreement import measure_agreement
-from analysis.stats.labels import Scale
+from analysis.stats.agreement.agreement import measure_agreement
+from analysis.stats.agreement.labels import Scale
 from tests.analysis.stats.label_factories import draw_table, make_labels
 
 ORDERED = Scale(ordered=True)

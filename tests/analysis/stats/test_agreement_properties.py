@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.stats.agreement import measure_agreement
-from analysis.stats.estimates import Estimate
-from analysis.stats.labels import Scale
+from analysis.stats.agreement.agreement import measure_agreement
+from analysis.stats.agreement.estimates import Estimate
+from analysis.stats.agreement.labels import Scale
 from tests.analysis.stats.label_factories import draw_labels, make_labels
 
 NUMBERS = Scale(ordered=True, numbers=(1.0, 2.0, 4.0))

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.stats.agreement import measure_agreement
-from analysis.stats.kappa import MEASURES, Tables
-from analysis.stats.labels import NOMINAL, Scale
-from analysis.stats.votes import TIE
+from analysis.stats.agreement.agreement import measure_agreement
+from analysis.stats.agreement.kappa import MEASURES, Tables
+from analysis.stats.agreement.labels import NOMINAL, Scale
+from analysis.stats.agreement.votes import TIE
 from fieldstudy.embedded.servers import ROOT
 from tests.analysis.stats.label_factories import make_counted_labels, make_labels, make_pair_labels
 

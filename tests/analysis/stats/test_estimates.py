@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from analysis.stats import estimates
-from analysis.stats.coefficients import coefficient_statistic
-from analysis.stats.estimates import (
+from analysis.stats.agreement import estimates
+from analysis.stats.agreement.coefficients import coefficient_statistic
+from analysis.stats.agreement.estimates import (
     Statistic,
     bootstrap,
     draw_weights,
@@ -15,9 +15,9 @@ from analysis.stats.estimates import (
     group_units,
     make_estimate,
 )
-from analysis.stats.labels import Scale
-from analysis.stats.pairs import find_shared, group_pairs, pair_statistic
-from analysis.stats.votes import count_votes
+from analysis.stats.agreement.labels import Scale
+from analysis.stats.agreement.pairs import find_shared, group_pairs, pair_statistic
+from analysis.stats.agreement.votes import count_votes
 from tests.analysis.stats.label_factories import draw_labels, draw_table, make_labels
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.stats.labels import Labels, Scale, keep_raters, read_maybe, recode
+from analysis.stats.agreement.labels import Labels, Scale, keep_raters, read_maybe, recode
 from tests.analysis.stats.label_factories import make_labels
 
 

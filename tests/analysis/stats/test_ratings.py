@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import spearmanr
 
-from analysis.stats.estimates import bootstrap
-from analysis.stats.ratings import (
+from analysis.stats.agreement.estimates import bootstrap
+from analysis.stats.agreement.ratings import (
     NAMED,
     NOT_NAMED,
     UNDECIDED,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.stats.sides import LEFT, NEITHER, RIGHT, measure_side_bias
+from analysis.stats.agreement.sides import LEFT, NEITHER, RIGHT, measure_side_bias
 
 
 def test_side_bias_leaves_out_those_who_prefer_neither():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.stats.votes import TIE, UNVOTED, choose_voters, count_votes, find_majority, soften
+from analysis.stats.agreement.votes import TIE, UNVOTED, choose_voters, count_votes, find_majority, soften
 from tests.analysis.stats.label_factories import make_labels
 
 TABLE = [[0, 0, 1], [0, 1, 2], [None, None, None], [2, None, None], [1, 2, None]]

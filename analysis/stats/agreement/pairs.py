@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from analysis.stats.estimates import Estimate, Floats, Spread, Statistic
-from analysis.stats.kappa import Tables, choose_measures
-from analysis.stats.labels import Labels
+from analysis.stats.agreement.estimates import Estimate, Floats, Spread, Statistic
+from analysis.stats.agreement.kappa import Tables, choose_measures
+from analysis.stats.agreement.labels import Labels
 
 # Of pairs, and in words who is in them.
 GROUPS = {"all": "two raters", "humans": "two people", "models": "two models", "across": "person and model"}

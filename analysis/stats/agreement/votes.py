@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.labels import Labels
+from analysis.stats.agreement.labels import Labels
 
 TIE, UNVOTED = -2, -1
 

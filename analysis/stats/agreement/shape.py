@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from analysis.stats.agreement import Agreement
-from analysis.stats.coefficients import Coefficients
-from analysis.stats.estimates import Estimate
-from analysis.stats.kappa import MEASURES, NO_ORDER
-from analysis.stats.pairs import Pair
-from analysis.stats.raters import RaterScores
-from analysis.stats.votes import TIE
+from analysis.stats.agreement.agreement import Agreement
+from analysis.stats.agreement.coefficients import Coefficients
+from analysis.stats.agreement.estimates import Estimate
+from analysis.stats.agreement.kappa import MEASURES, NO_ORDER
+from analysis.stats.agreement.pairs import Pair
+from analysis.stats.agreement.raters import RaterScores
+from analysis.stats.agreement.votes import TIE
 
 Shape = dict[str, Any]
 UNORDERED = Estimate(None, 0, None, NO_ORDER)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.estimates import Estimate, estimate_share
+from analysis.stats.agreement.estimates import Estimate, estimate_share
 
 LEFT, RIGHT, NEITHER = 1, 0, -1
 NO_PREFERENCE = "no side was preferred"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from analysis.stats.labels import Labels
+from analysis.stats.agreement.labels import Labels
 from analysis.stats.resampling import LEVEL, Interval
 
 Floats = NDArray[np.float64]

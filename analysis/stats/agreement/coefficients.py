@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from analysis.stats.estimates import Estimate, Floats, Spread, Statistic
-from analysis.stats.kappa import NO_ORDER, ONE_LABEL_IN_USE, gwet_ac1
-from analysis.stats.labels import Scale
+from analysis.stats.agreement.estimates import Estimate, Floats, Spread, Statistic
+from analysis.stats.agreement.kappa import NO_ORDER, ONE_LABEL_IN_USE, gwet_ac1
+from analysis.stats.agreement.labels import Scale
 
 ALONE = "no item has two labels"
 NO_NUMBERS = "the labels are not numbers"

@@ -5,11 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.coefficients import Coefficients, coefficient_statistic, make_coefficients
-from analysis.stats.estimates import DRAWS, Estimate, Floats, bootstrap, group_units
-from analysis.stats.labels import NOMINAL, Labels, Scale
-from analysis.stats.pairs import Pair, find_shared, group_pairs, make_means, make_pairs, pair_statistic, split_pairs
-from analysis.stats.raters import (
+from analysis.stats.agreement.coefficients import Coefficients, coefficient_statistic, make_coefficients
+from analysis.stats.agreement.estimates import DRAWS, Estimate, Floats, bootstrap, group_units
+from analysis.stats.agreement.labels import NOMINAL, Labels, Scale
+from analysis.stats.agreement.pairs import (
+    Pair,
+    find_shared,
+    group_pairs,
+    make_means,
+    make_pairs,
+    pair_statistic,
+    split_pairs,
+)
+from analysis.stats.agreement.raters import (
     RaterScores,
     distribution_statistic,
     find_majority_of_others,
@@ -17,7 +25,7 @@ from analysis.stats.raters import (
     make_raters,
     score_statistic,
 )
-from analysis.stats.votes import TIE, choose_voters, count_votes, find_majority
+from analysis.stats.agreement.votes import TIE, choose_voters, count_votes, find_majority
 
 THRESHOLD = 20  # shared items that a pair needs to count in a mean
 SKEWED_RAW, SKEWED_KAPPA = 0.9, 0.4

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 from scipy.stats import rankdata
 
-from analysis.stats.estimates import Floats, Statistic
-from analysis.stats.kappa import Tables, spearman
+from analysis.stats.agreement.estimates import Floats, Statistic
+from analysis.stats.agreement.kappa import Tables, spearman
 
 Codes = NDArray[np.intp]
 NAMED, NOT_NAMED, UNDECIDED = 1, 0, -1

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.estimates import Floats
+from analysis.stats.agreement.estimates import Floats
 
 NO_ORDER = "the labels have no order"
 ONE_LABEL_IN_USE = "only one label was used"
