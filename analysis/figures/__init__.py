@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 
+from analysis.charts.figure import Figure, Options, Report
+from analysis.charts.rendering import render
 from analysis.figures.benchmarks import draw_benchmarks
 from analysis.figures.calibration import draw_calibration
 from analysis.figures.choices import draw_choices
 from analysis.figures.costs import draw_costs, draw_latency
 from analysis.figures.distances import draw_distances
 from analysis.figures.drift import draw_drift
-from analysis.figures.figure import Figure, Options, Report
 from analysis.figures.groups import CELLS, CONTEXTS, SENSITIVITY
 from analysis.figures.heterogeneity import draw_heterogeneity
 from analysis.figures.items import draw_items
 from analysis.figures.precision import draw_precision
-from analysis.figures.rendering import render
 from analysis.figures.scores import draw_scores
 from analysis.figures.variants import draw_variants
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import altair as alt
 
-from analysis.figures.figure import Columns, Figure, Options, Row, Words, empty_figure, make_figure
-from analysis.figures.layout import Spec, below, of_kind, panel, specs_of
-from analysis.figures.theme import LIGHT, printable
+from analysis.charts.figure import Columns, Figure, Options, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import Spec, below, of_kind, panel, specs_of
+from analysis.charts.theme import LIGHT, printable
 
 Question = Mapping[str, Any]
 Draw = Callable[[Question, Sequence[str], Options], Figure]

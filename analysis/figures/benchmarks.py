@@ -5,12 +5,12 @@ from typing import Any
 
 import altair as alt
 
-from analysis.figures.captions import write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.keys import Entry, draw_key
-from analysis.figures.layout import Spec, below, of_kind, panel, specs_of
-from analysis.figures.panels import PERCENT
-from analysis.figures.rows import (
+from analysis.charts.captions import write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.keys import Entry, draw_key
+from analysis.charts.layout import Spec, below, of_kind, panel, specs_of
+from analysis.charts.panels import PERCENT
+from analysis.charts.rows import (
     Span,
     in_order,
     label_variants,
@@ -22,8 +22,8 @@ from analysis.figures.rows import (
     shown_source,
     span,
 )
-from analysis.figures.strips import Strips, room_for
-from analysis.figures.theme import LIGHT, Series, printable, series_of_sources, text_width
+from analysis.charts.strips import Strips, room_for
+from analysis.charts.theme import LIGHT, Series, printable, series_of_sources, text_width
 
 TITLE = "How far benchmark scores range"
 NOTHING = "No complete benchmark runs yet: there is nothing to compare."

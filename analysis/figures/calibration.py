@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.figures.captions import write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.layout import Spec, below, beside, panel, specs_of, split
-from analysis.figures.panels import GAP, colour_scale, make_legend, panel_width, shape_scale
-from analysis.figures.rows import (
+from analysis.charts.captions import write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
+from analysis.charts.panels import GAP, colour_scale, make_legend, panel_width, shape_scale
+from analysis.charts.rows import (
     in_order,
     interval_of,
     label_variants,
@@ -18,7 +18,7 @@ from analysis.figures.rows import (
     shown_model,
     shown_source,
 )
-from analysis.figures.theme import LIGHT, Series, look_of, printable, series_of_sources
+from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
 
 TITLE = "Which sock puppet is nearest to the field"
 NOTHING = "No prompt has answers of both the field and a sock puppet yet: nothing can be calibrated."

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.figures.captions import write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.hatching import PIXELS, hatch_path
-from analysis.figures.keys import Entry, draw_key
-from analysis.figures.layout import Spec, below, beside, of_kind, panel, specs_of, split
-from analysis.figures.panels import PERCENT
-from analysis.figures.rows import (
+from analysis.charts.captions import write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.hatching import PIXELS, hatch_path
+from analysis.charts.keys import Entry, draw_key
+from analysis.charts.layout import Spec, below, beside, of_kind, panel, specs_of, split
+from analysis.charts.panels import PERCENT
+from analysis.charts.rows import (
     all_sources,
     in_order,
     join_words,
@@ -24,8 +24,8 @@ from analysis.figures.rows import (
     sorted_by_prompt,
     span,
 )
-from analysis.figures.strips import Strips, room_for
-from analysis.figures.theme import LIGHT, text_width
+from analysis.charts.strips import Strips, room_for
+from analysis.charts.theme import LIGHT, text_width
 
 TITLE = "What is answered to questions with choices"
 NOTHING = "No answers to questions with choices yet: there is nothing to compare."

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 
 import altair as alt
 
-from analysis.figures.captions import write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.keys import Entry, draw_key
-from analysis.figures.layout import Spec, below, beside, of_kind, panel, specs_of
-from analysis.figures.panels import colour_scale
-from analysis.figures.rows import in_order, label_variants, n_words, number, rows_of, shown_model, shown_source, span
-from analysis.figures.strips import Strips, room_for
-from analysis.figures.theme import LIGHT, printable, series_of_sources
+from analysis.charts.captions import write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.keys import Entry, draw_key
+from analysis.charts.layout import Spec, below, beside, of_kind, panel, specs_of
+from analysis.charts.panels import colour_scale
+from analysis.charts.rows import in_order, label_variants, n_words, number, rows_of, shown_model, shown_source, span
+from analysis.charts.strips import Strips, room_for
+from analysis.charts.theme import LIGHT, printable, series_of_sources
 
 COST_TITLE, LATENCY_TITLE = "What completions cost", "How long completions take"
 NO_COSTS = "No completions yet: nothing has cost anything."

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from analysis.figures.captions import bootstrap_words, write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.panels import Grid, Measure, draw_grid
-from analysis.figures.rows import (
+from analysis.charts.captions import bootstrap_words, write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Measure, draw_grid
+from analysis.charts.rows import (
     all_sources,
     in_order,
     interval_of,
@@ -17,7 +17,7 @@ from analysis.figures.rows import (
     shown_model,
     shown_source,
 )
-from analysis.figures.theme import series_of_sources
+from analysis.charts.theme import series_of_sources
 
 TITLE = "How far each source is from the field"
 NOTHING = "No prompt has answers of both the field and another source yet: there is no distance to show."

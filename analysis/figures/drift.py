@@ -6,11 +6,11 @@ from typing import Any
 
 import altair as alt
 
-from analysis.figures.captions import write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.layout import Spec, below, beside, panel, specs_of, split
-from analysis.figures.panels import AXIS, colour_scale, make_legend, shape_scale
-from analysis.figures.rows import (
+from analysis.charts.captions import write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
+from analysis.charts.panels import AXIS, colour_scale, make_legend, shape_scale
+from analysis.charts.rows import (
     Span,
     in_order,
     interval_of,
@@ -22,7 +22,7 @@ from analysis.figures.rows import (
     shown_source,
     sorted_by_prompt,
 )
-from analysis.figures.theme import LIGHT, Series, printable, series_of_groups
+from analysis.charts.theme import LIGHT, Series, printable, series_of_groups
 
 TITLE = "Drift: the same prompts on another day"
 NOTHING = "No run has been repeated on another day yet: there is no drift to show."

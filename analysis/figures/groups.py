@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.figures.captions import bootstrap_words, write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.captions import bootstrap_words, write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Measure, draw_grid
+from analysis.charts.rows import in_order, join_words, n_words, plural, prompts_in_order, rows_of, shown_model
+from analysis.charts.theme import printable, series_of_groups
 from analysis.figures.heterogeneity import MEASURES, value_of, with_axes
-from analysis.figures.panels import Grid, Measure, draw_grid
-from analysis.figures.rows import in_order, join_words, n_words, plural, prompts_in_order, rows_of, shown_model
-from analysis.figures.theme import printable, series_of_groups
 
 CORRECT = Measure("correct_share", "Share answered correctly", format=".1~f")
 KINDS = {measure.name: measure for measure in (*MEASURES, CORRECT)}

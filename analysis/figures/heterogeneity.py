@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from analysis.figures.captions import bootstrap_words, write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.panels import Grid, Measure, draw_grid
-from analysis.figures.rows import (
+from analysis.charts.captions import bootstrap_words, write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Measure, draw_grid
+from analysis.charts.rows import (
     Span,
     all_sources,
     in_order,
@@ -21,7 +21,7 @@ from analysis.figures.rows import (
     shown_source,
     span,
 )
-from analysis.figures.theme import series_of_sources
+from analysis.charts.theme import series_of_sources
 
 MEASURES = (
     Measure("unique", "Distinct items", integers=True),

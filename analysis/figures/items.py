@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.figures.captions import bootstrap_words, write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.layout import Spec, below, beside, panel, specs_of, split
-from analysis.figures.panels import GAP, PERCENT, colour_scale, make_legend, shape_scale
-from analysis.figures.rows import (
+from analysis.charts.captions import bootstrap_words, write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
+from analysis.charts.panels import GAP, PERCENT, colour_scale, make_legend, shape_scale
+from analysis.charts.rows import (
     all_sources,
     in_order,
     join_words,
@@ -23,8 +23,8 @@ from analysis.figures.rows import (
     shown_source,
     span,
 )
-from analysis.figures.strips import Strips, room_for
-from analysis.figures.theme import Series, printable, series_of_sources
+from analysis.charts.strips import Strips, room_for
+from analysis.charts.theme import Series, printable, series_of_sources
 
 TITLE = "What each source recommends"
 NOTHING = "No items to compare yet: no source has named any to this prompt."

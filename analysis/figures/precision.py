@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from analysis.figures.captions import write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.captions import write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import below
+from analysis.charts.panels import Grid, Measure, draw_grid
+from analysis.charts.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span
+from analysis.charts.theme import series_of_groups
 from analysis.figures.heterogeneity import with_axes
-from analysis.figures.layout import below
-from analysis.figures.panels import Grid, Measure, draw_grid
-from analysis.figures.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span
-from analysis.figures.theme import series_of_groups
 
 TITLE = "How wide intervals will be"
 NOTHING = "No field answers yet: nothing says how wide intervals will be."

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.figures.captions import write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.layout import Spec, below, beside, panel, specs_of, split
-from analysis.figures.panels import colour_scale, make_legend, shape_scale
-from analysis.figures.rows import all_sources, in_order, n_words, number, rows_of, shown_model, shown_source, span
-from analysis.figures.strips import Strips, room_for
-from analysis.figures.theme import LIGHT, Series, printable, series_of_sources
+from analysis.charts.captions import write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
+from analysis.charts.panels import colour_scale, make_legend, shape_scale
+from analysis.charts.rows import all_sources, in_order, n_words, number, rows_of, shown_model, shown_source, span
+from analysis.charts.strips import Strips, room_for
+from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
 
 TITLE = "Whether other sources foretell the field"
 NOTHING = "Too few prompts and models have scores of both the field and another source: no correlation can be shown."

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from analysis.figures.captions import bootstrap_words, write_caption
-from analysis.figures.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.figures.layout import below
-from analysis.figures.panels import Grid, Measure, draw_grid
-from analysis.figures.rows import (
+from analysis.charts.captions import bootstrap_words, write_caption
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import below
+from analysis.charts.panels import Grid, Measure, draw_grid
+from analysis.charts.rows import (
     all_sources,
     in_order,
     interval_of,
@@ -18,7 +18,7 @@ from analysis.figures.rows import (
     shown_source,
     sorted_by_prompt,
 )
-from analysis.figures.theme import printable, series_of_sources
+from analysis.charts.theme import printable, series_of_sources
 
 TITLE = "What noisy variants of a prompt change"
 NOTHING = "No prompt of this study has variants with answers: there is nothing to compare."

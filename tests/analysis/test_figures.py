@@ -10,8 +10,8 @@ import altair as alt
 import jsonschema
 import pytest
 
+from analysis.charts.theme import LIGHT, PALETTES
 from analysis.figures import FIGURES, Figure, Options, render
-from analysis.figures.theme import LIGHT, PALETTES
 from tests.analysis.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
 
 PART = {"demographics": "cells", "latency": "costs"}

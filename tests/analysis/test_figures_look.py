@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.figures import FIGURES, Options, render
-from analysis.figures.benchmarks import LABEL, place_labels
-from analysis.figures.hatching import hatch_lines, hatch_path
-from analysis.figures.layout import split_evenly
-from analysis.figures.panels import FINEST, Grid, Measure, count_columns, panel_width
-from analysis.figures.svg import clean_svg
-from analysis.figures.theme import (
+from analysis.charts.hatching import hatch_lines, hatch_path
+from analysis.charts.layout import split_evenly
+from analysis.charts.panels import FINEST, Grid, Measure, count_columns, panel_width
+from analysis.charts.svg import clean_svg
+from analysis.charts.theme import (
     LIGHT,
     PALETTES,
     SOURCES,
@@ -27,6 +25,8 @@ from analysis.figures.theme import (
     series_of_sources,
     text_width,
 )
+from analysis.figures import FIGURES, Options, render
+from analysis.figures.benchmarks import LABEL, place_labels
 from fieldstudy.embedded.servers import ROOT
 from tests.analysis.figure_rows import make_report
 

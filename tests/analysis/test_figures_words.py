@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from analysis.charts.captions import MEANINGS
 from analysis.figures import FIGURES, Figure, Options
-from analysis.figures.captions import MEANINGS
 from tests.analysis.figure_rows import make_report
 
 Row = dict[str, Any]

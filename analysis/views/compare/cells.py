@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analysis.figures.rows import number, span
+from analysis.charts.rows import number, span
 
 THIN = "\u202f"
 NONE = "–"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.figures.theme import name_of_source
+from analysis.charts.theme import name_of_source
 from analysis.filter_options import filter_options
 from analysis.filters import CHOICES, Filters
 from analysis.views.compare.asked import Asked, drop_value

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from analysis.figures.theme import name_of_source
+from analysis.charts.theme import name_of_source
 from analysis.samples import ALL, FIELD
 from analysis.views.compare.cells import THIN, Cell, words
 from analysis.views.compare.filter_form import names_of

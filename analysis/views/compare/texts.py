@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from analysis.aliases import alias_map
 from analysis.answer_frames import families_of, runs_of, spellings_of
 from analysis.answers_behind import behind
-from analysis.figures.theme import name_of_source
+from analysis.charts.theme import name_of_source
 from analysis.filters import FilterError
 from analysis.models import Completion
 from analysis.samples import ALL, FIELD

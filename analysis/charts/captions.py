@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from analysis.figures.figure import Report, Row
-from analysis.figures.rows import number, plural
-from analysis.figures.theme import printable
+from analysis.charts.figure import Report, Row
+from analysis.charts.rows import number, plural
+from analysis.charts.theme import printable
 
 # Said where the report brings no sentence of its own under the name.
 MEANINGS = {

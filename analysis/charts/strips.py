@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from analysis.figures.theme import text_width
+from analysis.charts.theme import text_width
 
 LONGEST = 150  # px for names; what is longer is cut off with an ellipsis
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from analysis.figures.figure import Options, Row
-from analysis.figures.hatching import PIXELS, hatch_path
-from analysis.figures.layout import Spec, of_kind, panel, specs_of
-from analysis.figures.theme import LIGHT, text_width
+from analysis.charts.figure import Options, Row
+from analysis.charts.hatching import PIXELS, hatch_path
+from analysis.charts.layout import Spec, of_kind, panel, specs_of
+from analysis.charts.theme import LIGHT, text_width
 
 LINE, SWATCH, HIGH, SIZE = 22, 22, 12, 12  # px: line height, width and height of a swatch, size of the letters
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from xml.etree import ElementTree as ET
 
-from analysis.figures.theme import TOKENS
+from analysis.charts.theme import TOKENS
 
 SVG = "http://www.w3.org/2000/svg"
 ET.register_namespace("", SVG)

@@ -6,8 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from analysis.figures.layout import complete, panel, specs_of
-from analysis.figures.theme import LIGHT, NARROW, WIDE, printable
+from analysis.charts.layout import complete, panel, specs_of
+from analysis.charts.theme import LIGHT, NARROW, WIDE, printable
 
 Row = dict[str, Any]
 Report = Mapping[str, Any]

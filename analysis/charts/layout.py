@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 
-from analysis.figures.theme import CONFIG, LIGHT
+from analysis.charts.theme import CONFIG, LIGHT
 
 Spec = dict[str, Any]
 Part = TypeVar("Part")

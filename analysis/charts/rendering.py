@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import vl_convert
 
-from analysis.figures.figure import Figure
-from analysis.figures.svg import clean_svg
-from analysis.figures.theme import PALETTES, recolour
+from analysis.charts.figure import Figure
+from analysis.charts.svg import clean_svg
+from analysis.charts.theme import PALETTES, recolour
 
 # The first one in a process starts the renderer and takes half a second; whoever shows many keeps the results.
 KINDS: dict[str, Callable[[str], bytes]] = {

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any
 
-from analysis.figures.figure import Options, Report, Row
-from analysis.figures.theme import SOURCES, name_of_source, printable
+from analysis.charts.figure import Options, Report, Row
+from analysis.charts.theme import SOURCES, name_of_source, printable
 
 Span = tuple[float, float]
 SETTINGS = ("temperature", "history_size", "per_user", "corpus", "personas")

@@ -6,9 +6,9 @@ from typing import Any
 
 import altair as alt
 
-from analysis.figures.figure import Options
-from analysis.figures.layout import Spec, below, beside, panel, specs_of, split, split_evenly
-from analysis.figures.theme import LIGHT, Series, text_width
+from analysis.charts.figure import Options
+from analysis.charts.layout import Spec, below, beside, panel, specs_of, split, split_evenly
+from analysis.charts.theme import LIGHT, Series, text_width
 
 AXIS = 40  # px kept for the labels of a y axis
 GAP = 22  # px between columns
