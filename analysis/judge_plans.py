@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
 from analysis.conditions import estimate_prompt_tokens
-from analysis.endpoints import find_endpoint
+from analysis.endpoints.endpoints import find_endpoint
 from analysis.judge_messages import message_room
 from analysis.judge_prompts import PROMPTS, SHOWN
 from analysis.judges import rater_of

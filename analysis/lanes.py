@@ -24,12 +24,12 @@ from django.db import connections
 from analysis.benchmark_prompts import BenchmarkPromptError
 from analysis.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database, take_place
 from analysis.conditions import estimate_prompt_tokens, messages_for
-from analysis.endpoints import EndpointError, open_provider, price
+from analysis.endpoints.endpoints import EndpointError, open_provider, price
+from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
+from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.faults import ConditionError
 from analysis.fitting import TokenizerError
-from analysis.limits import LONGEST_PAUSE, Limiter
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.replies import reply_format
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 

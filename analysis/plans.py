@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.models import Avg, Count, Max, Q
 
 from analysis.conditions import estimate_prompt_tokens, make_users
-from analysis.endpoints import price
+from analysis.endpoints.endpoints import price
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run, SimulatedUser
 from analysis.questions import Question, questions_of
 from surveys.models import Prompt, StudyVersion

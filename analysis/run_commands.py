@@ -14,7 +14,8 @@ from django.core.management.base import CommandError
 
 from analysis import batches
 from analysis.benchmark_prompts import BenchmarkPromptError
-from analysis.endpoints import EndpointError, find_endpoint, open_provider
+from analysis.endpoints.endpoints import EndpointError, find_endpoint, open_provider
+from analysis.endpoints.providers.calls import CallFailed
 from analysis.faults import ConditionError
 from analysis.fitting import TokenizerError
 from analysis.judgements import read_replies
@@ -22,7 +23,6 @@ from analysis.lanes import LaneInterrupted
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
 from analysis.plans import Plan, PlanError, plan_run
 from analysis.progress_bar import Bar, show
-from analysis.providers.calls import CallFailed
 from analysis.runs import RunError, failures, progress, run_inline, start
 from analysis.tasks import enqueue_lanes, work_batches
 from surveys.imports import study_command

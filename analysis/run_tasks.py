@@ -9,7 +9,7 @@ from django.db import transaction
 from openai import APIError
 
 from analysis.batches import cancel_batches
-from analysis.endpoints import EndpointError
+from analysis.endpoints.endpoints import EndpointError
 from analysis.faults import ConditionError
 from analysis.forms.runs import RunForm
 from analysis.models import Run

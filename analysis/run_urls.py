@@ -2,8 +2,9 @@
 
 from django.urls import path, register_converter
 
+from analysis.endpoints import views
 from analysis.run_tasks import ACTIONS
-from analysis.views import completions, endpoints, new_run, runs
+from analysis.views import completions, new_run, runs
 
 
 class Action:
@@ -27,9 +28,9 @@ urlpatterns = [
     path(f"{RUNS}rows/", runs.runs_part, name="runs-part"),
     path(f"{RUNS}new/", new_run.new_run, name="new-run"),
     path(f"{RUNS}new/estimate/", new_run.estimate, name="estimate"),
-    path(f"{RUNS}endpoints/", endpoints.endpoints, name="endpoints"),
-    path(f"{RUNS}endpoints/new/", endpoints.edit, name="new-endpoint"),
-    path(f"{RUNS}endpoints/<slug:name>/", endpoints.edit, name="endpoint"),
+    path(f"{RUNS}endpoints/", views.endpoints, name="endpoints"),
+    path(f"{RUNS}endpoints/new/", views.edit, name="new-endpoint"),
+    path(f"{RUNS}endpoints/<slug:name>/", views.edit, name="endpoint"),
     path(f"{RUNS}<int:number>/", runs.run, name="run"),
     path(f"{RUNS}<int:number>/numbers/", runs.run_part, name="run-part"),
     path(f"{RUNS}<int:number>/calls/<int:call>/", completions.completion, name="completion"),

@@ -13,8 +13,8 @@ from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from analysis.calls import expire_leases
+from analysis.endpoints.limits import waiting_until
 from analysis.lanes import Bounds, run_lane
-from analysis.limits import waiting_until
 from analysis.models import Completion, Run
 
 State, Status = Run.State, Completion.Status

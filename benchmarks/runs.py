@@ -72,7 +72,14 @@ def compare(options: argparse.Namespace, latency: int) -> None:
 
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "analysis.providers.fake_server", "--reply", "1. Circe\n2. Kindred", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "analysis.endpoints.providers.fake_server",
+        "--reply",
+        "1. Circe\n2. Kindred",
+        *options,
+    ]
     process = subprocess.Popen(command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().strip()
@@ -93,7 +100,7 @@ def cpu_seconds() -> float:
 
 def plan(address: str, calls: int, **changes: object):
     """A run of this many calls of the demo's prompts."""
-    from analysis.endpoints import add_endpoint  # models, which need Django set up
+    from analysis.endpoints.endpoints import add_endpoint
     from analysis.plans import Plan, plan_run
     from analysis.runs import start
     from surveys.models import Study

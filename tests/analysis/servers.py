@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from analysis.endpoints import add_endpoint
+from analysis.endpoints.endpoints import add_endpoint
 from analysis.lanes import Bounds
 from analysis.models import Endpoint, Run
 from analysis.plans import Plan, plan_run
@@ -39,7 +39,7 @@ class Server:
 
 @contextmanager
 def serving(*options: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "analysis.providers.fake_server", *options]
+    command = [sys.executable, "-m", "analysis.endpoints.providers.fake_server", *options]
     process = subprocess.Popen(command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield Server(process.stdout.readline().strip())

@@ -11,9 +11,9 @@ from django.core.management import call_command
 from analysis import demo
 from analysis.alias_proposals import propose
 from analysis.demo import sources
+from analysis.endpoints.providers.calls import Settings
+from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait
 from analysis.models import Answer, Completion, Conversation, Endpoint, Persona, Run
-from analysis.providers.calls import Settings
-from analysis.providers.lifelike import lifelike_reply, lifelike_wait
 from analysis.reports import report
 from surveys.models import Annotation, AnnotationItem, BenchmarkItem, Response, Study
 from surveys.reading.answers import read_choice, read_items

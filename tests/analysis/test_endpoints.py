@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from analysis.endpoints import EndpointError, add_endpoint, check_address, find_key, open_provider, price
+from analysis.endpoints.endpoints import EndpointError, add_endpoint, check_address, find_key, open_provider, price
 from analysis.models import Endpoint
 from tests.analysis.servers import make_fake, make_planned
 from tests.factories import make_study

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connections, transaction
 
 from analysis.conditions import messages_for
-from analysis.endpoints import add_endpoint
+from analysis.endpoints.endpoints import add_endpoint
 from analysis.judge_plans import judge_plan, open_tasks, plan_judging
 from analysis.judge_prompts import write_history
 from analysis.judgements import count_labels, read_replies, read_reply, without_label

@@ -8,7 +8,7 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 
-from analysis.limits import Limiter, waiting_until
+from analysis.endpoints.limits import Limiter, waiting_until
 from analysis.models import Endpoint
 
 

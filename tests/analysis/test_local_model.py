@@ -15,9 +15,9 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from analysis import local_model
 from analysis.conditions import hash_messages, messages_for
-from analysis.local_model import add_command, add_local_endpoint
+from analysis.endpoints import local_model
+from analysis.endpoints.local_model import add_command, add_local_endpoint
 from analysis.models import Answer, Completion, Endpoint, Run
 from analysis.readings import read_new
 from surveys.study_files.definitions import read_study

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from analysis import endpoints, run_urls
+from analysis import run_urls
+from analysis.endpoints import endpoints
 from analysis.models import Completion, Run
 from surveys.models import AuditEvent, Study
 from tests.analysis.baseline_factories import make_endpoint

@@ -2,9 +2,9 @@
 
 import pytest
 
+from analysis.endpoints.providers.scripts import scripted_reply
 from analysis.judge_prompts import SHOWN, ask_for
 from analysis.judgements import read_reply
-from analysis.providers.scripts import scripted_reply
 from surveys.study_files.kinds import KINDS, fields_of
 
 

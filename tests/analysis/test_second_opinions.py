@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis import asking, readings, second_opinions
+from analysis import readings, second_opinions
+from analysis.endpoints import llm_queries
 from analysis.models import Answer, SecondOpinion
 from analysis.second_opinions import give_opinions
 from surveys.models import Study
@@ -64,7 +65,7 @@ def test_the_budget_stops_before_it_is_exceeded(
 ) -> None:
     # A token of a reply is 0.001 dollars, each reply has one and may have two; the texts are free.
     make_endpoint(name="reader", extra={"reply": "A B"}, price_in=0, price_out=1000, max_tokens=2)
-    monkeypatch.setattr(asking, "BATCH", 1)
+    monkeypatch.setattr(llm_queries, "BATCH", 1)
     given = give_opinions(study, "reader", budget=Decimal(budget))
     assert (given.replies, "could exceed the budget" in given.stopped) == (replies, replies < 2)
     assert given.usd <= Decimal(budget)

@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.endpoints import EndpointError, add_endpoint
+from analysis.endpoints.endpoints import EndpointError, add_endpoint
 
 
 class Command(BaseCommand):

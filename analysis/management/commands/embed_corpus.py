@@ -12,7 +12,7 @@ from analysis.embeddings import (
     endpoint_embedder,
     missing_vectors,
 )
-from analysis.endpoints import EndpointError, find_endpoint
+from analysis.endpoints.endpoints import EndpointError, find_endpoint
 from analysis.models import Corpus
 from analysis.progress import Progress
 from analysis.retrieval import build_index, measure_recall

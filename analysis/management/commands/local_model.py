@@ -5,8 +5,8 @@ from types import FrameType
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.endpoints import EndpointError
-from analysis.local_model import (
+from analysis.endpoints.endpoints import EndpointError
+from analysis.endpoints.local_model import (
     ENDPOINT,
     MODEL,
     LocalModelError,

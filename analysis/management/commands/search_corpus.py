@@ -5,7 +5,7 @@ import json
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.embeddings import conversation_text, embedder_named
-from analysis.endpoints import EndpointError
+from analysis.endpoints.endpoints import EndpointError
 from analysis.faults import ConditionError
 from analysis.management.commands.embed_corpus import find_corpus
 from analysis.recipes import vectors_of

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
-from analysis.providers.calls import CallFailed, Messages, Reply, Settings, clean_reason, storable
+from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Settings, clean_reason, storable
 
 NO_KEY = "none"  # local servers ask for no key, the package insists on one
 RETRIED = (408, 409, 425)

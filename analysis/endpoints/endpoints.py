@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from analysis.endpoints.providers import PROVIDERS
+from analysis.endpoints.providers.calls import Provider, Settings
 from analysis.models import Endpoint
-from analysis.providers import PROVIDERS
-from analysis.providers.calls import Provider, Settings
 
 MILLION = Decimal(1_000_000)
 NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")

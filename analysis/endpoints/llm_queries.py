@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from analysis.endpoints import open_provider, price
-from analysis.limits import Limiter
+from analysis.endpoints.endpoints import open_provider, price
+from analysis.endpoints.limits import Limiter
+from analysis.endpoints.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Endpoint
-from analysis.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
 
 BATCH = 50
 ATTEMPTS = 4

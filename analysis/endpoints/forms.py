@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django import forms
 from django.core.validators import MinValueValidator
 
-from analysis.endpoints import NAME
+from analysis.endpoints.endpoints import NAME
 from analysis.models import Endpoint
 
 FAKE = Endpoint.Provider.FAKE

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.endpoints import EndpointError, add_endpoint
-from analysis.forms.endpoints import EndpointForm, has_key
+from analysis.endpoints.endpoints import EndpointError, add_endpoint
+from analysis.endpoints.forms import EndpointForm, has_key
 from analysis.models import Endpoint
 from surveys.access import audit
 from surveys.access.access import Role

@@ -5,9 +5,9 @@ import json
 from random import Random
 from typing import Any
 
-from analysis.providers.calls import CallFailed, Messages, Reply, Settings
-from analysis.providers.lifelike import lifelike_reply, lifelike_wait
-from analysis.providers.scripts import scripted_reply
+from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Settings
+from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait
+from analysis.endpoints.providers.scripts import scripted_reply
 
 FAULTS = {
     "rate-limit": lambda: CallFailed("rate-limit", "429: Slow down.", retry_after=0.05),

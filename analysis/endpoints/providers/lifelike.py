@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from analysis.providers.calls import Settings
-from analysis.providers.scripts import judge
+from analysis.endpoints.providers.calls import Settings
+from analysis.endpoints.providers.scripts import judge
 from surveys.simulation.items import items_for
 from surveys.simulation.lifelike import Taste, choose_letter, pick_items, write_items, write_letter
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from analysis.endpoints import add_endpoint
+from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Endpoint
 
 try:
