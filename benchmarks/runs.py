@@ -1,6 +1,6 @@
 """How fast a lane sends a run, beside a bare AsyncOpenAI loop over as many calls: `python -m benchmarks.runs`.
 
-Each round starts a model server of its own (analysis/providers/fake_server.py), in a process of its own.
+Each round starts a model server of its own (tests/fake_server.py), in a process of its own.
 """
 
 import argparse
