@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.db.models import Count
 
-from analysis.faults import ConditionError
+from analysis.corpora.faults import ConditionError
 from surveys.models import BenchmarkItem
 
 FORMS = ("helm", "bare")

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from django.db.models.fields.json import KT
 
+from analysis.corpora.faults import ConditionError
+from analysis.corpora.personas import profile_of, rows_of
 from analysis.corpora.turns import Message, by_turns
-from analysis.faults import ConditionError
 from analysis.fitting import counter_for
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.personas import profile_of, rows_of
 from analysis.questions import Asked, key_of, question_text
 from analysis.recipes import (
     Recipe,

@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis.corpora.faults import ConditionError
 from analysis.corpora.turns import Message
-from analysis.faults import ConditionError
 from analysis.models import Endpoint
 
 try:

@@ -1,6 +1,6 @@
 """What a judge is sent about one item: rebuilt from the frozen item, the instruction, the order and the room."""
 
-from analysis.faults import ConditionError
+from analysis.corpora.faults import ConditionError
 from analysis.judge_prompts import CHARACTERS_PER_TOKEN, INSTRUCTIONS, SHOWN, JudgePrompt, ask_for
 from analysis.models import Endpoint, Run
 from surveys.models import AnnotationItem

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.embeddings import Embedder
+from analysis.corpora.embeddings import Embedder
 from surveys.annotation.counted import iter_labels
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study

@@ -14,9 +14,9 @@ from django.core.management.base import CommandError
 
 from analysis import batches
 from analysis.benchmark_prompts import BenchmarkPromptError
+from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError, find_endpoint, open_provider
 from analysis.endpoints.providers.calls import CallFailed
-from analysis.faults import ConditionError
 from analysis.fitting import TokenizerError
 from analysis.judgements import read_replies
 from analysis.lanes import LaneInterrupted

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from analysis.conditions import Built, messages_for
-from analysis.faults import ConditionError
+from analysis.corpora.faults import ConditionError
 from analysis.judgements import without_label
 from analysis.models import Completion, Run
 

@@ -9,8 +9,8 @@ from django.db import transaction
 from openai import APIError
 
 from analysis.batches import cancel_batches
+from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError
-from analysis.faults import ConditionError
 from analysis.forms.runs import RunForm
 from analysis.models import Run
 from analysis.plans import PlanError, lock_plans, plan_run

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def compare(options: argparse.Namespace) -> None:
-    from analysis import retrieval, vectors  # their models need Django, which main() has set up by now
+    from analysis.corpora import retrieval, vectors
     from analysis.models import Corpus
 
     matrix = unit_vectors(options.conversations, seed=1)

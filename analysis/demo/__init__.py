@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import F
 
+from analysis.corpora.embeddings import embed_corpus, endpoint_embedder
 from analysis.demo.sources import BENCHMARK, CORPUS, PERSONAS, make_benchmark, make_corpus, make_personas
-from analysis.embeddings import embed_corpus, endpoint_embedder
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.judge_plans import judge_plan, plan_judging
 from analysis.judgements import read_replies

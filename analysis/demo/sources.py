@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.corpora.importing import import_corpus
+from analysis.corpora.persona_files import import_personas
 from analysis.models import Corpus, PersonaSet
-from analysis.persona_files import import_personas
 from surveys.imports.benchmarks import import_benchmark
 from surveys.simulation.demo.studies import ACTOR
 

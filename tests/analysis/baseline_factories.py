@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from analysis import embeddings
+from analysis.corpora import embeddings
+from analysis.corpora.embeddings import Embedder
 from analysis.corpora.importing import Report, import_corpus, make_row
+from analysis.corpora.persona_files import Line
+from analysis.corpora.persona_files import make_row as make_persona_row
 from analysis.corpora.records import Record
-from analysis.embeddings import Embedder
 from analysis.models import (
     Completion,
     Conversation,
@@ -25,8 +27,6 @@ from analysis.models import (
     Run,
     SimulatedUser,
 )
-from analysis.persona_files import Line
-from analysis.persona_files import make_row as make_persona_row
 from surveys.models import BenchmarkItem, Study
 from tests.factories import make_study
 

@@ -19,7 +19,7 @@ from analysis.conditions import (
     make_users,
     messages_for,
 )
-from analysis.faults import ConditionError
+from analysis.corpora.faults import ConditionError
 from analysis.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
 from analysis.models import Completion, Conversation, Corpus, Endpoint, Run, SimulatedUser
 from tests.analysis.baseline_factories import (

@@ -12,8 +12,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from analysis import embeddings
-from analysis.embeddings import (
+from analysis.corpora import embeddings
+from analysis.corpora.embeddings import (
     Embedder,
     EmbeddingError,
     conversation_text,
@@ -22,8 +22,8 @@ from analysis.embeddings import (
     endpoint_embedder,
     local_embedder,
 )
+from analysis.corpora.retrieval import build_index
 from analysis.models import ConversationVector
-from analysis.retrieval import build_index
 from tests.analysis.baseline_factories import (
     LETTERS,
     embed_all,

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as some
 
+from analysis.corpora.personas import Pools, draw_profiles, pools_of, profile_of, rows_of
 from analysis.models import Persona, PersonaSet
-from analysis.personas import Pools, draw_profiles, pools_of, profile_of, rows_of
 from tests.analysis.baseline_factories import make_personas, real_data
 
 ONLY_DESCRIPTIONS = Pools(["d1", "d2", "d3"], [], [])

@@ -7,14 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from analysis.corpora.retrieval import build_index, measure_recall, nearest, nearest_to_many
+from analysis.corpora.vectors import read_vectors
 from analysis.models import Corpus
-from analysis.retrieval import (
-    build_index,
-    measure_recall,
-    nearest,
-    nearest_to_many,
-)
-from analysis.vectors import read_vectors
 from tests.analysis.baseline_factories import (
     add_vectors,
     embed_all,
@@ -47,7 +42,7 @@ def read_all(corpus: Corpus, model: str = "made-up") -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("at_once", [2000, 5, 2])
 def test_vectors_come_back_as_they_went_in(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr("analysis.vectors.ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr("analysis.corpora.vectors.ROWS_AT_ONCE", at_once)
     corpus, matrix, hashes = make_embedded(5)
     make_embedded(3, "another")
     loaded = read_all(corpus)
@@ -138,7 +133,7 @@ def test_recall_is_the_share_that_the_index_finds(monkeypatch: pytest.MonkeyPatc
     assert measure_recall(make_corpus("empty"), "made-up", 10) is None
     original = nearest
     monkeypatch.setattr(
-        "analysis.retrieval.nearest",
+        "analysis.corpora.retrieval.nearest",
         lambda corpus, model, question, number, approximate=False: original(corpus, model, question, number)[
             : 4 if approximate else None
         ],

@@ -4,18 +4,12 @@ import json
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis import embeddings
-from analysis.embeddings import (
-    Embedder,
-    EmbeddingError,
-    embed_corpus,
-    endpoint_embedder,
-    missing_vectors,
-)
+from analysis.corpora import embeddings
+from analysis.corpora.embeddings import Embedder, EmbeddingError, embed_corpus, endpoint_embedder, missing_vectors
+from analysis.corpora.retrieval import build_index, measure_recall
 from analysis.endpoints.endpoints import EndpointError, find_endpoint
 from analysis.models import Corpus
 from analysis.progress import Progress
-from analysis.retrieval import build_index, measure_recall
 
 RECALL_AT = 100
 

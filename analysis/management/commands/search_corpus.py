@@ -4,12 +4,12 @@ import json
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.embeddings import conversation_text, embedder_named
+from analysis.corpora.embeddings import conversation_text, embedder_named
+from analysis.corpora.faults import ConditionError
+from analysis.corpora.retrieval import nearest
 from analysis.endpoints.endpoints import EndpointError
-from analysis.faults import ConditionError
 from analysis.management.commands.embed_corpus import find_corpus
 from analysis.recipes import vectors_of
-from analysis.retrieval import nearest
 
 SHOWN = 100  # characters of each conversation
 

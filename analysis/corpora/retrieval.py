@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from django.db import connection, transaction
 
+from analysis.corpora.ranking import Ranking
+from analysis.corpora.vectors import load_vectors, read_vectors
 from analysis.models import Corpus
-from analysis.ranking import Ranking
-from analysis.vectors import load_vectors, read_vectors
 
 TIE = 1e-6  # similarities from the database that differ less are equal
 RECALL_QUESTIONS = 50

@@ -16,9 +16,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from psycopg import sql
 
-from analysis.models import Corpus
-from analysis.models.corpora import DIMENSIONS
-from analysis.vector_files import (
+from analysis.corpora.vector_files import (
     NAME,
     UNFINISHED,
     VERSION,
@@ -29,6 +27,8 @@ from analysis.vector_files import (
     open_vectors,
     write_vectors,
 )
+from analysis.models import Corpus
+from analysis.models.corpora import DIMENSIONS
 
 # One row of PostgreSQL's binary COPY: the number of fields, then each field's length and value.
 ROW = np.dtype(
