@@ -3,7 +3,8 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from analysis.api import annotations, completions, exports, metrics, runs
+from analysis.api import annotations, exports, metrics
+from analysis.runs import api, completions_api
 from surveys.participation.api import prolific_webhook
 
 app_name = "api"
@@ -17,13 +18,13 @@ urlpatterns = [
     path("studies/<slug:slug>/figures/<slug:name>/", metrics.FigureSpec.as_view(), name="figure"),
     path("studies/<slug:slug>/annotations/", annotations.Annotations.as_view(), name="annotations"),
     path("studies/<slug:slug>/agreement/", annotations.Agreement.as_view(), name="agreement"),
-    path("studies/<slug:slug>/runs/", runs.Runs.as_view(), name="runs"),
-    path("studies/<slug:slug>/completions/", completions.Completions.as_view(), name="completions"),
-    path("runs/<int:number>/", runs.OneRun.as_view(), name="run"),
-    path("runs/<int:number>/pause/", runs.PauseRun.as_view(), name="pause-run"),
-    path("runs/<int:number>/resume/", runs.ResumeRun.as_view(), name="resume-run"),
-    path("runs/<int:number>/cancel/", runs.CancelRun.as_view(), name="cancel-run"),
-    path("runs/<int:number>/retry/", runs.RetryRun.as_view(), name="retry-run"),
+    path("studies/<slug:slug>/runs/", api.Runs.as_view(), name="runs"),
+    path("studies/<slug:slug>/completions/", completions_api.Completions.as_view(), name="completions"),
+    path("runs/<int:number>/", api.OneRun.as_view(), name="run"),
+    path("runs/<int:number>/pause/", api.PauseRun.as_view(), name="pause-run"),
+    path("runs/<int:number>/resume/", api.ResumeRun.as_view(), name="resume-run"),
+    path("runs/<int:number>/cancel/", api.CancelRun.as_view(), name="cancel-run"),
+    path("runs/<int:number>/retry/", api.RetryRun.as_view(), name="retry-run"),
     path("prolific/webhook/", prolific_webhook, name="prolific-webhook"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path(

@@ -101,8 +101,8 @@ def cpu_seconds() -> float:
 def plan(address: str, calls: int, **changes: object):
     """A run of this many calls of the demo's prompts."""
     from analysis.endpoints.endpoints import add_endpoint
-    from analysis.plans import Plan, plan_run
-    from analysis.runs import start
+    from analysis.runs.lanes.runs import start
+    from analysis.runs.recipes.plans import Plan, plan_run
     from surveys.models import Study
 
     given = {"base_url": address, "model": "fake-1", "concurrency": IN_FLIGHT, "max_tokens": 200} | changes
@@ -115,8 +115,8 @@ def plan(address: str, calls: int, **changes: object):
 
 def send_by_lane(address: str, calls: int) -> tuple[float, float]:
     """From the first request to the last committed reply, and CPU from the lane's start to its end."""
-    from analysis.lanes import run_lane
     from analysis.models import Completion
+    from analysis.runs.lanes.lanes import run_lane
 
     run = plan(address, calls)
     before = cpu_seconds()
@@ -147,7 +147,7 @@ async def bare_loop(address: str, calls: int) -> None:
 
 
 def measure_faults(calls: int) -> None:
-    from analysis.lanes import run_lane
+    from analysis.runs.lanes.lanes import run_lane
 
     with serving("--latency", "fixed:200", *FAULTS) as address:
         run = plan(address, calls)
@@ -184,7 +184,7 @@ def measure_rate() -> None:
 
 def measure_memory(calls: int) -> None:
     """Peak memory of planning and of a lane's first seconds; the lane's rows never stand in memory together."""
-    from analysis.lanes import Bounds, run_lane
+    from analysis.runs.lanes.lanes import Bounds, run_lane
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with serving() as address:

@@ -246,9 +246,9 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_BEAT_SCHEDULE = {
     "release-places": {"task": "surveys.participation.tasks.release_places", "schedule": 60.0},
-    "watch-runs": {"task": "analysis.tasks.watch_runs", "schedule": 30.0},
-    "work-batches": {"task": "analysis.tasks.work_batches", "schedule": 60.0},
-    "repeat-runs": {"task": "analysis.tasks.repeat_runs", "schedule": 600.0},
+    "watch-runs": {"task": "analysis.runs.tasks.watch_runs", "schedule": 30.0},
+    "work-batches": {"task": "analysis.runs.tasks.work_batches", "schedule": 60.0},
+    "repeat-runs": {"task": "analysis.runs.tasks.repeat_runs", "schedule": 600.0},
 }
 
 LOGGING = {

@@ -10,7 +10,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
     path("", include("analysis.urls")),
-    path("", include("analysis.run_urls")),
+    path("", include("analysis.runs.urls")),
     path("", include("analysis.answer_urls")),
     path("", include("analysis.compare_urls")),
     path("", include("analysis.agreement_urls")),

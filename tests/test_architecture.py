@@ -176,10 +176,10 @@ def test_no_file_outgrows_a_readers_patience() -> None:
 @pytest.mark.parametrize(
     ("source", "module"),
     [
-        ("import analysis.runs", "analysis.runs"),
-        ("def f():\n    from analysis import runs", "analysis.runs"),
-        ("from ..analysis import runs", "analysis.runs"),
-        ("import_module('analysis.runs')", "analysis.runs"),
+        ("import analysis.runs", "analysis.runs.lanes.runs"),
+        ("def f():\n    from analysis import runs", "analysis.runs.lanes.runs"),
+        ("from ..analysis import runs", "analysis.runs.lanes.runs"),
+        ("import_module('analysis.runs.lanes.runs')", "analysis.runs.lanes.runs"),
     ],
 )
 def test_hidden_imports_are_seen(source: str, module: str) -> None:

@@ -9,12 +9,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.api.exports import AnyType
-from analysis.api.runs import BadRequest
 from analysis.figures import FIGURES, Options
 from analysis.filter_options import checked
 from analysis.filters import CHOICES, FilterError, Filters
 from analysis.flat_rows import flatten
 from analysis.reports import PARTS, ReportError, report
+from analysis.runs.api import BadRequest
 from analysis.stats.resampling import DRAWS
 from surveys.access.access import study_for
 from surveys.models import Study

@@ -11,12 +11,12 @@ from django.db.models import F
 from analysis.corpora.embeddings import embed_corpus, endpoint_embedder
 from analysis.demo.sources import BENCHMARK, CORPUS, PERSONAS, make_benchmark, make_corpus, make_personas
 from analysis.endpoints.endpoints import add_endpoint
-from analysis.judge_plans import judge_plan, plan_judging
-from analysis.judgements import read_replies
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
-from analysis.plans import Plan, plan_run
 from analysis.readings import read_new
-from analysis.runs import run_inline, start
+from analysis.runs.judging.judgements import read_replies
+from analysis.runs.judging.plans import judge_plan, plan_judging
+from analysis.runs.lanes.runs import run_inline, start
+from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.models import BenchmarkItem, Prompt, Study
 from surveys.simulation.demo.annotators import SLUG as PROFILES
 from surveys.simulation.demo.studies import ACTOR

@@ -3,10 +3,10 @@
 from decimal import Decimal
 from typing import Any
 
-from analysis.judge_plans import judge_plan, plan_judging
-from analysis.judgements import read_replies
 from analysis.models import Endpoint, Run
-from analysis.runs import resume, run_inline
+from analysis.runs.judging.judgements import read_replies
+from analysis.runs.judging.plans import judge_plan, plan_judging
+from analysis.runs.lanes.runs import resume, run_inline
 from surveys.models import Study
 from tests.analysis.baseline_factories import make_endpoint
 from tests.factories import make_annotation_study, make_items

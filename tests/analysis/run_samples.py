@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from analysis.conditions import messages_for
 from analysis.models import Completion, Run
+from analysis.runs.recipes.conditions import messages_for
 from surveys.models import Study
 from tests.analysis.baseline_factories import make_call, make_endpoint, make_run
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from analysis.endpoints.endpoints import add_endpoint
-from analysis.lanes import Bounds
 from analysis.models import Endpoint, Run
-from analysis.plans import Plan, plan_run
-from analysis.runs import run_inline, start
+from analysis.runs.lanes.lanes import Bounds
+from analysis.runs.lanes.runs import run_inline, start
+from analysis.runs.recipes.plans import Plan, plan_run
 from fieldstudy.embedded import servers
 from surveys.models import Study
 

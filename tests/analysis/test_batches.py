@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from analysis import batches, runs
 from analysis.models import Run
-from analysis.tasks import work_batches
+from analysis.runs.lanes import batches, runs
+from analysis.runs.tasks import work_batches
 from tests.analysis.servers import Server, make_fake, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
 

@@ -9,11 +9,11 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
-from analysis.completion_imports import import_completions
 from analysis.filters import Filters
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.readings import read_new
 from analysis.reports import report
+from analysis.runs.imports.completions import import_completions
 from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
 from surveys.study_files.parts import Reference

@@ -8,10 +8,10 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
-from analysis import run_tasks
-from analysis.benchmark_prompts import examples_name, write_question
-from analysis.conditions import messages_for
 from analysis.models import Run
+from analysis.runs.pages import actions
+from analysis.runs.recipes.benchmark_prompts import examples_name, write_question
+from analysis.runs.recipes.conditions import messages_for
 from surveys.models import AuditEvent, BenchmarkItem, Study
 from tests.analysis.baseline_factories import make_call, make_endpoint, make_item, make_run
 from tests.analysis.run_samples import answer, make_done, order_of
@@ -42,7 +42,7 @@ def client(study: Study) -> Client:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The runs that were handed to workers."""
     runs: list[int] = []
-    monkeypatch.setattr(run_tasks, "enqueue_lanes", runs.append)
+    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
     return runs
 
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from django.db import connections
 
-from analysis import runs
-from analysis.lanes import run_lane
 from analysis.models import Run
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.lanes import run_lane
 from tests.analysis.servers import make_fake, make_planned, work_off
 from tests.factories import make_study
 

@@ -11,17 +11,11 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from analysis import conditions
-from analysis.conditions import (
-    Built,
-    estimate_prompt_tokens,
-    hash_messages,
-    make_users,
-    messages_for,
-)
 from analysis.corpora.faults import ConditionError
-from analysis.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
 from analysis.models import Completion, Conversation, Corpus, Endpoint, Run, SimulatedUser
+from analysis.runs.recipes import conditions
+from analysis.runs.recipes.conditions import Built, estimate_prompt_tokens, hash_messages, make_users, messages_for
+from analysis.runs.recipes.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
 from tests.analysis.baseline_factories import (
     LETTERS,
     embed_all,

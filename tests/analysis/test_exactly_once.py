@@ -11,10 +11,10 @@ from urllib.parse import quote
 import pytest
 from django.db import connection, connections
 
-from analysis import runs
-from analysis.calls import expire_leases
-from analysis.lanes import Bounds, run_lane
 from analysis.models import Completion, Run
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.calls import expire_leases
+from analysis.runs.lanes.lanes import Bounds, run_lane
 from fieldstudy.embedded import servers
 from tests.analysis.servers import Server, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from analysis import fitting
-from analysis.fitting import ESTIMATE, Fitted, TokenizerError, counter_for, estimate_tokens, fit
 from analysis.models import Endpoint
+from analysis.runs.recipes import fitting
+from analysis.runs.recipes.fitting import ESTIMATE, Fitted, TokenizerError, counter_for, estimate_tokens, fit
 
 
 def test_everything_fits() -> None:

@@ -10,14 +10,16 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
-from analysis import batches, run_tasks, tasks
 from analysis.answer_frames import load_frames, runs_of
-from analysis.judgements import count_labels, read_all_replies, read_replies
-from analysis.lanes import Bounds, run_lane
 from analysis.models import Answer, Completion, Judgement, Run
 from analysis.readings import read_new
-from analysis.runs import RunError, progress, resume, run_inline, start
-from analysis.schedules import make_schedule
+from analysis.runs import tasks
+from analysis.runs.judging.judgements import count_labels, read_all_replies, read_replies
+from analysis.runs.lanes import batches
+from analysis.runs.lanes.lanes import Bounds, run_lane
+from analysis.runs.lanes.runs import RunError, progress, resume, run_inline, start
+from analysis.runs.lanes.schedules import make_schedule
+from analysis.runs.pages import actions
 from surveys.models import Annotation
 from tests.analysis.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off
 from tests.analysis.servers import make_server_endpoint, serving
@@ -215,7 +217,7 @@ def test_judges_of_other_studies_are_not_found() -> None:
 
 def test_researchers_pause_and_resume_and_viewers_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
-    monkeypatch.setattr(run_tasks, "enqueue_lanes", sent.append)
+    monkeypatch.setattr(actions, "enqueue_lanes", sent.append)
     make_judge("yes")
     study = study_of("relevance", 1)
     run = plan(study)

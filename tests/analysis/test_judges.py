@@ -10,15 +10,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connections, transaction
 
-from analysis.conditions import messages_for
 from analysis.endpoints.endpoints import add_endpoint
-from analysis.judge_plans import judge_plan, open_tasks, plan_judging
-from analysis.judge_prompts import write_history
-from analysis.judgements import count_labels, read_replies, read_reply, without_label
-from analysis.judges import compare_orders, position_bias, rater_of
 from analysis.models import Completion, Judgement, Run
-from analysis.plans import PlanError
-from analysis.runs import cancel, resume, retry_failed, run_inline
+from analysis.runs.judging.judgements import count_labels, read_replies, read_reply, without_label
+from analysis.runs.judging.judges import compare_orders, position_bias, rater_of
+from analysis.runs.judging.plans import judge_plan, open_tasks, plan_judging
+from analysis.runs.judging.prompts import write_history
+from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
+from analysis.runs.recipes.conditions import messages_for
+from analysis.runs.recipes.plans import PlanError
 from surveys.models import Annotation
 from surveys.studies.lifecycle import load_definition
 from surveys.study_files.kinds import KINDS

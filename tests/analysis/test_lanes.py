@@ -8,11 +8,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from analysis import runs
-from analysis.calls import expire_leases
-from analysis.conditions import hash_messages
-from analysis.lanes import Bounds, run_lane
 from analysis.models import Completion, Run
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.calls import expire_leases
+from analysis.runs.lanes.lanes import Bounds, run_lane
+from analysis.runs.recipes.conditions import hash_messages
 from tests.analysis.servers import make_fake, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
 
@@ -51,7 +51,7 @@ def test_authentication_error_stops_the_run_with_one_line() -> None:
 
 
 def test_call_that_always_fails_is_given_up_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.lanes.LONGEST_BACKOFF", 0.01)
+    monkeypatch.setattr("analysis.runs.lanes.lanes.LONGEST_BACKOFF", 0.01)
     run = work_off(make_planned(make_study(), make_fake(extra={"faults": {"timeout": 1}}), repeats=2))
     assert run.state == "done"
     assert set(run.completions.values_list("status", "attempts", "lost_answers")) == {("failed", 8, 8)}

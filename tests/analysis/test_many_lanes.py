@@ -8,9 +8,10 @@ import redis
 from django.core.management import CommandError, call_command
 from django.db import connections
 
-from analysis import runs, tasks
-from analysis.lanes import LaneTaken, run_lane
 from analysis.models import Run
+from analysis.runs import tasks
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.lanes import LaneTaken, run_lane
 from surveys.models import Study
 from tests.analysis.servers import make_fake, make_planned, make_server_endpoint, serving
 from tests.factories import make_study

@@ -9,10 +9,10 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from analysis import runs
 from analysis.models import Completion, Run
-from analysis.plans import Plan, PlanError, plan_run
-from analysis.schedules import end_schedule, make_schedule, repeat_due
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.schedules import end_schedule, make_schedule, repeat_due
+from analysis.runs.recipes.plans import Plan, PlanError, plan_run
 from surveys.models import BenchmarkItem
 from tests.analysis.baseline_factories import make_corpus
 from tests.analysis.servers import make_fake, make_planned

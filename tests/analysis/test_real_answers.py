@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.completion_imports import import_completions
 from analysis.models import Answer
 from analysis.readings import read_new
 from analysis.reports import report
+from analysis.runs.imports.completions import import_completions
 from surveys.models import Study
 from tests.analysis.baseline_factories import real_data
 from tests.factories import make_definition, make_study

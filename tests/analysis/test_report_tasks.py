@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from analysis import tasks
 from analysis.filters import Filters
 from analysis.reports import Reporting
+from analysis.runs import tasks
 from tests.analysis.report_samples import is_kept, make_teas
 
 pytestmark = pytest.mark.django_db

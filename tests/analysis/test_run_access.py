@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from analysis import run_urls
 from analysis.endpoints import endpoints
 from analysis.models import Completion, Run
+from analysis.runs import urls
 from surveys.models import AuditEvent, Study
 from tests.analysis.baseline_factories import make_endpoint
 from tests.analysis.run_samples import make_done, make_running
@@ -66,7 +66,7 @@ def address_of(name: str, run: Run, slug: str = "teas", action: str = "pause") -
 
 
 def test_every_address_is_in_the_table() -> None:
-    assert {entry.name for entry in run_urls.urlpatterns if isinstance(entry, URLPattern)} == set(PAGES)
+    assert {entry.name for entry in urls.urlpatterns if isinstance(entry, URLPattern)} == set(PAGES)
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
-from analysis import run_tasks
 from analysis.models import Run
+from analysis.runs.pages import actions
 from surveys.models import AuditEvent, Study
 from tests.analysis.baseline_factories import make_call, make_corpus, make_endpoint, make_run
 from tests.analysis.run_samples import answer, make_done, make_running, order_of
@@ -38,7 +38,7 @@ def client(study: Study) -> Client:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The runs that were handed to workers."""
     runs: list[int] = []
-    monkeypatch.setattr(run_tasks, "enqueue_lanes", runs.append)
+    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
     return runs
 
 

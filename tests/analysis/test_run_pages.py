@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from analysis import run_tasks
 from analysis.models import Completion, Run, Schedule, SimulatedUser
-from analysis.plans import Plan, plan_run
+from analysis.runs.pages import actions
+from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.models import AuditEvent, Study
 from tests.analysis.baseline_factories import (
     make_call,
@@ -44,7 +44,7 @@ def client(study: Study) -> Client:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The runs that were handed to workers."""
     runs: list[int] = []
-    monkeypatch.setattr(run_tasks, "enqueue_lanes", runs.append)
+    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
     return runs
 
 
@@ -232,7 +232,7 @@ def test_heading_of_each_state(client: Client, study: Study, state: str, words: 
 
 def test_waiting_for_the_provider_is_said(client: Client, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     at = timezone.now().replace(hour=14, minute=2, second=10)
-    monkeypatch.setattr("analysis.runs.waiting_until", lambda name: at.timestamp())
+    monkeypatch.setattr("analysis.runs.lanes.runs.waiting_until", lambda name: at.timestamp())
     page = client.get(page_of("run", make_running(study).pk))
     assert "The provider asked us to wait until 14:02:10 UTC." in lines_of(page)
 

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import pytest
 from django.db import connection
 
-from analysis import runs, tasks
 from analysis.models import Run
+from analysis.runs import tasks
+from analysis.runs.lanes import runs
 from fieldstudy.celery import app
 from fieldstudy.embedded import servers
 from tests.analysis.servers import Server, make_planned, make_server_endpoint, serving

@@ -7,9 +7,9 @@ from axe_playwright_python.sync_playwright import Axe
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from analysis import run_tasks
 from analysis.models import Completion, Run
-from analysis.runs import run_inline
+from analysis.runs.lanes.runs import run_inline
+from analysis.runs.pages import actions
 from surveys.models import Study
 from tests.analysis.baseline_factories import make_endpoint
 from tests.analysis.run_samples import answer, make_done, make_running
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def study(site: str, monkeypatch: pytest.MonkeyPatch) -> Study:
-    monkeypatch.setattr(run_tasks, "enqueue_lanes", lambda run: True)  # no worker listens; tests run the lanes
+    monkeypatch.setattr(actions, "enqueue_lanes", lambda run: True)  # no worker listens; tests run the lanes
     return make_study("draft")
 
 

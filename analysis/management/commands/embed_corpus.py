@@ -9,7 +9,7 @@ from analysis.corpora.embeddings import Embedder, EmbeddingError, embed_corpus, 
 from analysis.corpora.retrieval import build_index, measure_recall
 from analysis.endpoints.endpoints import EndpointError, find_endpoint
 from analysis.models import Corpus
-from analysis.progress import Progress
+from analysis.runs.progress import Progress
 
 RECALL_AT = 100
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from analysis.corpora import IMPORTERS
 from analysis.corpora.importing import ImportFailed, Report, import_corpus
-from analysis.progress import Progress
+from analysis.runs.progress import Progress
 
 FAULTS_SHOWN = 5
 

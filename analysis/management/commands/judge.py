@@ -5,12 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.judge_plans import judge_plan, plan_judging
-from analysis.judge_prompts import PROMPTS
-from analysis.judgements import MOST_EXAMPLES, count_labels, without_label
-from analysis.judges import position_bias, rater_of
 from analysis.models import Run
-from analysis.run_commands import (
+from analysis.runs.commands import (
     ERRORS,
     add_waiting_arguments,
     check_end,
@@ -20,7 +16,11 @@ from analysis.run_commands import (
     send_off,
     tell_faults,
 )
-from analysis.runs import progress, resume
+from analysis.runs.judging.judgements import MOST_EXAMPLES, count_labels, without_label
+from analysis.runs.judging.judges import position_bias, rater_of
+from analysis.runs.judging.plans import judge_plan, plan_judging
+from analysis.runs.judging.prompts import PROMPTS
+from analysis.runs.lanes.runs import progress, resume
 from surveys.imports.study_command import ACTOR, StudyCommand
 from surveys.models import Study
 

@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
-from analysis.progress import Progress
 from analysis.readings import read_new
+from analysis.runs.progress import Progress
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 from surveys.reading.answers import RULES_VERSION

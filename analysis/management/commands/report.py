@@ -11,12 +11,12 @@ from django.http import QueryDict
 from analysis.exports import write_whole
 from analysis.filter_options import checked
 from analysis.filters import FilterError, Filters
-from analysis.progress import Progress
 from analysis.readings import read_new
 from analysis.report_html import write_html
 from analysis.report_pdf import write_pdf
 from analysis.report_text import write_text
 from analysis.reports import PARTS, ReportError, report
+from analysis.runs.progress import Progress
 from analysis.stats.resampling import DRAWS
 from surveys.imports.study_command import StudyCommand, writing
 from surveys.models import Study

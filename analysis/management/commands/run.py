@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis import batches, runs
 from analysis.models import Run
-from analysis.progress_bar import write_bar
-from analysis.run_commands import add_way_arguments, dollars, find_study, one_line_errors, send
-from analysis.run_lists import OWN, Standing, stand
-from analysis.schedules import end_schedule, make_schedule
+from analysis.runs.commands import add_way_arguments, dollars, find_study, one_line_errors, send
+from analysis.runs.lanes import batches, runs
+from analysis.runs.lanes.schedules import end_schedule, make_schedule
+from analysis.runs.pages.lists import OWN, Standing, stand
+from analysis.runs.progress_bar import write_bar
 
 LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  ${usd:.4f}"
 

@@ -2,7 +2,7 @@
 
 from django.core.management.base import BaseCommand
 
-from analysis.run_commands import add_run_arguments, execute, find_study
+from analysis.runs.commands import add_run_arguments, execute, find_study
 
 
 class Command(BaseCommand):

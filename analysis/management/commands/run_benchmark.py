@@ -2,8 +2,8 @@
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.benchmark_prompts import FORMS, known_benchmarks
-from analysis.run_commands import add_run_arguments, execute, find_study
+from analysis.runs.commands import add_run_arguments, execute, find_study
+from analysis.runs.recipes.benchmark_prompts import FORMS, known_benchmarks
 
 
 class Command(BaseCommand):

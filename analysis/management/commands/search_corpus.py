@@ -9,7 +9,7 @@ from analysis.corpora.faults import ConditionError
 from analysis.corpora.retrieval import nearest
 from analysis.endpoints.endpoints import EndpointError
 from analysis.management.commands.embed_corpus import find_corpus
-from analysis.recipes import vectors_of
+from analysis.runs.recipes.recipes import vectors_of
 
 SHOWN = 100  # characters of each conversation
 

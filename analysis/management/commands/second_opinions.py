@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.endpoints.endpoints import EndpointError
-from analysis.progress import Progress
+from analysis.runs.progress import Progress
 from analysis.second_opinions import give_opinions
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study

@@ -8,7 +8,7 @@ from redis import RedisError
 from analysis.answer_frames import runs_of
 from analysis.models import Completion
 from analysis.reports import PARTS
-from analysis.tasks import enqueue_report
+from analysis.runs.tasks import enqueue_report
 from analysis.views.compare.contents import Page
 from analysis.views.compare.shown import Shown
 from surveys.models import Response, Study

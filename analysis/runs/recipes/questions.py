@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
-from analysis.benchmark_prompts import examples_for, write_question
-from analysis.judge_messages import judge_message
 from analysis.models import Run
+from analysis.runs.judging.messages import judge_message
+from analysis.runs.recipes.benchmark_prompts import examples_for, write_question
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 Question = Prompt | BenchmarkItem

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.conditions import Built, messages_for
 from analysis.corpora.faults import ConditionError
-from analysis.judgements import without_label
 from analysis.models import Completion, Run
+from analysis.runs.judging.judgements import without_label
+from analysis.runs.recipes.conditions import Built, messages_for
 
 MOST_MESSAGES = 12  # shown at first: a history of a hundred conversations is a megabyte
 FILTERS = ("prompt", "status", "user", "lost", "unlabelled")

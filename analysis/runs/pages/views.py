@@ -7,16 +7,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.judge_plans import items_of
-from analysis.judgements import MOST_EXAMPLES, count_labels, without_label
-from analysis.judges import rater_of
 from analysis.models import Completion, Endpoint, Run
-from analysis.progress import describe_seconds
-from analysis.run_lists import Standing, is_simulated, runs_of, stand
-from analysis.run_reading import FILTERS, find_completions
-from analysis.run_tasks import CANNOT_BE_DONE, act
-from analysis.run_words import bar_of, dollars, say_runs, say_state
-from analysis.runs import RunError, failures, progress
+from analysis.runs.judging.judgements import MOST_EXAMPLES, count_labels, without_label
+from analysis.runs.judging.judges import rater_of
+from analysis.runs.judging.plans import items_of
+from analysis.runs.lanes.runs import RunError, failures, progress
+from analysis.runs.pages.actions import CANNOT_BE_DONE, act
+from analysis.runs.pages.lists import Standing, is_simulated, runs_of, stand
+from analysis.runs.pages.reading import FILTERS, find_completions
+from analysis.runs.pages.words import bar_of, dollars, say_runs, say_state
+from analysis.runs.progress import describe_seconds
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.models import BenchmarkItem

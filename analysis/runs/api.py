@@ -11,13 +11,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.api.exports import PAGING, Pages, page_of
-from analysis.benchmark_prompts import FORMS
-from analysis.forms.runs import RunForm
 from analysis.models import Run
-from analysis.run_lists import OWN, is_simulated, runs_of, stand
-from analysis.run_tasks import CANNOT_BE_DONE, act, order_run
-from analysis.runs import RunError, failures, progress
-from analysis.views.runs import read_budget
+from analysis.runs.lanes.runs import RunError, failures, progress
+from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run
+from analysis.runs.pages.forms import RunForm
+from analysis.runs.pages.lists import OWN, is_simulated, runs_of, stand
+from analysis.runs.pages.views import read_budget
+from analysis.runs.recipes.benchmark_prompts import FORMS
 from surveys.access.access import Role, studies_of, study_for
 
 COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")

@@ -6,8 +6,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from analysis.models import Run, Schedule
-from analysis.plans import plan_of, plan_run
-from analysis.runs import RunError, start
+from analysis.runs.lanes.runs import RunError, start
+from analysis.runs.recipes.plans import plan_of, plan_run
 
 ACTOR = "schedule"
 

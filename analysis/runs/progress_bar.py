@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connections
 
 from analysis.models import Run
-from analysis.runs import progress
+from analysis.runs.lanes.runs import progress
 
 WIDTH = 30
 SECONDS = 1.0

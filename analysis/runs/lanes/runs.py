@@ -12,10 +12,10 @@ from django.db import connections, transaction
 from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
-from analysis.calls import expire_leases
 from analysis.endpoints.limits import waiting_until
-from analysis.lanes import Bounds, run_lane
 from analysis.models import Completion, Run
+from analysis.runs.lanes.calls import expire_leases
+from analysis.runs.lanes.lanes import Bounds, run_lane
 
 State, Status = Run.State, Completion.Status
 WAIT_SECONDS = 0.5  # until calls of another lane may have come back

@@ -8,9 +8,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.api.exports import PAGING, Pages, page_of
-from analysis.api.runs import BadRequest
 from analysis.models import Completion
-from analysis.run_lists import is_simulated
+from analysis.runs.api import BadRequest
+from analysis.runs.pages.lists import is_simulated
 from surveys.access.access import study_for
 
 FILTERS = [

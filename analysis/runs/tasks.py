@@ -10,14 +10,14 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.http import QueryDict
 
-from analysis import batches, schedules
 from analysis.filters import Filters
-from analysis.judgements import read_all_replies, read_replies
-from analysis.lanes import LaneTaken, run_lane
 from analysis.models import Run
 from analysis.readings import read_new
 from analysis.reports import Reporting
-from analysis.runs import has_calls_to_send, needs_lane, open_runs
+from analysis.runs.judging.judgements import read_all_replies, read_replies
+from analysis.runs.lanes import batches, schedules
+from analysis.runs.lanes.lanes import LaneTaken, run_lane
+from analysis.runs.lanes.runs import has_calls_to_send, needs_lane, open_runs
 from surveys.models import Study
 
 QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost

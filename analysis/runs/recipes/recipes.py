@@ -10,9 +10,9 @@ from analysis.corpora.faults import ConditionError
 from analysis.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
 from analysis.corpora.retrieval import Near, nearest_to_many
 from analysis.corpora.turns import by_turns
-from analysis.fitting import Fitted, TokenCounter, counter_for, fit
 from analysis.models import Conversation, ConversationVector, Corpus, Run
-from analysis.questions import Question, question_text, questions_of, search_text
+from analysis.runs.recipes.fitting import Fitted, TokenCounter, counter_for, fit
+from analysis.runs.recipes.questions import Question, question_text, questions_of, search_text
 from analysis.stats.seeded_sampling import draw, generator
 
 Recipe = dict[str, Any]

@@ -3,8 +3,9 @@
 from django.urls import path, register_converter
 
 from analysis.endpoints import views
-from analysis.run_tasks import ACTIONS
-from analysis.views import completions, new_run, runs
+from analysis.runs.pages import completion_views, new_run_views
+from analysis.runs.pages import views as runs
+from analysis.runs.pages.actions import ACTIONS
 
 
 class Action:
@@ -26,17 +27,17 @@ RUNS = "console/<slug:slug>/baselines/"
 urlpatterns = [
     path(RUNS, runs.runs, name="runs"),
     path(f"{RUNS}rows/", runs.runs_part, name="runs-part"),
-    path(f"{RUNS}new/", new_run.new_run, name="new-run"),
-    path(f"{RUNS}new/estimate/", new_run.estimate, name="estimate"),
+    path(f"{RUNS}new/", new_run_views.new_run, name="new-run"),
+    path(f"{RUNS}new/estimate/", new_run_views.estimate, name="estimate"),
     path(f"{RUNS}endpoints/", views.endpoints, name="endpoints"),
     path(f"{RUNS}endpoints/new/", views.edit, name="new-endpoint"),
     path(f"{RUNS}endpoints/<slug:name>/", views.edit, name="endpoint"),
     path(f"{RUNS}<int:number>/", runs.run, name="run"),
     path(f"{RUNS}<int:number>/numbers/", runs.run_part, name="run-part"),
-    path(f"{RUNS}<int:number>/calls/<int:call>/", completions.completion, name="completion"),
+    path(f"{RUNS}<int:number>/calls/<int:call>/", completion_views.completion, name="completion"),
     path(
         f"{RUNS}<int:number>/calls/<int:call>.json",
-        completions.completion_messages,
+        completion_views.completion_messages,
         name="completion-messages",
     ),
     path(f"{RUNS}<int:number>/<action:action>/", runs.change_run, name="change-run"),

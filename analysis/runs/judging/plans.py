@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
-from analysis.conditions import estimate_prompt_tokens
 from analysis.endpoints.endpoints import find_endpoint
-from analysis.judge_messages import message_room
-from analysis.judge_prompts import PROMPTS, SHOWN
-from analysis.judges import rater_of
 from analysis.models import Completion, Run
-from analysis.plans import (
+from analysis.runs.judging.judges import rater_of
+from analysis.runs.judging.messages import message_room
+from analysis.runs.judging.prompts import PROMPTS, SHOWN
+from analysis.runs.recipes.conditions import estimate_prompt_tokens
+from analysis.runs.recipes.plans import (
     Plan,
     PlanError,
     check_budget,

@@ -15,10 +15,10 @@ from django.db.models.fields.json import KT
 from analysis.corpora.faults import ConditionError
 from analysis.corpora.personas import profile_of, rows_of
 from analysis.corpora.turns import Message, by_turns
-from analysis.fitting import counter_for
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.questions import Asked, key_of, question_text
-from analysis.recipes import (
+from analysis.runs.recipes.fitting import counter_for
+from analysis.runs.recipes.questions import Asked, key_of, question_text
+from analysis.runs.recipes.recipes import (
     Recipe,
     RecipeWriter,
     corpus_of,

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Any
 
 from analysis.models import Run
-from analysis.progress import describe_seconds
-from analysis.run_lists import Standing
+from analysis.runs.pages.lists import Standing
+from analysis.runs.progress import describe_seconds
 
 State = Run.State
 BAR = 1000  # width of a bar's own units

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from analysis.models import Completion, Endpoint, Run
-from analysis.runs import seconds_at_work
+from analysis.runs.lanes.runs import seconds_at_work
 from surveys.models import Study
 
 Status = Completion.Status

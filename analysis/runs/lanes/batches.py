@@ -16,14 +16,14 @@ from typing import Any
 from django.db import connections, transaction
 from openai import APIError, AsyncOpenAI, NotFoundError
 
-from analysis.calls import CallBook, LeasedCall, Outcome, open_database
 from analysis.endpoints.endpoints import EndpointError, open_provider, price
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.endpoints.providers.openai import OpenAIProvider, read_reply
-from analysis.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
 from analysis.models import Run
-from analysis.plans import BATCH_PRICE
+from analysis.runs.lanes.calls import CallBook, LeasedCall, Outcome, open_database
+from analysis.runs.lanes.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
+from analysis.runs.recipes.plans import BATCH_PRICE
 
 log = logging.getLogger(__name__)
 

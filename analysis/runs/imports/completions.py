@@ -7,8 +7,8 @@ from pathlib import Path
 from django.db import connection, reset_queries, transaction
 from django.utils import timezone
 
-from analysis.completion_files import Asked, Group, Line, Reader
 from analysis.models import Completion, Run
+from analysis.runs.imports.files import Asked, Group, Line, Reader
 from surveys.access import audit
 from surveys.imports.files import Fault, ImportFault, batches
 from surveys.models import BenchmarkItem, Study

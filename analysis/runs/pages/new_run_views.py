@@ -5,11 +5,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.forms.runs import RunForm, estimate_run
 from analysis.models import Endpoint, Run
-from analysis.run_tasks import CANNOT_BE_DONE, order_run
-from analysis.run_words import say_estimate
-from analysis.views.runs import GET_HEAD_POST, HERE
+from analysis.runs.pages.actions import CANNOT_BE_DONE, order_run
+from analysis.runs.pages.forms import RunForm, estimate_run
+from analysis.runs.pages.views import GET_HEAD_POST, HERE
+from analysis.runs.pages.words import say_estimate
 from surveys.access.access import Role
 from surveys.console.pages import show, study_page
 

@@ -1,8 +1,8 @@
 """What a judge is sent about one item: rebuilt from the frozen item, the instruction, the order and the room."""
 
 from analysis.corpora.faults import ConditionError
-from analysis.judge_prompts import CHARACTERS_PER_TOKEN, INSTRUCTIONS, SHOWN, JudgePrompt, ask_for
 from analysis.models import Endpoint, Run
+from analysis.runs.judging.prompts import CHARACTERS_PER_TOKEN, INSTRUCTIONS, SHOWN, JudgePrompt, ask_for
 from surveys.models import AnnotationItem
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import questions_for

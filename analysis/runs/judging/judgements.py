@@ -8,10 +8,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from analysis.judge_messages import instruction_of
-from analysis.judge_prompts import hash_prompt
-from analysis.judges import rater_of
 from analysis.models import Completion, Judgement, Run
+from analysis.runs.judging.judges import rater_of
+from analysis.runs.judging.messages import instruction_of
+from analysis.runs.judging.prompts import hash_prompt
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem
 from surveys.studies.lifecycle import definition_of

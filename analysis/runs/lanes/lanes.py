@@ -21,16 +21,16 @@ from typing import NamedTuple
 import uvloop
 from django.db import connections
 
-from analysis.benchmark_prompts import BenchmarkPromptError
-from analysis.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database, take_place
-from analysis.conditions import estimate_prompt_tokens, messages_for
 from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError, open_provider, price
 from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
-from analysis.fitting import TokenizerError
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.replies import reply_format
+from analysis.runs.judging.replies import reply_format
+from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database, take_place
+from analysis.runs.recipes.benchmark_prompts import BenchmarkPromptError
+from analysis.runs.recipes.conditions import estimate_prompt_tokens, messages_for
+from analysis.runs.recipes.fitting import TokenizerError
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 log = logging.getLogger(__name__)

@@ -8,16 +8,16 @@ from typing import Any
 from django.db import transaction
 from openai import APIError
 
-from analysis.batches import cancel_batches
 from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError
-from analysis.forms.runs import RunForm
 from analysis.models import Run
-from analysis.plans import PlanError, lock_plans, plan_run
-from analysis.run_commands import check_endpoint
-from analysis.runs import RunError, cancel, pause, resume, retry_failed, start
-from analysis.schedules import end_schedule, make_schedule
-from analysis.tasks import enqueue_lanes, work_batches
+from analysis.runs.commands import check_endpoint
+from analysis.runs.lanes.batches import cancel_batches
+from analysis.runs.lanes.runs import RunError, cancel, pause, resume, retry_failed, start
+from analysis.runs.lanes.schedules import end_schedule, make_schedule
+from analysis.runs.pages.forms import RunForm
+from analysis.runs.recipes.plans import PlanError, lock_plans, plan_run
+from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.access import audit
 
 log = logging.getLogger(__name__)

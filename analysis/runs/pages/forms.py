@@ -6,10 +6,10 @@ from typing import Any
 
 from django import forms
 
-from analysis.benchmark_prompts import FORMS, known_benchmarks
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
-from analysis.plans import Plan, find_run, plan_run
-from analysis.recipes import HISTORY_SIZE
+from analysis.runs.recipes.benchmark_prompts import FORMS, known_benchmarks
+from analysis.runs.recipes.plans import Plan, find_run, plan_run
+from analysis.runs.recipes.recipes import HISTORY_SIZE
 from surveys.models import StudyVersion
 
 Condition = Run.Condition

@@ -6,10 +6,10 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from analysis.models import Completion
-from analysis.run_lists import is_simulated
-from analysis.run_reading import last_messages, read_messages
-from analysis.run_words import dollars
-from analysis.views.runs import HERE
+from analysis.runs.pages.lists import is_simulated
+from analysis.runs.pages.reading import last_messages, read_messages
+from analysis.runs.pages.views import HERE
+from analysis.runs.pages.words import dollars
 from surveys.console.pages import show, study_page
 
 
