@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
-from analysis.aliases import alias_map
+from analysis.answers.aliases import alias_map
 from analysis.models import Completion, Run
 from analysis.stats.samples import UNKNOWN
 from surveys.models import Flag, Participant, Prompt, Response, Study

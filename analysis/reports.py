@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any
 
-from analysis.aliases import alias_version
 from analysis.answer_frames import Frames, load_frames
+from analysis.answers.aliases import alias_version
 from analysis.definitions import DEFINITIONS
 from analysis.filters import Filters
 from analysis.fingerprints import fingerprint

@@ -11,7 +11,7 @@ urlpatterns = [
     path("", include("surveys.urls")),
     path("", include("analysis.urls")),
     path("", include("analysis.runs.urls")),
-    path("", include("analysis.answer_urls")),
+    path("", include("analysis.answers.urls")),
     path("", include("analysis.compare_urls")),
     path("", include("analysis.agreement_urls")),
     path("console/", include("surveys.console.urls")),

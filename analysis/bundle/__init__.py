@@ -12,10 +12,10 @@ from typing import IO, Any
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils import timezone
 
+from analysis.answers.readings import read_new
 from analysis.bundle.contents import list_files
 from analysis.export_formats import Chunks, read_back
 from analysis.exports import note_export, open_study, write_whole
-from analysis.readings import read_new
 from analysis.reports import Progress, check_definition, report
 from surveys.models import Study
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.db.models import F
 
+from analysis.answers.readings import read_new
 from analysis.corpora.embeddings import embed_corpus, endpoint_embedder
 from analysis.demo.sources import BENCHMARK, CORPUS, PERSONAS, make_benchmark, make_corpus, make_personas
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
-from analysis.readings import read_new
 from analysis.runs.judging.judgements import read_replies
 from analysis.runs.judging.plans import judge_plan, plan_judging
 from analysis.runs.lanes.runs import run_inline, start

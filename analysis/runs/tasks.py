@@ -10,9 +10,9 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.http import QueryDict
 
+from analysis.answers.readings import read_new
 from analysis.filters import Filters
 from analysis.models import Run
-from analysis.readings import read_new
 from analysis.reports import Reporting
 from analysis.runs.judging.judgements import read_all_replies, read_replies
 from analysis.runs.lanes import batches, schedules

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from analysis.answers.readings import read_new
 from analysis.models import Completion, SimulatedUser
-from analysis.readings import read_new
 from surveys.models import BenchmarkItem, Study
 from tests.analysis.baseline_factories import make_call, make_item
 from tests.analysis.report_samples import listed, make_model_run, make_teas, reply, tell

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from analysis.answers.readings import read_new
 from analysis.kept_parts import find_part
 from analysis.models import Completion, Run
-from analysis.readings import read_new
 from analysis.reports import Reporting
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.participation import recruitment

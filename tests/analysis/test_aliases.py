@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from analysis import aliases
-from analysis.alias_proposals import compare, propose, propose_for, strip_marks
-from analysis.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
+from analysis.answers import aliases
+from analysis.answers.alias_proposals import compare, propose, propose_for, strip_marks
+from analysis.answers.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
+from analysis.answers.readings import read_new
 from analysis.models import Alias, AliasDecision
-from analysis.readings import read_new
 from surveys.models import AuditEvent, Study
 from tests.factories import make_participant, make_response, make_study
 

@@ -7,11 +7,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from analysis import readings
-from analysis.aliases import accept, alias_map
-from analysis.answer_urls import urlpatterns
+from analysis.answers import readings, views
+from analysis.answers.aliases import accept, alias_map
+from analysis.answers.urls import urlpatterns
 from analysis.models import AliasDecision, Answer, AnswerDecision, Completion, SecondOpinion
-from analysis.views import answers
 from surveys.models import Study
 from tests.analysis.baseline_factories import make_call, make_endpoint, make_run
 from tests.factories import make_account, make_participant, make_response, make_study
@@ -120,8 +119,8 @@ def test_reading_is_done_at_once_when_there_is_little(study: Study, client: Clie
 
 def test_much_reading_is_left_to_a_worker(study: Study, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[int] = []
-    monkeypatch.setattr(answers, "READ_AT_ONCE", 0)
-    monkeypatch.setattr(answers.read_answers, "delay", given.append)
+    monkeypatch.setattr(views, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(views.read_answers, "delay", given.append)
     make_response(make_participant(study), "teas", text=LIST, keep=True)
     page = client.post(address("read"), follow=True)
     assert (given, Answer.objects.count()) == ([study.pk], 0)

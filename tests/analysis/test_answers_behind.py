@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.aliases import accept
+from analysis.answers.aliases import accept
 from analysis.answers_behind import behind
 from analysis.filters import Filters
 from analysis.models import Completion

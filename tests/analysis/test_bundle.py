@@ -19,7 +19,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from analysis import aliases
+from analysis.answers import aliases
 from analysis.bundle import begin_bundle, open_bundle, write_bundle
 from analysis.models import Completion
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study

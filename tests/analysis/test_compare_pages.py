@@ -17,9 +17,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from analysis.answers.readings import read_new
 from analysis.figures import FIGURES
 from analysis.models import MetricValue
-from analysis.readings import read_new
 from analysis.reports import PARTS, Reporting, views_for
 from analysis.views.compare import computing, shown
 from analysis.views.compare.contents import PAGE_OF_FIGURE, PAGES

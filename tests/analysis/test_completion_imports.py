@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Run
-from analysis.readings import read_new
 from analysis.runs.imports import completions
 from analysis.runs.imports.completions import import_completions
 from surveys.imports.files import MOST_FAULTS, ImportFault

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from analysis import demo
-from analysis.alias_proposals import propose
+from analysis.answers.alias_proposals import propose
 from analysis.demo import sources
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait

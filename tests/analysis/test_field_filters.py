@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from analysis.answers.readings import read_new
 from analysis.filter_options import checked, filter_options
 from analysis.filters import FilterError, Filters
-from analysis.readings import read_new
 from analysis.reports import report
 from surveys.models import Flag, Participant, Study
 from surveys.participation import recruitment

@@ -15,10 +15,10 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from analysis.answers.readings import read_new
 from analysis.endpoints import local_model
 from analysis.endpoints.local_model import add_command, add_local_endpoint
 from analysis.models import Answer, Completion, Endpoint, Run
-from analysis.readings import read_new
 from analysis.runs.recipes.conditions import hash_messages, messages_for
 from surveys.study_files.definitions import read_study
 from tests.analysis.baseline_factories import make_conversation, make_corpus, make_personas

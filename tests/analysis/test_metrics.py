@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from analysis.aliases import accept
+from analysis.answers.aliases import accept
+from analysis.answers.readings import read_new
 from analysis.filters import Filters
 from analysis.metrics.rows import correct_over_prompts
-from analysis.readings import read_new
 from analysis.reports import report
 from surveys.models import Study
 from tests.analysis.report_samples import make_model_run, make_teas, reply

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from analysis.answers.readings import read_new
 from analysis.filters import Filters
 from analysis.models import Run, SimulatedUser
-from analysis.readings import read_new
 from analysis.reports import report
 from surveys.models import Study
 from tests.analysis.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell

@@ -6,9 +6,9 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from analysis import readings
+from analysis.answers import readings
+from analysis.answers.readings import open_responses, read_new, store, unread
 from analysis.models import Answer, AnswerDecision, Completion
-from analysis.readings import open_responses, read_new, store, unread
 from surveys.models import Response
 from surveys.participation import recruitment
 from surveys.reading.answers import RULES_VERSION

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.answers.readings import read_new
 from analysis.models import Answer
-from analysis.readings import read_new
 from analysis.reports import report
 from analysis.runs.imports.completions import import_completions
 from surveys.models import Study

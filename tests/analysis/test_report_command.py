@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis import report_html, report_pdf
-from analysis.readings import read_new
+from analysis.answers.readings import read_new
 from analysis.report_tables import NOTHING, chance, number, percent
 from analysis.report_text import write_text
 from analysis.reports import report

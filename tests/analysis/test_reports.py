@@ -10,14 +10,15 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from analysis import aliases, kept_parts, reports, reviews
+from analysis import kept_parts, reports
 from analysis.answer_frames import load_frames
+from analysis.answers import aliases, reviews
+from analysis.answers.readings import read_new
 from analysis.filters import Filters
 from analysis.fingerprints import fingerprint
 from analysis.kept_parts import keep_part
 from analysis.metrics import METRICS, items
 from analysis.models import Answer, Completion, MetricValue, Run
-from analysis.readings import read_new
 from analysis.reports import PARTS, ReportError, Reporting, report
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from analysis import readings
+from analysis.answers import readings
+from analysis.answers.reviews import ReviewError, SeenTooEarly, answers_of, decide, undo, undo_last, waiting
 from analysis.models import Answer, AnswerDecision
-from analysis.reviews import ReviewError, SeenTooEarly, answers_of, decide, undo, undo_last, waiting
 from surveys.models import AuditEvent, Study
 from surveys.participation import recruitment
 from tests.factories import make_participant, make_response, make_study

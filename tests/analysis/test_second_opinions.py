@@ -6,10 +6,10 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis import readings, second_opinions
+from analysis.answers import readings, second_opinions
+from analysis.answers.second_opinions import give_opinions
 from analysis.endpoints import llm_queries
 from analysis.models import Answer, SecondOpinion
-from analysis.second_opinions import give_opinions
 from surveys.models import Study
 from tests.analysis.baseline_factories import make_endpoint
 from tests.factories import make_participant, make_response, make_study

@@ -4,8 +4,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from analysis import readings
-from analysis.aliases import alias_map
+from analysis.answers import readings
+from analysis.answers.aliases import alias_map
 from analysis.models import Answer
 from surveys.models import Study
 from tests.browser.test_console import AXE

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from analysis.readings import read_new
+from analysis.answers.readings import read_new
 from analysis.runs.progress import Progress
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.http import QueryDict
 
+from analysis.answers.readings import read_new
 from analysis.exports import write_whole
 from analysis.filter_options import checked
 from analysis.filters import FilterError, Filters
-from analysis.readings import read_new
 from analysis.report_html import write_html
 from analysis.report_pdf import write_pdf
 from analysis.report_text import write_text

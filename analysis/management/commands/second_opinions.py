@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from analysis.answers.second_opinions import give_opinions
 from analysis.endpoints.endpoints import EndpointError
 from analysis.runs.progress import Progress
-from analysis.second_opinions import give_opinions
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from analysis.aliases import alias_map
 from analysis.answer_frames import families_of, runs_of, spellings_of
+from analysis.answers.aliases import alias_map
 from analysis.answers_behind import behind
 from analysis.charts.theme import name_of_source
 from analysis.filters import FilterError

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from analysis.answers.reviews import answers_of, asked_of, waiting
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.endpoints.llm_queries import Ask, Spent, Told, ask_all
 from analysis.models import Answer, Endpoint, SecondOpinion
-from analysis.reviews import answers_of, asked_of, waiting
 from surveys.models import Prompt, Study
 from surveys.reading.answers import outer_text, read_answer
 

@@ -10,7 +10,7 @@ import numpy as np
 from django.db import connection
 from rapidfuzz import fuzz, process
 
-from analysis.aliases import add_up, decisions_of
+from analysis.answers.aliases import add_up, decisions_of
 from surveys.models import Study
 
 # From this likeness on (0 to 100, of the letters after sorting the words) two spellings are worth a look.

@@ -11,9 +11,18 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from analysis.answers.readings import read_new, unread
+from analysis.answers.reviews import (
+    ReviewError,
+    answers_of,
+    asked_of,
+    choices_of,
+    decide,
+    last_decision,
+    undo_last,
+    waiting,
+)
 from analysis.models import Answer
-from analysis.readings import read_new, unread
-from analysis.reviews import ReviewError, answers_of, asked_of, choices_of, decide, last_decision, undo_last, waiting
 from analysis.runs.tasks import read_answers
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
