@@ -11,10 +11,10 @@ from django.db.models import Count, Max
 
 from analysis.agreement_groups import measure_groups
 from analysis.annotations import EVERYTHING, Choice, Gathered, gather
-from analysis.kept_parts import keep_part
 from analysis.mentions import MENTION_RULE
 from analysis.models import Endpoint
 from analysis.ratings import has_sides, measure_ratings
+from analysis.report.metric_cache import keep_part
 from analysis.stats.agreement.agreement import THRESHOLD, measure_agreement
 from analysis.stats.agreement.labels import read_maybe
 from analysis.stats.agreement.shape import Shape, shape_agreement, shape_head, write_estimate

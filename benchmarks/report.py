@@ -42,10 +42,10 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    from analysis.answer_frames import load_frames  # models, which need Django set up
-    from analysis.answers_behind import behind
-    from analysis.filters import Filters
-    from analysis.reports import PARTS, Reporting, report
+    from analysis.report.answers_behind import behind
+    from analysis.report.dataset import load_frames
+    from analysis.report.filters.filters import Filters
+    from analysis.report.reports import PARTS, Reporting, report
     from benchmarks.plain_report import plain_numbers
     from benchmarks.report_world import make_world
 

@@ -11,9 +11,9 @@ from django.conf import settings
 from django.http import QueryDict
 
 from analysis.answers.readings import read_new
-from analysis.filters import Filters
 from analysis.models import Run
-from analysis.reports import Reporting
+from analysis.report.filters.filters import Filters
+from analysis.report.reports import Reporting
 from analysis.runs.judging.judgements import read_all_replies, read_replies
 from analysis.runs.lanes import batches, schedules
 from analysis.runs.lanes.lanes import LaneTaken, run_lane

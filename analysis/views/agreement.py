@@ -15,12 +15,12 @@ from analysis.agreement_filters import list_offered, read_choice, write_choice
 from analysis.agreements import agreement_of
 from analysis.annotations import Choice, Gathered, gather
 from analysis.disagreements import compare_raters, cross_table, find_items
-from analysis.figures import Options, render
 from analysis.figures.agreement import AGREEMENT_FIGURES
 from analysis.figures.ratings import RATING_FIGURES
 from analysis.published_agreement import compare_published
 from analysis.rating_tables import make_ratings
-from analysis.views.compare.drawings import FILES, write_csv
+from analysis.report.figures import Options, render
+from analysis.report.pages.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study

@@ -9,11 +9,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
-from analysis.bundle import open_bundle
 from analysis.codebook_files import as_document, as_markdown
 from analysis.export_formats import FORMATS
 from analysis.exports import Export, count_tables, open_export
-from analysis.reports import ReportError
+from analysis.report.bundle.bundles import open_bundle
+from analysis.report.reports import ReportError
 from analysis.tables import Selection
 from surveys.access.access import Role
 from surveys.codebook import codebook_of

@@ -6,9 +6,9 @@ from typing import Any
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.kept_parts import find_part
 from analysis.models import Completion, Run
-from analysis.reports import Reporting
+from analysis.report.metric_cache import find_part
+from analysis.report.reports import Reporting
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from tests.analysis.baseline_factories import make_call, make_endpoint, make_run

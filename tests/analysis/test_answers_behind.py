@@ -3,9 +3,9 @@
 import pytest
 
 from analysis.answers.aliases import accept
-from analysis.answers_behind import behind
-from analysis.filters import Filters
 from analysis.models import Completion
+from analysis.report.answers_behind import behind
+from analysis.report.filters.filters import Filters
 from surveys.models import Response
 from tests.analysis.report_samples import make_teas
 

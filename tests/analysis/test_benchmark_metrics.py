@@ -10,9 +10,9 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.filters import Filters
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.reports import report
+from analysis.report.filters.filters import Filters
+from analysis.report.reports import report
 from analysis.runs.imports.completions import import_completions
 from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study

@@ -20,8 +20,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from analysis.answers import aliases
-from analysis.bundle import begin_bundle, open_bundle, write_bundle
 from analysis.models import Completion
+from analysis.report.bundle.bundles import begin_bundle, open_bundle, write_bundle
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from tests.analysis.baseline_factories import make_call, make_item
 from tests.analysis.report_samples import listed, make_model_run, make_teas, reply, tell
@@ -106,7 +106,7 @@ def change(path: Path, old: str, new: str) -> None:
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing them takes seconds, and these tests look at the rest."""
-    monkeypatch.setattr("analysis.bundle.contents.figures_of", lambda report: [])
+    monkeypatch.setattr("analysis.report.bundle.contents.figures_of", lambda report: [])
 
 
 # --- recomputing -------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_half_a_bundle_is_never_left_behind(tmp_path: Path, monkeypatch: pytest.
         yield "README.md", iter([b"half"])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("analysis.bundle.list_files", break_off)
+    monkeypatch.setattr("analysis.report.bundle.bundles.list_files", break_off)
     make_teas()
     with pytest.raises(CommandError, match="No space left on device"):
         call_command("bundle", "teas", str(tmp_path / "x.zip"))

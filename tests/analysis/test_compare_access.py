@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from analysis.compare_urls import urlpatterns
+from analysis.report.urls import urlpatterns
 from surveys.models import Study
 from tests.factories import make_account, make_study
 from tests.surveys.console_pages import log_in

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.views.compare.cells import bits, chance, count, make_table, measured, share, sort_table, words
-from analysis.views.compare.texts import mark_names
+from analysis.report.pages.cells import bits, chance, count, make_table, measured, share, sort_table, words
+from analysis.report.pages.text_views import mark_names
 
 THIN = "\u202f"
 

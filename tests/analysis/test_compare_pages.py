@@ -18,11 +18,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from analysis.answers.readings import read_new
-from analysis.figures import FIGURES
 from analysis.models import MetricValue
-from analysis.reports import PARTS, Reporting, views_for
-from analysis.views.compare import computing, shown
-from analysis.views.compare.contents import PAGE_OF_FIGURE, PAGES
+from analysis.report.figures import FIGURES
+from analysis.report.pages import computing, shown
+from analysis.report.pages.contents import PAGE_OF_FIGURE, PAGES
+from analysis.report.reports import PARTS, Reporting, views_for
 from surveys.models import Participant, Study
 from tests.analysis.compare_samples import FEW, add_people, make_compared
 from tests.analysis.report_samples import make_teas, tell

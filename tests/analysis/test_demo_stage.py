@@ -14,7 +14,7 @@ from analysis.demo import sources
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait
 from analysis.models import Answer, Completion, Conversation, Endpoint, Persona, Run
-from analysis.reports import report
+from analysis.report.reports import report
 from surveys.models import Annotation, AnnotationItem, BenchmarkItem, Response, Study
 from surveys.reading.answers import read_choice, read_items
 from surveys.simulation.demo.studies import STAGES, fill

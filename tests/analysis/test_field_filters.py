@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from analysis.answers.readings import read_new
-from analysis.filter_options import checked, filter_options
-from analysis.filters import FilterError, Filters
-from analysis.reports import report
+from analysis.report.filters.filters import FilterError, Filters
+from analysis.report.filters.options import checked, filter_options
+from analysis.report.reports import report
 from surveys.models import Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from analysis.charts.theme import LIGHT, PALETTES
-from analysis.figures import FIGURES, Figure, Options, render
+from analysis.report.figures import FIGURES, Figure, Options, render
 from tests.analysis.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
 
 PART = {"demographics": "cells", "latency": "costs"}

@@ -25,8 +25,8 @@ from analysis.charts.theme import (
     series_of_sources,
     text_width,
 )
-from analysis.figures import FIGURES, Options, render
-from analysis.figures.benchmarks import LABEL, place_labels
+from analysis.report.figures import FIGURES, Options, render
+from analysis.report.figures.benchmarks import LABEL, place_labels
 from fieldstudy.embedded.servers import ROOT
 from tests.analysis.figure_rows import make_report
 

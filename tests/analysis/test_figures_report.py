@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.figures import FIGURES, Options, render
-from analysis.reports import report
+from analysis.report.figures import FIGURES, Options, render
+from analysis.report.reports import report
 from tests.analysis.compare_samples import FEW, add_people, make_compared
 
 pytestmark = pytest.mark.django_db

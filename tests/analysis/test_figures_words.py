@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from analysis.charts.captions import MEANINGS
-from analysis.figures import FIGURES, Figure, Options
+from analysis.report.figures import FIGURES, Figure, Options
 from tests.analysis.figure_rows import make_report
 
 Row = dict[str, Any]

@@ -3,7 +3,7 @@
 import pytest
 from django.http import QueryDict
 
-from analysis.filters import FilterError, Filters, check_filters
+from analysis.report.filters.filters import FilterError, Filters, check_filters
 
 
 def read(query: str, **ignore: set[str]) -> Filters:

@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
-from analysis.answer_frames import load_frames, runs_of
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Judgement, Run
+from analysis.report.dataset import load_frames, runs_of
 from analysis.runs import tasks
 from analysis.runs.judging.judgements import count_labels, read_all_replies, read_replies
 from analysis.runs.lanes import batches

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from analysis.definitions import DEFINITIONS
-from analysis.metrics import METRICS
-from analysis.report_tables import SECTIONS
+from analysis.report.definitions import DEFINITIONS
+from analysis.report.outputs.tables import SECTIONS
+from analysis.report.parts import METRICS
 
 
 def test_every_definition_has_its_place_in_the_docs() -> None:

@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.filters import Filters
 from analysis.models import Run, SimulatedUser
-from analysis.reports import report
+from analysis.report.filters.filters import Filters
+from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study

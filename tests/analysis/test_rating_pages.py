@@ -7,9 +7,9 @@ import pytest
 from django.urls import reverse
 
 from analysis.agreements import agreement_of
-from analysis.figures import Options
 from analysis.figures.ratings import RATING_FIGURES, bars_of
 from analysis.published_agreement import PUBLISHED, compare_published
+from analysis.report.figures import Options
 from surveys.models import Study
 from tests.analysis.annotation_samples import make_annotated
 from tests.analysis.test_ratings import make_rated

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.answers.readings import read_new
 from analysis.models import Answer
-from analysis.reports import report
+from analysis.report.reports import report
 from analysis.runs.imports.completions import import_completions
 from surveys.models import Study
 from tests.analysis.baseline_factories import real_data

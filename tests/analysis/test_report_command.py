@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis import report_html, report_pdf
 from analysis.answers.readings import read_new
-from analysis.report_tables import NOTHING, chance, number, percent
-from analysis.report_text import write_text
-from analysis.reports import report
+from analysis.report.outputs import html, pdf
+from analysis.report.outputs.tables import NOTHING, chance, number, percent
+from analysis.report.outputs.text import write_text
+from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report_samples import make_teas, tell
 from tests.factories import make_study
@@ -117,7 +117,7 @@ def test_html_escapes_what_people_and_models_wrote() -> None:
     study = make_teas()
     tell(study, ["<b>Lapsang & Souchong", "<script>alert(1)</script> tea"])
     read_new(study)
-    page = report_html.write_html(report(study, draws=20))
+    page = html.write_html(report(study, draws=20))
     assert "<script>" not in page
     assert "Lapsang &amp; Souchong" in page
 
@@ -128,14 +128,14 @@ def test_pdf_has_pages_and_is_the_same_for_the_same_report(tmp_path: Path) -> No
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF-")
     assert len(content) > 20_000
-    assert report_pdf.write_pdf(report(study, draws=20)) == content
+    assert pdf.write_pdf(report(study, draws=20)) == content
 
 
 def test_pdf_takes_words_as_words_and_not_as_markup() -> None:
     study = make_teas(title="#panic() [*Teas*] $x$ 茶 чай")
     tell(study, ["#let x = 1", "= Heading"])
     read_new(study)
-    assert report_pdf.write_pdf(report(study, draws=20)).startswith(b"%PDF-")
+    assert pdf.write_pdf(report(study, draws=20)).startswith(b"%PDF-")
 
 
 def test_an_empty_study_has_a_report_that_says_so(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from analysis.filters import Filters
-from analysis.reports import Reporting
+from analysis.report.filters.filters import Filters
+from analysis.report.reports import Reporting
 from analysis.runs import tasks
 from tests.analysis.report_samples import is_kept, make_teas
 

@@ -10,16 +10,16 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from analysis import kept_parts, reports
-from analysis.answer_frames import load_frames
 from analysis.answers import aliases, reviews
 from analysis.answers.readings import read_new
-from analysis.filters import Filters
-from analysis.fingerprints import fingerprint
-from analysis.kept_parts import keep_part
-from analysis.metrics import METRICS, items
 from analysis.models import Answer, Completion, MetricValue, Run
-from analysis.reports import PARTS, ReportError, Reporting, report
+from analysis.report import metric_cache, reports
+from analysis.report.dataset import load_frames
+from analysis.report.filters.filters import Filters
+from analysis.report.fingerprints import fingerprint
+from analysis.report.metric_cache import keep_part
+from analysis.report.parts import METRICS, items
+from analysis.report.reports import PARTS, ReportError, Reporting, report
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
@@ -183,7 +183,7 @@ def test_what_a_part_was_before_is_thrown_away() -> None:
 
 
 def test_no_more_than_so_many_views_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_parts, "MOST_KEPT", 3)
+    monkeypatch.setattr(metric_cache, "MOST_KEPT", 3)
     study = make_teas()
     for seed in range(5):
         report(study, seed=seed, draws=FEW, parts=[])
@@ -359,7 +359,7 @@ def test_fingerprint_changes_with_filters_seed_and_draws() -> None:
 def test_fingerprint_changes_with_the_rules_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_teas()
     before = stamp(study)
-    monkeypatch.setattr("analysis.fingerprints.RULES_VERSION", 10_000)
+    monkeypatch.setattr("analysis.report.fingerprints.RULES_VERSION", 10_000)
     assert stamp(study) != before
 
 

@@ -8,9 +8,9 @@ from axe_playwright_python.sync_playwright import Axe
 from django.core.cache import cache
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from analysis.reports import Reporting, views_for
-from analysis.views.compare import computing, shown
-from analysis.views.compare.contents import PAGES
+from analysis.report.pages import computing, shown
+from analysis.report.pages.contents import PAGES
+from analysis.report.reports import Reporting, views_for
 from surveys.models import Study
 from tests.analysis.compare_samples import FEW, make_compared
 from tests.browser.test_console import AXE

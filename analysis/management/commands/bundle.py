@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from analysis.bundle import begin_bundle, write_bundle
-from analysis.reports import ReportError
+from analysis.report.bundle.bundles import begin_bundle, write_bundle
+from analysis.report.reports import ReportError
 from surveys.imports.study_command import ACTOR, StudyCommand, writing
 from surveys.models import Study
 

@@ -10,12 +10,12 @@ from django.http import QueryDict
 
 from analysis.answers.readings import read_new
 from analysis.exports import write_whole
-from analysis.filter_options import checked
-from analysis.filters import FilterError, Filters
-from analysis.report_html import write_html
-from analysis.report_pdf import write_pdf
-from analysis.report_text import write_text
-from analysis.reports import PARTS, ReportError, report
+from analysis.report.filters.filters import FilterError, Filters
+from analysis.report.filters.options import checked
+from analysis.report.outputs.html import write_html
+from analysis.report.outputs.pdf import write_pdf
+from analysis.report.outputs.text import write_text
+from analysis.report.reports import PARTS, ReportError, report
 from analysis.runs.progress import Progress
 from analysis.stats.resampling import DRAWS
 from surveys.imports.study_command import StudyCommand, writing

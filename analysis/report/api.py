@@ -1,0 +1,171 @@
+"""The API of results: a study's report, whole or in parts, and its figures as specs."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from analysis.api.exports import AnyType
+from analysis.report.figures import FIGURES, Options
+from analysis.report.filters.filters import CHOICES, FilterError, Filters
+from analysis.report.filters.options import checked
+from analysis.report.flat_rows import flatten
+from analysis.report.reports import PARTS, ReportError, report
+from analysis.runs.api import BadRequest
+from analysis.stats.resampling import DRAWS
+from surveys.access.access import study_for
+from surveys.models import Study
+
+MOST_DRAWS = 20_000
+OWN = ("part", "format", "seed", "draws")
+OF_FIGURES = ("measure", "rarefied", "narrow", "top")
+# The part of the report that a figure draws; others are called like their figure.
+PART_OF = {"demographics": "cells"}
+
+FILTERS = [
+    OpenApiParameter("chatbot", str, many=True, description="Whose answers count as the field: users of a chatbot."),
+    OpenApiParameter("cell", str, many=True, description="People of a demographic group."),
+    OpenApiParameter("answer", str, many=True, description="People by an answer, as question:answer."),
+    OpenApiParameter("memory", str, many=True, description="on, off or unknown."),
+    OpenApiParameter("plan", str, many=True, description="free, paid, work or unknown."),
+    OpenApiParameter("model_shown", str, many=True, description="What people's chatbot called its model."),
+    OpenApiParameter("version", int, many=True, description="People who took part in this version of the study."),
+    *(
+        OpenApiParameter(name, str, enum=values, description=f"Default: {values[0]}.")
+        for name, values in CHOICES.items()
+    ),
+    OpenApiParameter("model", str, many=True, description="Comparisons shown: with this model."),
+    OpenApiParameter("source", str, many=True, description="field, offline, sp-history, sp-rag, sp-profile, …"),
+    OpenApiParameter("prompt", str, many=True, description="Slug of a prompt."),
+    OpenApiParameter("history_size", int, many=True, description="Sock puppets with so many conversations."),
+    OpenApiParameter("temperature", float, many=True, description="Runs at this temperature."),
+]
+DRAWN = [
+    OpenApiParameter("seed", int, description="Default: 0."),
+    OpenApiParameter("draws", int, description=f"Random draws, 20 to {MOST_DRAWS:,}. Default: {DRAWS:,}."),
+]
+REPORT = inline_serializer(
+    "Report",
+    {
+        "study": serializers.CharField(),
+        "version": serializers.IntegerField(),
+        "generated_at": serializers.DateTimeField(),
+        **{
+            part: serializers.ListField(child=serializers.DictField(), required=False)
+            for part in PARTS
+            if part not in ("about", "flow")
+        },
+        "flow": serializers.DictField(required=False),
+        "definitions": serializers.DictField(child=serializers.CharField()),
+    },
+)
+FIGURE = inline_serializer(
+    "Figure",
+    {
+        "name": serializers.CharField(),
+        "title": serializers.CharField(),
+        "caption": serializers.CharField(),
+        "alt": serializers.CharField(help_text="What is seen, in words."),
+        "spec": serializers.DictField(help_text="Vega-Lite."),
+        "table": serializers.ListField(child=serializers.DictField()),
+        "columns": serializers.ListField(child=serializers.DictField(), help_text="name, label and unit."),
+    },
+)
+
+
+class Metrics(APIView):
+    content_negotiation_class = AnyType  # `format` says how rows look, not which type the answer has
+
+    @extend_schema(
+        operation_id="metrics",
+        summary="A study's report",
+        description="Rows by part. What is undefined is null, with `why` beside it. Parts that nothing has changed "
+        "since are answered at once; others are computed, which may take seconds.",
+        parameters=[
+            OpenApiParameter("part", str, many=True, enum=list(PARTS), description="Default: all."),
+            OpenApiParameter("format", str, enum=["json", "flat"], description="flat: nothing nested in a row."),
+            *DRAWN,
+            *FILTERS,
+        ],
+        responses=REPORT,
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        study = study_for(request.user, slug)
+        parts = request.query_params.getlist("part") or list(PARTS)
+        if unknown := [part for part in parts if part not in PARTS]:
+            raise BadRequest(f"There is no part {unknown[0][:60]!r}. Parts: {', '.join(PARTS)}.")
+        found = compute(request, study, parts, OWN)
+        form = request.query_params.get("format", "json")
+        if form not in ("json", "flat"):
+            raise BadRequest(f"format is json or flat, not {form[:60]!r}.")
+        return Response(found if form == "json" else flat(found))
+
+
+class FigureSpec(APIView):
+    @extend_schema(
+        operation_id="figure",
+        summary="A figure as a Vega-Lite spec, with its words and its table",
+        parameters=[
+            OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(FIGURES)),
+            OpenApiParameter("measure", str, description="Where a figure shows one of several measures."),
+            OpenApiParameter("rarefied", bool, description="Rarefied values. Default: false."),
+            OpenApiParameter("narrow", bool, description="For a phone. Default: false."),
+            OpenApiParameter("top", int, description="How many items. Default: 12."),
+            *DRAWN,
+            *FILTERS,
+        ],
+        responses=FIGURE,
+    )
+    def get(self, request: Request, slug: str, name: str) -> Response:
+        study = study_for(request.user, slug)
+        if name not in FIGURES:
+            raise BadRequest(f"There is no figure {name[:60]!r}. Figures: {', '.join(FIGURES)}.")
+        found = compute(request, study, [PART_OF.get(name, name)], (*OWN, *OF_FIGURES))
+        figure = FIGURES[name](found, read_options(request))
+        return Response(
+            {
+                **{field: getattr(figure, field) for field in ("name", "title", "caption", "alt", "spec", "table")},
+                "columns": [dict(zip(("name", "label", "unit"), column, strict=True)) for column in figure.columns],
+            }
+        )
+
+
+def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ...]) -> dict[str, Any]:
+    query = request.query_params
+    seed, draws = read_number(query, "seed", 0, 0, 2**31), read_number(query, "draws", DRAWS, 20, MOST_DRAWS)
+    try:
+        filters = checked(study, Filters.from_query(query, ignore=own))
+        return report(study, filters, seed=seed, draws=draws, parts=parts)
+    except (FilterError, ReportError) as error:
+        raise BadRequest(str(error)) from None
+
+
+def read_number(query: Any, name: str, default: int, least: int, most: int) -> int:
+    given = query.get(name, "").strip()
+    if not given:
+        return default
+    if not (given.isascii() and given.isdecimal() and len(given) <= 12 and least <= int(given) <= most):
+        raise BadRequest(f"{name} takes {least:,} to {most:,}, not {given[:40]!r}.")
+    return int(given)
+
+
+def read_options(request: Request) -> Options:
+    query = request.query_params
+    return Options(
+        narrow=query.get("narrow", "") in ("1", "true"),
+        rarefied=query.get("rarefied", "") in ("1", "true"),
+        measure=query.get("measure", ""),
+        prompt=query.get("prompt", ""),
+        top=read_number(query, "top", Options.top, 1, 100),
+    )
+
+
+def flat(found: dict[str, Any]) -> dict[str, Any]:
+    """The same with the rows of every part flattened."""
+    return {
+        name: [flatten(row) for row in value] if name in PARTS and isinstance(value, list) else value
+        for name, value in found.items()
+    }

@@ -1,0 +1,190 @@
+"""The texts behind a number: who or what wrote each, what was read in it, and the item marked where it stands."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from analysis.answers.aliases import alias_map
+from analysis.charts.theme import name_of_source
+from analysis.models import Completion
+from analysis.report.answers_behind import behind
+from analysis.report.dataset import families_of, runs_of, spellings_of
+from analysis.report.filters.filters import FilterError
+from analysis.report.pages.asked import Asked
+from analysis.report.pages.filter_form import names_of
+from analysis.report.pages.page_contents import other_pages
+from analysis.report.pages.views import compare_page
+from analysis.report.samples import ALL, FIELD
+from surveys.console.pages import address_without_page, show
+from surveys.models import Response, Study
+from surveys.studies.lifecycle import definition_of
+
+PER_PAGE = 20
+LONGEST_SHOWN = 4_000  # letters of a text; its own page has the rest
+ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which number it is; `letter` "" is an unknown answer, None any."""
+
+    prompt: str
+    source: str
+    model: str
+    item: str
+    letter: str | None
+    benchmark: str
+
+    @classmethod
+    def read(cls, query: QueryDict) -> "Wanted":
+        given = {name: query.get(name, "").replace("\x00", "")[:200] for name in ABOUT}
+        for name in ("source", "model") if given["benchmark"] else ("prompt", "source", "model"):
+            if not given[name]:
+                raise FilterError(f"{name} is missing: the texts of a number have prompt, source and model.")
+        letter = given.pop("letter") if "letter" in query else None
+        return cls(**{name: given[name] or "" for name in ABOUT if name != "letter"}, letter=letter)
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text as the page shows it."""
+
+    who: str
+    href: str
+    answer_href: str
+    letter: str
+    names: list[str]
+    named: list[str]  # as the text writes the item that was asked for
+    marked: SafeString
+    is_cut: bool
+    is_read: bool
+
+
+@compare_page
+def texts(request: HttpRequest) -> HttpResponse:
+    asked = Asked.read(request.study, request.GET, ignore=ABOUT)
+    wanted = Wanted.read(request.GET)
+    rows = benchmark_page(request, wanted) if wanted.benchmark else behind_page(request, asked, wanted)
+    names = names_of(request.study)
+    spellings = spellings_behind(request.study, wanted) if wanted.item else set()
+    read = [text_of(request.study, row, spellings) for row in rows.object_list]
+    return show(
+        request,
+        "analysis/compare/texts.html",
+        "compare",
+        rows=rows,
+        texts=read,
+        wanted=wanted,
+        compare_pages=other_pages(request.study),
+        about=describe(names, wanted, Counter(name for text in read for name in text.named)),
+        filters=asked.filters.describe() if asked.filters.to_pairs() else "",
+        query=address_without_page(request),
+    )
+
+
+def behind_page(request: HttpRequest, asked: Asked, wanted: Wanted) -> Page:
+    found = behind(
+        request.study,
+        asked.filters,
+        wanted.prompt,
+        wanted.source,
+        wanted.model,
+        wanted.item or None,
+        wanted.letter,
+    )
+    page = Paginator(found.ids, PER_PAGE).get_page(request.GET.get("page"))
+    page.object_list = load_texts(found.kind, list(page.object_list))
+    return page
+
+
+def load_texts(kind: str, ids: list[int]) -> list[Response | Completion]:
+    """In the order of the ids."""
+    if kind == "response":
+        rows: Any = Response.objects.select_related("participant", "prompt", "answer")
+    else:
+        rows = Completion.objects.select_related("run__endpoint", "prompt", "answer", "user")
+    by_id = rows.in_bulk(ids)
+    return [by_id[pk] for pk in ids if pk in by_id]
+
+
+def benchmark_page(request: HttpRequest, wanted: Wanted) -> Page:
+    """Completions of benchmark runs: of all of this source and model."""
+    runs = runs_of(request.study).filter(benchmark=wanted.benchmark).select_related("endpoint")
+    mine = [run.pk for run in runs if (run.source, run.model) == (wanted.source, wanted.model)]
+    done = Completion.objects.filter(run__in=mine, status=Completion.Status.DONE).order_by("item_id", "pk")
+    rows = done.select_related("run__endpoint", "item", "answer", "user")
+    return Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+
+
+def spellings_behind(study: Study, wanted: Wanted) -> set[str]:
+    """Every normalised spelling that counts as the item."""
+    families = families_of(definition_of(study.current_id))
+    family = families.get(wanted.prompt, wanted.prompt)
+    table = spellings_of(alias_map(study), families).get(family, {})
+    return {wanted.item, *(spelling for spelling, item in table.items() if item == wanted.item)}
+
+
+def text_of(study: Study, row: Response | Completion, spellings: set[str]) -> Text:
+    answer = getattr(row, "answer", None)
+    whole = row.text if isinstance(row, Response) else row.reply
+    said = list(zip(answer.items, answer.names, strict=False)) if answer else []
+    named = [name for item, name in said if item in spellings]
+    who, href = person_of(study, row) if isinstance(row, Response) else call_of(study, row)
+    of_study = isinstance(row, Response) or row.run.study_id == study.pk
+    return Text(
+        who=who,
+        href=href,
+        answer_href=reverse("answers:answer", args=[study.slug, answer.pk]) if answer and of_study else "",
+        letter=answer.letter if answer else "",
+        names=[name for _, name in said],
+        named=named,
+        marked=mark_names(whole[:LONGEST_SHOWN], named),
+        is_cut=len(whole) > LONGEST_SHOWN,
+        is_read=answer is not None,
+    )
+
+
+def person_of(study: Study, row: Response) -> tuple[str, str]:
+    address = reverse("console:participant", args=[study.slug, row.participant.pseudonym])
+    return f"Participant {row.participant.pseudonym}", f"{address}#{row.prompt.slug}"
+
+
+def call_of(study: Study, row: Completion) -> tuple[str, str]:
+    part = f", user {row.user.index}" if row.user_id else ""
+    item = f", {row.item}" if row.item_id else ""
+    who = f"Run {row.run_id}{part}, repeat {row.repeat}{item}"
+    return who, reverse("baselines:completion", args=[study.slug, row.run_id, row.pk])
+
+
+def mark_names(text: str, names: Iterable[str]) -> SafeString:
+    """The text with every place where one of the names stands marked."""
+    wanted = sorted({name for name in names if name}, key=len, reverse=True)
+    if not wanted:
+        return SafeString(escape(text))
+    pattern = re.compile("|".join(re.escape(name) for name in wanted), re.IGNORECASE)
+    parts, end = [], 0
+    for match in pattern.finditer(text):
+        parts += [escape(text[end : match.start()]), f"<mark>{escape(match.group())}</mark>"]
+        end = match.end()
+    return mark_safe("".join([*parts, escape(text[end:])]))  # noqa: S308 - every piece is escaped
+
+
+def describe(names: dict[tuple[str, str], str], wanted: Wanted, named: Counter[str]) -> dict[str, str]:
+    """The words of the heading; the item as these texts write it most often."""
+    whose = wanted.model
+    if wanted.source == FIELD:
+        whose = "everybody" if wanted.model == ALL else names.get(("chatbot", wanted.model), wanted.model)
+    return {
+        "source": name_of_source(wanted.source),
+        "whose": whose,
+        "prompt": wanted.benchmark or names.get(("prompt", wanted.prompt), wanted.prompt),
+        "item": named.most_common(1)[0][0] if named else wanted.item,
+    }

@@ -1,0 +1,86 @@
+"""What the numbers rest on: how many answers there are, of which sources, what is simulated, what is left out."""
+
+from typing import Any
+
+import numpy as np
+
+from analysis.report.rows import Row
+from analysis.report.samples import Data, Source, is_made_up
+from surveys.models import Participant
+from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
+
+
+def about(data: Data) -> Row:
+    field = data.frames.field.table
+    return {
+        "groups": [
+            {"chatbot": group.chatbot, "models": list(dict.fromkeys(source.model for source in group.others))}
+            for group in data.groups
+        ],
+        "sources": [source_row(data, source) for source in data.sources],
+        "answers": {
+            "field": int(data.field_mask.sum()),
+            "people": int(len(np.unique(field["unit"][data.field_mask]))),
+            "models": sum(row["answers"] for row in source_rows(data)),
+            "unread": data.frames.unread,
+            "reworded": data.frames.reworded,
+        },
+        "simulated": simulated(data),
+        "exclusions": exclusions(data),
+    }
+
+
+def source_rows(data: Data) -> list[Row]:
+    return [source_row(data, source) for source in data.sources]
+
+
+def source_row(data: Data, source: Source) -> Row:
+    """`main` says that the tables show it; of others see calibration and benchmarks."""
+    return {
+        **source.key,
+        "chatbot": source.chatbot,
+        **source.settings,
+        "runs": list(source.runs),
+        "answers": sum(data.frames.calls_of(run) for run in source.runs),
+        "simulated": source.simulated,
+        "main": source in data.main_sources,
+    }
+
+
+def simulated(data: Data) -> Row:
+    """How many people and models behind the numbers are made up."""
+    people = data.people["origin"] == Participant.Origin.SIMULATED
+    made_up = [run for run in data.frames.runs.values() if is_made_up(run)]
+    models = sorted({run.model for run in made_up})
+    return {
+        "people": int(people.sum()),
+        "people_in_all": len(data.people),
+        "completions": sum(data.frames.calls_of(run.pk) for run in made_up),
+        "models": models,
+        "is_any": bool(people.any() or made_up),
+    }
+
+
+def exclusions(data: Data) -> list[Row]:
+    """Each rule with how many of the people and answers here it leaves out; one may meet several rules."""
+    people, responses = excluded_people(data.study), excluded_responses(data.study)
+    counted = data.narrowed(excluded="with")
+    here = counted.frames.field.table[counted.field_mask]
+    return [rule_row(rule, here, people, responses) for rule in rules_of(data.study)]
+
+
+def rule_row(rule: Rule, here: Any, people: dict[int, tuple[str, ...]], responses: dict[int, tuple[str, ...]]) -> Row:
+    persons = [person for person, rules in people.items() if rule.slug in rules]
+    single = [response for response, rules in responses.items() if rule.slug in rules]
+    of_people = here[here["unit"].isin(persons)]
+    return {
+        "slug": rule.slug,
+        "text": rule.text,
+        "rule": rule.words,
+        "kind": rule.kind,
+        "scope": rule.scope,
+        "declared": rule.declared,
+        "later": rule.is_later,
+        "people": int(of_people["unit"].nunique()),
+        "answers": int(len(of_people) + here["id"].isin(single).sum()),
+    }
