@@ -13,7 +13,7 @@ urlpatterns = [
     path("", include("analysis.runs.urls")),
     path("", include("analysis.answers.urls")),
     path("", include("analysis.report.urls")),
-    path("", include("analysis.agreement_urls")),
+    path("", include("analysis.agreement.urls")),
     path("console/", include("surveys.console.urls")),
     path("api/v1/", include("analysis.api_urls")),
     path("admin/", admin.site.urls),

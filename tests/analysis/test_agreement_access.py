@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from analysis import agreement_urls
+from analysis.agreement import urls
 from surveys.models import AuditEvent, GateDecision, Study
 from tests.analysis.annotation_samples import make_annotated
 from tests.factories import make_account, make_study
@@ -39,7 +39,7 @@ def address_of(name: str, study: Study) -> str:
 
 
 def test_every_address_is_in_the_table() -> None:
-    assert {entry.name for entry in agreement_urls.urlpatterns if isinstance(entry, URLPattern)} == set(PAGES)
+    assert {entry.name for entry in urls.urlpatterns if isinstance(entry, URLPattern)} == set(PAGES)
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

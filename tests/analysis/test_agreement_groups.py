@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.agreement_files import write_groups
-from analysis.agreements import agreement_of
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.pages.files import write_groups
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis import agreements
-from analysis.agreements import agreement_of
-from analysis.annotations import Choice, gather, scale_of
+from analysis.agreement import agreements
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.annotations import Choice, gather, scale_of
 from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from analysis.gate_rules import LIMITS, Candidate, broken_limits, read_limits, say_rule
+from analysis.agreement.gate_rules import LIMITS, Candidate, broken_limits, read_limits, say_rule
 from surveys.annotation.items import push_items
 from surveys.annotation.work import next_tasks
 from surveys.models import AuditEvent, GateDecision, Participant, Slot, Study

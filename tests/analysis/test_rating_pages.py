@@ -6,9 +6,9 @@ import io
 import pytest
 from django.urls import reverse
 
-from analysis.agreements import agreement_of
-from analysis.figures.ratings import RATING_FIGURES, bars_of
-from analysis.published_agreement import PUBLISHED, compare_published
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.pages.published import PUBLISHED, compare_published
+from analysis.agreement.pages.rating_figures import RATING_FIGURES, bars_of
 from analysis.report.figures import Options
 from surveys.models import Study
 from tests.analysis.annotation_samples import make_annotated

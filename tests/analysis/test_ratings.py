@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from analysis.agreements import agreement_of
+from analysis.agreement.agreements import agreement_of
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis import retrieval_raters
-from analysis.retrieval_raters import (
+from analysis.agreement import retrieval_raters
+from analysis.agreement.retrieval_raters import (
     RetrievalRaterError,
     choose_threshold,
     in_tuning_half,

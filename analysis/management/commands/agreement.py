@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.agreements import DRAWS, agreement_of
-from analysis.annotations import Choice
+from analysis.agreement.agreements import DRAWS, agreement_of
+from analysis.agreement.annotations import Choice
 from analysis.stats.agreement.agreement import THRESHOLD
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study

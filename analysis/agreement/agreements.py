@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from django.db.models import Count, Max
 
-from analysis.agreement_groups import measure_groups
-from analysis.annotations import EVERYTHING, Choice, Gathered, gather
-from analysis.mentions import MENTION_RULE
+from analysis.agreement.annotations import EVERYTHING, Choice, Gathered, gather
+from analysis.agreement.groups import measure_groups
+from analysis.agreement.mentions import MENTION_RULE
+from analysis.agreement.ratings import has_sides, measure_ratings
 from analysis.models import Endpoint
-from analysis.ratings import has_sides, measure_ratings
 from analysis.report.metric_cache import keep_part
 from analysis.stats.agreement.agreement import THRESHOLD, measure_agreement
 from analysis.stats.agreement.labels import read_maybe

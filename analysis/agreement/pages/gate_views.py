@@ -9,11 +9,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.agreement_tables import Number, coefficient
-from analysis.agreements import agreement_of
-from analysis.annotations import Choice
-from analysis.gate_rules import LIMITS, Candidate, broken_limits, find_candidates, read_limits, say_rule
-from analysis.views.agreement import pick_question, work_of
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.annotations import Choice
+from analysis.agreement.gate_rules import LIMITS, Candidate, broken_limits, find_candidates, read_limits, say_rule
+from analysis.agreement.pages.tables import Number, coefficient
+from analysis.agreement.pages.views import pick_question, work_of
 from surveys.access.access import Role
 from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.console.pages import may, show, study_page

@@ -6,10 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.figure import Columns, Figure, Options, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import Spec, below, of_kind, panel, specs_of
-from analysis.charts.theme import LIGHT, printable
-from analysis.figures.agreement import (
+from analysis.agreement.pages.agreement_figures import (
     NOTHING,
     ROOM,
     ROW,
@@ -25,6 +22,9 @@ from analysis.figures.agreement import (
     say_ends,
     value_row,
 )
+from analysis.charts.figure import Columns, Figure, Options, Row, Words, empty_figure, make_figure
+from analysis.charts.layout import Spec, below, of_kind, panel, specs_of
+from analysis.charts.theme import LIGHT, printable
 
 Shape = Mapping[str, Any]
 UNNAMED = "no model named"

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.agreement_filters import read_choice
-from analysis.agreements import agreement_of
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.filters import read_choice
 from analysis.api.exports import Pages, told_of_rows
 from analysis.tables import reader_of, rows_of
 from analysis.views.exports import read_selection

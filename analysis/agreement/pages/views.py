@@ -9,16 +9,16 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
-from analysis import agreement_tables as tables
-from analysis.agreement_files import write_groups
-from analysis.agreement_filters import list_offered, read_choice, write_choice
-from analysis.agreements import agreement_of
-from analysis.annotations import Choice, Gathered, gather
-from analysis.disagreements import compare_raters, cross_table, find_items
-from analysis.figures.agreement import AGREEMENT_FIGURES
-from analysis.figures.ratings import RATING_FIGURES
-from analysis.published_agreement import compare_published
-from analysis.rating_tables import make_ratings
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.annotations import Choice, Gathered, gather
+from analysis.agreement.disagreements import compare_raters, cross_table, find_items
+from analysis.agreement.filters import list_offered, read_choice, write_choice
+from analysis.agreement.pages import tables
+from analysis.agreement.pages.agreement_figures import AGREEMENT_FIGURES
+from analysis.agreement.pages.files import write_groups
+from analysis.agreement.pages.published import compare_published
+from analysis.agreement.pages.rating_figures import RATING_FIGURES
+from analysis.agreement.pages.rating_tables import make_ratings
 from analysis.report.figures import Options, render
 from analysis.report.pages.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name

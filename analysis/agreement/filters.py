@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from analysis.annotations import Choice
+from analysis.agreement.annotations import Choice
 from surveys.models import AnnotationItem, Study
 
 MOST_OFFERED = 300

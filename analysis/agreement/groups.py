@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from analysis.annotations import Gathered, line_up
+from analysis.agreement.annotations import Gathered, line_up
 from analysis.stats.agreement.agreement import Agreement, measure_agreement
 from analysis.stats.agreement.shape import Shape, add_shares, shape_head
 from analysis.stats.resampling import generator

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from analysis.annotations import Gathered, number
-from analysis.mentions import MENTION_RULE, read_mentions
+from analysis.agreement.annotations import Gathered, number
+from analysis.agreement.mentions import MENTION_RULE, read_mentions
 from analysis.stats.agreement.estimates import Estimate, Floats, Spread, Statistic, bootstrap
 from analysis.stats.agreement.ratings import (
     NAMED,

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from analysis.annotations import Gathered, rater_of
+from analysis.agreement.annotations import Gathered, rater_of
 from surveys.models import AnnotationItem, Study
 
 LONGEST_SNIPPET = 160
