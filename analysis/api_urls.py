@@ -4,7 +4,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from analysis.agreement import api as annotations
-from analysis.api import exports
+from analysis.exports import api as exports
 from analysis.report import api as metrics
 from analysis.runs import api, completions_api
 from surveys.participation.api import prolific_webhook

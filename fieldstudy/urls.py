@@ -9,7 +9,7 @@ from fieldstudy.health import healthz
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
-    path("", include("analysis.urls")),
+    path("", include("analysis.exports.urls")),
     path("", include("analysis.runs.urls")),
     path("", include("analysis.answers.urls")),
     path("", include("analysis.report.urls")),

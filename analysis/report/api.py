@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.api.exports import AnyType
+from analysis.exports.api import AnyType
 from analysis.report.figures import FIGURES, Options
 from analysis.report.filters.filters import CHOICES, FilterError, Filters
 from analysis.report.filters.options import checked

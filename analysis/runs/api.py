@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.api.exports import PAGING, Pages, page_of
+from analysis.exports.api import PAGING, Pages, page_of
 from analysis.models import Run
 from analysis.runs.lanes.runs import RunError, failures, progress
 from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.export_formats import FORMATS
-from analysis.tables import Selection, count_rows, stream_rows
+from analysis.exports.codebook import ANNOTATION_TABLES, codebook_of
+from analysis.exports.formats import FORMATS
+from analysis.exports.tables import Selection, count_rows, stream_rows
 from surveys.annotation.gate import Verdict, decide_gate
 from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement, skip, take_back
 from surveys.annotation.work import next_tasks, open_task, seal_task
-from surveys.codebook import ANNOTATION_TABLES, codebook_of
 from surveys.models import Study
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study
 

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.export_formats import FORMATS, csv_cell
-from analysis.spss import WIDEST
-from surveys.codebook_columns import Column
+from analysis.exports.columns import Column
+from analysis.exports.formats import FORMATS, csv_cell
+from analysis.exports.spss import WIDEST
 
 MOMENT = datetime(2026, 11, 21, 21, 57, 12, 345000, tzinfo=UTC)
 COLUMNS = (

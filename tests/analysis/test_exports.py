@@ -13,11 +13,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from analysis import exports
-from analysis.export_formats import FORMATS
-from analysis.tables import Selection
+from analysis.exports import exports
+from analysis.exports.codebook import TABLES
+from analysis.exports.formats import FORMATS
+from analysis.exports.tables import Selection
 from surveys.access import audit
-from surveys.codebook import TABLES
 from surveys.models import AuditEvent, Study
 from tests.factories import make_account, make_participant, make_response, make_study
 

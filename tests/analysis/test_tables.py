@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from analysis.tables import Selection, count_rows, stream_rows
-from surveys.codebook import TABLES, codebook_of
+from analysis.exports.codebook import TABLES, codebook_of
+from analysis.exports.tables import Selection, count_rows, stream_rows
 from surveys.imports.responses import import_responses
 from surveys.models import Study
 from surveys.monitoring.flow import OUTCOMES, flow_counts

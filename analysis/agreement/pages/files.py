@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.agreement.pages.tables import GROUP_MEASURES, GROUP_TITLES
-from analysis.export_formats import csv_cell
+from analysis.exports.formats import csv_cell
 
 Shape = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.http import QueryDict
 
 from analysis.answers.readings import read_new
-from analysis.exports import write_whole
+from analysis.exports.exports import write_whole
 from analysis.report.filters.filters import FilterError, Filters
 from analysis.report.filters.options import checked
 from analysis.report.outputs.html import write_html

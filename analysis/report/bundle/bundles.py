@@ -13,8 +13,8 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.export_formats import Chunks, read_back
-from analysis.exports import note_export, open_study, write_whole
+from analysis.exports.exports import note_export, open_study, write_whole
+from analysis.exports.formats import Chunks, read_back
 from analysis.report.bundle.contents import list_files
 from analysis.report.reports import Progress, check_definition, report
 from surveys.models import Study

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.codebook_files import as_document, as_markdown
-from analysis.export_formats import FORMATS, Chunks
+from analysis.exports.codebook import Codebook, Table, codebook_of
+from analysis.exports.codebook_files import as_document, as_markdown
+from analysis.exports.columns import Column
+from analysis.exports.formats import FORMATS, Chunks
+from analysis.exports.tables import Row, Selection, stream_rows
 from analysis.report.bundle.tables import FEWEST, own_tables
 from analysis.report.figures import FIGURES, Figure, Options, render
-from analysis.tables import Row, Selection, stream_rows
-from surveys.codebook import Codebook, Table, codebook_of
-from surveys.codebook_columns import Column
 from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent

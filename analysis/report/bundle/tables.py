@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from analysis.exports.codebook import Table
+from analysis.exports.columns import Column, boolean, integer, moment, number, text
 from analysis.models import Alias, AliasDecision, Answer, AnswerDecision, Completion, Run
 from analysis.report.dataset import load_frames, runs_of
 from analysis.report.samples import is_made_up
-from surveys.codebook import Table
-from surveys.codebook_columns import Column, boolean, integer, moment, number, text
 from surveys.models import BenchmarkItem, Prompt, Response, Study
 from surveys.studies.lifecycle import definition_of
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from django.core.cache import cache
 
-from analysis.export_formats import csv_cell
+from analysis.exports.formats import csv_cell
 from analysis.report.figures import FIGURES, Figure, Options, render
 from analysis.report.pages.contents import PAGE_OF_FIGURE
 from analysis.report.pages.places import Places

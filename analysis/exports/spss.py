@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from surveys.codebook_columns import Column
+from analysis.exports.columns import Column
 
 WIDEST = 32_767  # bytes that one string variable can hold
 SEGMENT = 255  # bytes that one piece of a longer string holds; it takes 32 blocks of 8

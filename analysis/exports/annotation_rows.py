@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet
 
+from analysis.exports.columns import Column
 from surveys.annotation.counted import Label, counted, iter_labels, questions_of, rater_name
-from surveys.codebook_columns import Column
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Study
 from surveys.study_files.kinds import PART, turn_back
 

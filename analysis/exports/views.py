@@ -9,14 +9,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
-from analysis.codebook_files import as_document, as_markdown
-from analysis.export_formats import FORMATS
-from analysis.exports import Export, count_tables, open_export
+from analysis.exports.codebook import codebook_of
+from analysis.exports.codebook_files import as_document, as_markdown
+from analysis.exports.exports import Export, count_tables, open_export
+from analysis.exports.formats import FORMATS
+from analysis.exports.tables import Selection
 from analysis.report.bundle.bundles import open_bundle
 from analysis.report.reports import ReportError
-from analysis.tables import Selection
 from surveys.access.access import Role
-from surveys.codebook import codebook_of
 from surveys.console.pages import may, member_page, show, study_page
 
 YES = ("1", "true", "yes", "on")

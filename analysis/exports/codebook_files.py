@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from surveys.codebook import Codebook, Table, Version
-from surveys.codebook_columns import KINDS, Column
+from analysis.exports.codebook import Codebook, Table, Version
+from analysis.exports.columns import KINDS, Column
 from surveys.study_files.definitions import prompt_text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import F, Func
 
-from surveys.codebook_columns import (
+from analysis.exports.columns import (
     ANNOTATION,
     CONTEXT,
     FLAG,

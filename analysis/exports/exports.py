@@ -8,11 +8,11 @@ from pathlib import Path
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import Http404
 
-from analysis.export_formats import FORMATS, Chunks, Format
-from analysis.tables import Row, Selection, count_rows, stream_rows
+from analysis.exports.codebook import Table, codebook_of
+from analysis.exports.formats import FORMATS, Chunks, Format
+from analysis.exports.tables import Row, Selection, count_rows, stream_rows
 from surveys.access import audit
 from surveys.access.access import Role, study_for
-from surveys.codebook import Table, codebook_of
 from surveys.models import Study
 
 

@@ -14,12 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.export_formats import FORMATS
-from analysis.exports import open_export
-from analysis.tables import Selection, reader_of, rows_of
-from analysis.views.exports import export_response, read_selection
+from analysis.exports.codebook import ANNOTATION_TABLES, TABLES, codebook_of
+from analysis.exports.exports import open_export
+from analysis.exports.formats import FORMATS
+from analysis.exports.tables import Selection, reader_of, rows_of
+from analysis.exports.views import export_response, read_selection
 from surveys.access.access import Role, studies_of, study_for
-from surveys.codebook import ANNOTATION_TABLES, TABLES, codebook_of
 from surveys.models import Study
 
 WHOSE = [

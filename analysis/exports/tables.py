@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from analysis.annotation_rows import AnnotationRows, LabelRows, gate_rows, item_rows, read_gate, read_json
-from surveys.codebook import Table
-from surveys.codebook_columns import Column
+from analysis.exports.annotation_rows import AnnotationRows, LabelRows, gate_rows, item_rows, read_gate, read_json
+from analysis.exports.codebook import Table
+from analysis.exports.columns import Column
 from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Response, Study
 from surveys.monitoring.flow import reason_of
 

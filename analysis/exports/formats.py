@@ -13,8 +13,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.spss import write_sav
-from surveys.codebook_columns import Column
+from analysis.exports.columns import Column
+from analysis.exports.spss import write_sav
 
 Rows = Iterable[dict[str, Any]]
 Chunks = Iterator[bytes]

@@ -1,0 +1,14 @@
+"""Addresses of the console's export pages and of the API's token."""
+
+from django.urls import path
+
+from analysis.exports import views
+
+app_name = "export"
+urlpatterns = [
+    path("console/account/token/", views.token, name="token"),
+    path("console/<slug:slug>/export/", views.page, name="page"),
+    path("console/<slug:slug>/export/codebook.<slug:kind>", views.codebook, name="codebook"),
+    path("console/<slug:slug>/export/bundle.zip", views.bundle, name="bundle"),
+    path("console/<slug:slug>/export/<slug:table>.<slug:kind>", views.download, name="download"),
+]
