@@ -8,9 +8,8 @@ from random import Random
 import pytest
 from django.core.management import call_command
 
-from analysis import demo
 from analysis.answers.alias_proposals import propose
-from analysis.demo import sources
+from analysis.demo import sources, stages
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait
 from analysis.models import Answer, Completion, Conversation, Endpoint, Persona, Run
@@ -35,10 +34,10 @@ def fill_quietly(study: Study) -> None:
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kind of run that the demo has, each with few calls."""
     few = []
-    for asked in demo.RUNS:
+    for asked in stages.RUNS:
         settings = asked.settings | ({"users": 2} if "users" in asked.settings else {})
-        few.append(demo.Asked(asked.condition, min(asked.repeats, 3), settings, asked.benchmark))
-    monkeypatch.setattr(demo, "RUNS", tuple(few))
+        few.append(stages.Asked(asked.condition, min(asked.repeats, 3), settings, asked.benchmark))
+    monkeypatch.setattr(stages, "RUNS", tuple(few))
     monkeypatch.setattr(sources, "QUESTIONS", 2)
 
 
@@ -51,18 +50,18 @@ def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
     fill_quietly(study)
     steps: list[tuple[int, int, str]] = []
     for _ in range(2):
-        demo.analyse(study, lambda *step: steps.append(step))
+        stages.analyse(study, lambda *step: steps.append(step))
     runs = Run.objects.all()
     assert set(runs.values_list("state", "endpoint__provider")) == {("done", "fake")}
-    assert runs.count() == 2 * (len(demo.RUNS) + 1)
-    for model, *_ in demo.MODELS.values():
+    assert runs.count() == 2 * (len(stages.RUNS) + 1)
+    for model, *_ in stages.MODELS.values():
         asked = runs.filter(endpoint__model=model, benchmark="")
         assert set(asked.values_list("condition", flat=True)) == {"offline", "sp-history", "sp-rag", "sp-profile"}
         assert [run.condition for run in asked.filter(first_run__isnull=False)] == ["offline"]
     assert not Completion.objects.filter(answer__isnull=True).exists()
     assert steps[0][:2] == (0, len(steps) // 2 - 1) and steps[-1][0] == steps[-1][1]
     again = Run.objects.filter(first_run__isnull=False).select_related("first_run").first()
-    assert (again.began_at - again.first_run.began_at).days == demo.DAYS_BETWEEN
+    assert (again.began_at - again.first_run.began_at).days == stages.DAYS_BETWEEN
     whole = report(study, draws=50, parts=["heterogeneity", "benchmarks", "drift"])
     assert whole["simulated"]["people"] == whole["simulated"]["people_in_all"] > 0
     assert all(row["simulated"] == row["n"] for row in whole["heterogeneity"])
@@ -82,7 +81,7 @@ def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: p
     assert Answer.objects.filter(response__isnull=False).count() == 8 * 13
     work = AnnotationItem.objects.filter(study__slug="profiles", purpose=AnnotationItem.Purpose.WORK)
     judged = Annotation.objects.exclude(judge="").filter(item__in=work, state=Annotation.State.GIVEN)
-    assert judged.count() == len(demo.MODELS) * work.count() > 0
+    assert judged.count() == len(stages.MODELS) * work.count() > 0
 
 
 @pytest.mark.django_db
@@ -103,7 +102,7 @@ def test_sources_are_named_as_made_up_and_imported_once() -> None:
 def test_scripted_embedding_finds_conversations_about_the_same() -> None:
     endpoint = Endpoint.objects.create(name="words", model="words", provider="fake")
     texts = ["a leaking tap at home", "the tap is leaking", "three days in a city"]
-    one, other, far = demo.endpoint_embedder(endpoint).embed(texts)
+    one, other, far = stages.endpoint_embedder(endpoint).embed(texts)
     assert one @ other > one @ far
     assert [float(row @ row) for row in (one, other, far)] == pytest.approx([1, 1, 1])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.demo import analyse
+from analysis.demo.stages import analyse
 from analysis.models import Completion
 from surveys.models import Participant, Study
 from surveys.simulation.demo.studies import LARGE, STAGES, NotADemo, build_demo
