@@ -25,7 +25,7 @@ PLACES = 200
 
 def make_study() -> Study:
     """field-13, launched, with room for everybody; and the yardstick's table."""
-    definition = read_study(lifecycle.__file__.replace("studies.py", "studies/field-13.toml"))
+    definition = read_study(lifecycle.__file__.replace("lifecycle.py", "field-13.toml"))
     cells = tuple(replace(cell, places=PLACES) for cell in definition.cells)
     study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")
     if not study.is_launched:

@@ -27,7 +27,7 @@ BATCH = 2_000
 
 def make_world(people: int = 800, repeats: int = 400, seed: int = 1) -> Study:
     """field-13 with so many people and 4 conditions x 2 models with as many completions for each prompt."""
-    definition = read_study(lifecycle.__file__.replace("studies.py", "studies/field-13.toml"))
+    definition = read_study(lifecycle.__file__.replace("lifecycle.py", "field-13.toml"))
     cells = tuple(replace(cell, places=0) for cell in definition.cells)
     study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")
     lifecycle.launch(study, "benchmark")

@@ -75,7 +75,7 @@ def serving(*options: str) -> Iterator[str]:
     command = [
         sys.executable,
         "-m",
-        "analysis.endpoints.providers.fake_server",
+        "tests.fake_server",
         "--reply",
         "1. Circe\n2. Kindred",
         *options,

@@ -13,4 +13,4 @@ if not settings.configured:  # imported by the celery command itself; any other 
 
 app = Celery("fieldstudy")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
+app.autodiscover_tasks(["surveys.participation", "analysis.answers", "analysis.report", "analysis.runs"])

@@ -9,10 +9,10 @@ from fieldstudy.health import healthz
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
+    path("", include("analysis.report.urls")),
     path("", include("analysis.exports.urls")),
     path("", include("analysis.runs.urls")),
     path("", include("analysis.answers.urls")),
-    path("", include("analysis.report.urls")),
     path("", include("analysis.agreement.urls")),
     path("console/", include("surveys.console.urls")),
     path("api/v1/", include("analysis.api_urls")),

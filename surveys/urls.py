@@ -1,42 +1,51 @@
 """Addresses of participants and annotators. Their own pages carry a signed link, so they work without cookies."""
 
-from django.urls import include, path
+from django.urls import URLPattern, include, path
 
-from surveys.annotation import views as annotate
-from surveys.participation import arrival_views, views
-from surveys.pasting import views as paste
+from surveys.annotation import views as annotation
+from surveys.annotation import work
+from surveys.participation import arrival_views as arrival
+from surveys.participation import views as participation
+from surveys.pasting import views as pasting
 
 OWN = "<slug:study>/<str:token>/"
-arriving = [
-    path("<slug:study>/", arrival_views.arrive, name="arrive"),
-    path("<slug:study>/no-consent/", arrival_views.no_consent, name="no-consent"),
-    path("<slug:study>/withdrawn/", arrival_views.withdrawn, name="withdrawn"),
-    path(OWN, views.resume, name="resume"),
-    path(f"{OWN}questions/", views.questions, name="questions"),
-    path(f"{OWN}instructions/", views.instructions, name="instructions"),
-    path(f"{OWN}comprehension/", views.comprehension, name="comprehension"),
-    path(f"{OWN}debrief/", views.debrief, name="debrief"),
-    path(f"{OWN}end/", views.end, name="end"),
-    path(f"{OWN}draft/", paste.draft, name="draft"),
-    path(f"{OWN}help/", views.trouble, name="trouble"),
-    path(f"{OWN}stop/", views.stop, name="stop"),
+shared = [
+    path("<slug:study>/no-consent/", arrival.no_consent, name="no-consent"),
+    path("<slug:study>/withdrawn/", arrival.withdrawn, name="withdrawn"),
+    path(OWN, participation.resume, name="resume"),
+    path(f"{OWN}comprehension/", participation.comprehension, name="comprehension"),
+    path(f"{OWN}end/", participation.end, name="end"),
+    path(f"{OWN}draft/", pasting.draft, name="draft"),
 ]
-answering = [
-    path(f"{OWN}chatbot/", views.context, name="context"),
-    path(f"{OWN}prompt/<int:number>/", paste.prompt, name="prompt"),
-    path(f"{OWN}attention/<slug:slug>/", views.attention, name="attention"),
+answering: list[URLPattern] = [
+    path("<slug:study>/", arrival.arrive, name="arrive"),
+    path(f"{OWN}questions/", participation.questions, name="questions"),
+    path(f"{OWN}instructions/", participation.instructions, name="instructions"),
+    path(f"{OWN}chatbot/", participation.context, name="context"),
+    path(f"{OWN}prompt/<int:number>/", pasting.prompt, name="prompt"),
+    path(f"{OWN}attention/<slug:slug>/", participation.attention, name="attention"),
+    path(f"{OWN}debrief/", participation.debrief, name="debrief"),
+    path(f"{OWN}help/", participation.trouble, name="trouble"),
+    path(f"{OWN}stop/", participation.stop, name="stop"),
 ]
-annotating = [
-    path(f"{OWN}work/", annotate.work, name="work"),
-    path(f"{OWN}item/<int:item>/", annotate.item, name="item"),
-    path(f"{OWN}item/<int:item>/skip/", annotate.skip, name="skip"),
-    path(f"{OWN}item/<int:item>/feedback/", annotate.feedback, name="feedback"),
-    path(f"{OWN}undo/", annotate.undo, name="undo"),
-    path(f"{OWN}labels/", annotate.labels, name="labels"),
-    path(f"{OWN}guidelines/", annotate.guidelines, name="guidelines"),
-    path(f"{OWN}alive/", annotate.alive, name="alive"),
+INSTRUCTIONS, TROUBLE = {"template": "annotation/instructions.html"}, {"template": "annotation/trouble.html"}
+annotating: list[URLPattern] = [
+    path("<slug:study>/", arrival.arrive, {"begin": work.begin}, name="arrive"),
+    path(f"{OWN}questions/", participation.questions, {"admit": work.admit}, name="questions"),
+    path(f"{OWN}instructions/", participation.instructions, INSTRUCTIONS, name="instructions"),
+    path(f"{OWN}work/", annotation.work, name="work"),
+    path(f"{OWN}item/<int:item>/", annotation.item, name="item"),
+    path(f"{OWN}item/<int:item>/skip/", annotation.skip, name="skip"),
+    path(f"{OWN}item/<int:item>/feedback/", annotation.feedback, name="feedback"),
+    path(f"{OWN}undo/", annotation.undo, name="undo"),
+    path(f"{OWN}labels/", annotation.labels, name="labels"),
+    path(f"{OWN}guidelines/", annotation.guidelines, name="guidelines"),
+    path(f"{OWN}alive/", annotation.alive, name="alive"),
+    path(f"{OWN}debrief/", annotation.debrief, name="debrief"),
+    path(f"{OWN}help/", participation.trouble, TROUBLE, name="trouble"),
+    path(f"{OWN}stop/", annotation.stop, name="stop"),
 ]
 urlpatterns = [
-    path("s/", include((arriving + answering, "survey"))),
-    path("a/", include((arriving + annotating, "annotation"))),
+    path("s/", include((shared + answering, "survey"))),
+    path("a/", include((shared + annotating, "annotation"))),
 ]

@@ -1,6 +1,6 @@
 """An OpenAI-compatible server on this computer with faults to order, for tests, benchmarks and rehearsals.
 
-    python -m analysis.providers.fake_server --latency fixed:200 --fault 429=0.05 --fault 500=0.02
+    python -m tests.fake_server --latency fixed:200 --fault 429=0.05 --fault 500=0.02
 
 Faults are drawn from the seed, the request's idempotency key and its attempt, so that every client meets
 the same ones. GET /log lists each request; `paid` marks those for which a provider would send a bill.

@@ -22,8 +22,8 @@ from analysis.answers.reviews import (
     undo_last,
     waiting,
 )
+from analysis.answers.tasks import read_answers
 from analysis.models import Answer
-from analysis.runs.tasks import read_answers
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.models import Prompt

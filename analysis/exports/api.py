@@ -7,6 +7,7 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
+from rest_framework.exceptions import APIException
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.renderers import JSONRenderer
@@ -32,6 +33,16 @@ PAGING = [
     OpenApiParameter("limit", int, description="Rows on a page, at most 1,000. Default: 100."),
     OpenApiParameter("offset", int, description="Rows to skip."),
 ]
+
+
+class BadRequest(APIException):
+    status_code = 400
+    default_code = "invalid"
+
+
+class Conflict(APIException):
+    status_code = 409
+    default_code = "conflict"
 
 
 class Pages(LimitOffsetPagination):

@@ -9,6 +9,5 @@ urlpatterns = [
     path("console/account/token/", views.token, name="token"),
     path("console/<slug:slug>/export/", views.page, name="page"),
     path("console/<slug:slug>/export/codebook.<slug:kind>", views.codebook, name="codebook"),
-    path("console/<slug:slug>/export/bundle.zip", views.bundle, name="bundle"),
     path("console/<slug:slug>/export/<slug:table>.<slug:kind>", views.download, name="download"),
 ]

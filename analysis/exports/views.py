@@ -2,10 +2,8 @@
 
 import json
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
-from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
@@ -14,8 +12,6 @@ from analysis.exports.codebook_files import as_document, as_markdown
 from analysis.exports.exports import Export, count_tables, open_export
 from analysis.exports.formats import FORMATS
 from analysis.exports.tables import Selection
-from analysis.report.bundle.bundles import open_bundle
-from analysis.report.reports import ReportError
 from surveys.access.access import Role
 from surveys.console.pages import may, member_page, show, study_page
 
@@ -103,17 +99,3 @@ def token(request: HttpRequest) -> HttpResponse:
             made = Token.objects.create(user=request.user)
     has_token = Token.objects.filter(user=request.user).exists()
     return render(request, "analysis/token.html", {"made": made, "has_token": has_token})
-
-
-@require_safe
-@study_page()
-def bundle(request: HttpRequest) -> HttpResponseBase:
-    """The replication bundle; with the pasted texts only where they are asked for."""
-    try:
-        made = open_bundle(request.user, request.study.slug, texts=request.GET.get("texts", "").lower() in YES)
-    except ReportError as error:
-        messages.error(request, str(error))
-        return redirect("export:page", request.study.slug)
-    response = StreamingHttpResponse(made.chunks(), content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="{made.filename}"'
-    return response

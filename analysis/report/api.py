@@ -8,13 +8,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.exports.api import AnyType
+from analysis.exports.api import AnyType, BadRequest
 from analysis.report.figures import FIGURES, Options
 from analysis.report.filters.filters import CHOICES, FilterError, Filters
 from analysis.report.filters.options import checked
 from analysis.report.flat_rows import flatten
 from analysis.report.reports import PARTS, ReportError, report
-from analysis.runs.api import BadRequest
 from analysis.stats.resampling import DRAWS
 from surveys.access.access import study_for
 from surveys.models import Study

@@ -2,6 +2,7 @@
 
 from django.urls import path, register_converter
 
+from analysis.report.bundle.views import bundle
 from analysis.report.pages import text_views, views
 from analysis.report.pages.contents import OVERVIEW, PAGE_OF_FIGURE, PAGES
 from analysis.report.pages.drawings import FILES
@@ -43,6 +44,7 @@ register_converter(FileKind, "file")
 app_name = "compare"
 HERE = "console/<slug:slug>/compare/"
 urlpatterns = [
+    path("console/<slug:slug>/export/bundle.zip", bundle, name="bundle"),
     path(HERE, views.overview, name="overview"),
     path(f"{HERE}texts/", text_views.texts, name="texts"),
     path(f"{HERE}<compare-page:name>/", views.page, name="page"),

@@ -5,12 +5,11 @@ from typing import Any
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
-from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.exports.api import PAGING, Pages, page_of
+from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, page_of
 from analysis.models import Run
 from analysis.runs.lanes.runs import RunError, failures, progress
 from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run
@@ -21,16 +20,6 @@ from analysis.runs.recipes.benchmark_prompts import FORMS
 from surveys.access.access import Role, studies_of, study_for
 
 COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")
-
-
-class BadRequest(APIException):
-    status_code = 400
-    default_code = "invalid"
-
-
-class Conflict(APIException):
-    status_code = 409
-    default_code = "conflict"
 
 
 class EstimateSerializer(serializers.Serializer):

@@ -7,9 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.exports.api import PAGING, Pages, page_of
+from analysis.exports.api import PAGING, BadRequest, Pages, page_of
 from analysis.models import Completion
-from analysis.runs.api import BadRequest
 from analysis.runs.pages.lists import is_simulated
 from surveys.access.access import study_for
 

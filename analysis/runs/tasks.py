@@ -1,24 +1,18 @@
-"""Background work: lanes of runs and what becomes of them, batches, weekly repeats, reading. Tasks carry ids only."""
+"""Background work: lanes of runs and what becomes of them, batches, weekly repeats. Tasks carry ids only."""
 
 import os
 import socket
-from collections.abc import Sequence
 
 import redis
 from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.conf import settings
-from django.http import QueryDict
 
-from analysis.answers.readings import read_new
 from analysis.models import Run
-from analysis.report.filters.filters import Filters
-from analysis.report.reports import Reporting
 from analysis.runs.judging.judgements import read_all_replies, read_replies
 from analysis.runs.lanes import batches, schedules
 from analysis.runs.lanes.lanes import LaneTaken, run_lane
 from analysis.runs.lanes.runs import has_calls_to_send, needs_lane, open_runs
-from surveys.models import Study
 
 QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost
 WANTED_SECONDS = 30 * 86400
@@ -105,32 +99,3 @@ def tell_lanes_to_stop(**signal: object) -> None:
 def worker_is_stopping() -> bool:
     with valkey() as store:
         return any(store.exists(stop_mark(process)) for process in (os.getpid(), os.getppid()))
-
-
-@shared_task
-def read_answers(study_id: int) -> int:
-    """Read every text of the study that has no answer yet."""
-    return read_new(Study.objects.get(pk=study_id))
-
-
-REPORT_SECONDS = 180  # after that a part that was asked for and never came is asked for again
-
-
-def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str) -> list[str]:
-    """Have a worker compute parts of a view of the report, those that nobody has asked for yet, in this order."""
-    with valkey() as store:
-        marks = {part: f"report:{study_id}:{fingerprint}:{part}" for part in parts}
-        new = [part for part, mark in marks.items() if store.set(mark, 1, nx=True, ex=REPORT_SECONDS)]
-    if new:
-        compute_report.delay(study_id, query, new)
-    return new
-
-
-@shared_task
-def compute_report(study_id: int, query: str, parts: list[str]) -> int:
-    """Compute these parts for the filters of this query string; the answers are loaded once for all of them."""
-    study = Study.objects.select_related("current").get(pk=study_id)
-    reporting = Reporting(study, Filters.from_query(QueryDict(query)))
-    for part in parts:
-        reporting.part(part)
-    return len(parts)

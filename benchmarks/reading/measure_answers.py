@@ -1,6 +1,10 @@
-"""`measure_answers`: how well items and letters are read out of real answers that were labelled by hand."""
+"""How well items and letters are read out of real answers that were labelled by hand.
+
+python -m benchmarks.reading.measure_answers [--json] [--write FILE.md]
+"""
 
 import json
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ from surveys.reading.answers import RULES_VERSION
 
 
 class Command(BaseCommand):
+    requires_system_checks = []
     help = "Measure precision and recall of the reader of answers on a sample labelled by hand."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,3 +40,7 @@ class Command(BaseCommand):
         else:
             self.stdout.write(as_tables(read))
             self.stdout.write(f"Rules {RULES_VERSION}; {len(read)} texts, {a_second:.0f} a second.")
+
+
+if __name__ == "__main__":
+    Command().run_from_argv(["python -m", "benchmarks.reading.measure_answers", *sys.argv[1:]])

@@ -1,12 +1,15 @@
-"""`measure_checks`: how often each paste check is wrong, over real model answers and faults put into them."""
+"""How often each paste check is wrong, over real model answers and faults put into them.
+
+python -m benchmarks.reading.measure_checks [--json] [--write FILE.md]
+"""
 
 import json
 import os
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.reading.check_rates import as_json, as_table, measure_rates, write_table
@@ -14,6 +17,7 @@ from benchmarks.reading.paste_samples import SEED, build_cases
 
 
 class Command(BaseCommand):
+    requires_system_checks = []
     help = "Measure the misses and false alarms of the paste checks on a labelled sample."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,7 +43,7 @@ class Command(BaseCommand):
 
 
 def default_data() -> Path:
-    shared = os.environ.get("FIELDSTUDY_SHARED") or settings.BASE_DIR.parent / "shared"
+    shared = os.environ.get("FIELDSTUDY_SHARED") or Path(__file__).resolve().parents[3] / "shared"
     return Path(shared) / "data" / "model_answers"
 
 
@@ -48,3 +52,7 @@ def write(page: Path, table: str) -> None:
         write_table(page, table)
     except (OSError, ValueError) as error:
         raise CommandError(f"{page} was not changed: {error}.") from error
+
+
+if __name__ == "__main__":
+    Command().run_from_argv(["python -m", "benchmarks.reading.measure_checks", *sys.argv[1:]])

@@ -8,8 +8,9 @@ from django.db import transaction
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from surveys.access import audit
-from surveys.annotation.slots import release_slots, work_for
+from surveys.annotation.slots import work_for
 from surveys.models import GateDecision, GateVerdict, Participant, Study
+from surveys.participation.places import release_slots
 
 VERDICTS = GateVerdict.objects.filter(participant=OuterRef("pk")).order_by("-decision__number")
 NEWEST_VERDICT = Subquery(VERDICTS.values("kept")[:1])

@@ -9,12 +9,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.annotation.slots import FREE, claim_slot, renew_holds, work_for
+from surveys.annotation.slots import claim_slot, renew_holds, work_for
 from surveys.annotation.training import Feedback, feedback_on, training_of
 from surveys.annotation.work import Shown, find_newest, newest_of
 from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
 from surveys.participation import recruitment
-from surveys.pasting.capture import show_life
+from surveys.participation.places import FREE, touch_participant
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
 
@@ -62,7 +62,7 @@ def submit(participant: Participant, shown: Shown, submission: Submission) -> Ou
     """
     item = shown.item
     with transaction.atomic():
-        show_life(participant)
+        touch_participant(participant)
         said = find_newest(participant, item) if item.purpose == Purpose.TRAINING else None
         if said and (said.key == submission.key or training_of(participant).due != item):
             return outcome_of(participant, said)  # sent again after its feedback
@@ -107,7 +107,7 @@ def skip(
     key = key or uuid.uuid4()
     why = f"{reason}: {words.strip()}" if words.strip() else reason
     with transaction.atomic():
-        show_life(participant)
+        touch_participant(participant)
         if known := find_by_key(participant, key):
             return known
         Slot.objects.filter(item=shown.item, participant=participant).update(**FREE)
@@ -123,7 +123,7 @@ def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotat
     """
     key = key or uuid.uuid4()
     with transaction.atomic():
-        show_life(participant)
+        touch_participant(participant)
         if known := find_by_key(participant, key):
             return known
         last = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)

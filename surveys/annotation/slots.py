@@ -6,7 +6,6 @@ slot's lock waits for a person.
 """
 
 import hashlib
-from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import connection, transaction
@@ -14,7 +13,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from surveys.models import AnnotationItem, GateVerdict, Participant, Slot
-from surveys.pasting.capture import show_life
+from surveys.participation.places import touch_participant
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import GENERIC, PERSONALISED
 from surveys.study_files.parts import AnnotationWork
@@ -72,7 +71,7 @@ def hold_slots(participant: Participant, count: int = 1) -> list[Slot]:
 
     Inside a transaction. Fewer than `count`, or none, when the quota is reached or no item is left for this person.
     """
-    show_life(participant)
+    touch_participant(participant)
     renew_holds(participant)
     work = work_for(participant)
     room = work.quota - slots_of(participant).count()
@@ -214,20 +213,6 @@ def renew_holds(participant: Participant) -> int:
     """A sign of life: push the end of every hold away. Returns how many slots this person still holds."""
     until = timezone.now() + timedelta(minutes=work_for(participant).hold_minutes)
     return slots_of(participant).filter(done_at=None).update(held_until=until)
-
-
-FREE = {"participant": None, "taken_at": None, "held_until": None, "done_at": None, "left": ""}
-
-
-def release_holds(participant: Participant) -> int:
-    """Give back what is not done; labels that were given stay and count."""
-    return slots_of(participant).filter(done_at=None).update(**FREE)
-
-
-def release_slots(people: Iterable[Participant]) -> int:
-    """Give back all slots, done ones too, so that their items ask others: the labels of these people stop counting."""
-    ids = [person.pk for person in people]
-    return Slot.objects.filter(participant__in=ids).update(**FREE)
 
 
 # --- how far it is ----------------------------------------------------------

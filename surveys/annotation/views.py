@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
+from surveys.annotation import work as annotation_work
 from surveys.annotation.labels import Outcome, Submission, TooManyRevisions, submit, take_back
 from surveys.annotation.labels import skip as skip_item
 from surveys.annotation.slots import renew_holds
@@ -17,10 +18,9 @@ from surveys.annotation.task_page import about, describe, headline, label_in_wor
 from surveys.annotation.training import Feedback, feedback_on
 from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_newest, find_task, next_tasks, open_task
 from surveys.models import AnnotationItem, Participant
-from surveys.participation.steps import address
-from surveys.participation.views import page_context, participant_page
-from surveys.pasting.capture import show_life
-from surveys.pasting.views import read_key
+from surveys.participation.places import touch_participant
+from surveys.participation.steps import address, has_reached
+from surveys.participation.views import last_page, leave, page_context, participant_page, read_key
 from surveys.study_files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
 
 Step, Purpose = Participant.Step, AnnotationItem.Purpose
@@ -152,7 +152,7 @@ def undo(request: HttpRequest) -> HttpResponse:
 def alive(request: HttpRequest) -> HttpResponse:
     """A sign of life from an open page: what this person holds stays theirs."""
     with transaction.atomic():
-        show_life(request.participant)
+        touch_participant(request.participant)
         renew_holds(request.participant)
     return HttpResponse(status=204)
 
@@ -210,3 +210,36 @@ def labels(request: HttpRequest) -> HttpResponse:
 def guidelines(request: HttpRequest) -> HttpResponse:
     page = page_context(request, "guidelines", work_url=address(request.participant, "work"))
     return render(request, "annotation/guidelines.html", page)
+
+
+# --- the way there and out --------------------------------------------------
+
+
+@participant_page(Step.PROMPTS)
+def debrief(request: HttpRequest) -> HttpResponse:
+    participant = request.participant
+    if not annotation_work.may_stop_paid(participant):
+        return redirect(address(participant, "work"))
+    more = annotation_work.has_work(participant)
+    return last_page(request, "annotation/debrief.html", address(participant, "work" if more else "labels"), more=more)
+
+
+@participant_page()
+def stop(request: HttpRequest) -> HttpResponse:
+    return leave(request) or render(
+        request, "annotation/stop.html", page_context(request, "stop", **paid_way_out(request))
+    )
+
+
+def paid_way_out(request: HttpRequest) -> dict:
+    """Whether an annotator who stops now is paid in full, and else after how many more labels."""
+    participant = request.participant
+    if participant.has_ended or not has_reached(participant, Step.PROMPTS):
+        return {"paid_now": False, "paid_after": 0}
+    missing = request.definition.annotation.least - annotation_work.done_work(participant)
+    debrief = address(participant, "debrief")
+    return {
+        "paid_now": annotation_work.may_stop_paid(participant),
+        "paid_after": max(0, missing),
+        "debrief_url": debrief,
+    }

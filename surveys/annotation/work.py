@@ -22,7 +22,7 @@ from surveys.annotation.slots import (
 from surveys.annotation.training import gold_left, training_of
 from surveys.models import Annotation, AnnotationItem, Participant, Slot
 from surveys.participation import recruitment
-from surveys.pasting.capture import show_life
+from surveys.participation.places import touch_participant
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS
 
@@ -112,7 +112,7 @@ def next_tasks(participant: Participant, count: int = 1) -> list[Task]:
     when another window ended the part.
     """
     with transaction.atomic():
-        show_life(participant)
+        touch_participant(participant)
         training = training_of(participant)
         if training.due:
             return [task_of(participant, training.due)]

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
-from surveys.pasting.capture import LONGEST_TEXT
+from surveys.reading.answers import LONGEST_TEXT
 
 MOST_FAULTS = 50
 LONGEST_LINE = 4 * LONGEST_TEXT

@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from surveys.imports.files import Columns, Faults, near, read_csv
 from surveys.models import Prompt, Study
-from surveys.pasting.capture import clean_text
+from surveys.reading.answers import clean_text
 from surveys.studies.lifecycle import definition_of, prompts_of
 from surveys.study_files.definitions import Definition
 

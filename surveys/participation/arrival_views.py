@@ -1,6 +1,8 @@
 """Arriving: the address that Prolific sends people to, and consent."""
 
-from django.http import HttpRequest, HttpResponse
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import translation
@@ -9,7 +11,6 @@ from django.views.decorators.http import require_http_methods
 
 from surveys.access.access import is_simulated
 from surveys.access.limits import within_limit
-from surveys.annotation import work
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit, completion_url, read_visit
@@ -21,13 +22,18 @@ from surveys.study_files.definitions import Definition
 # No cookies carry any right on these pages, so there is nothing that a foreign page could make a browser send along.
 @csrf_exempt
 @require_http_methods(["GET", "POST", "HEAD"])
-def arrive(request: HttpRequest, study: str) -> HttpResponse:
+def arrive(request: HttpRequest, study: str, begin: Callable[[Participant], Participant] | None = None) -> HttpResponse:
+    """The entry, and the answer to the question for consent; `begin` takes on whoever consented."""
     if not within_limit(request, "entry"):
         return trouble(request, "busy", status=429)
     found = Study.objects.select_related("current").filter(slug=study).first()
     if found is None or found.current is None:
         return trouble(request, "no-study", status=404)
     definition = definition_of(found.current_id)
+    area = area_of(definition)
+    if request.resolver_match.namespace != area:
+        entry = reverse(f"{area}:arrive", args=[study])
+        return HttpResponseRedirect(f"{entry}?{request.META['QUERY_STRING']}", preserve_request=True)
     choose_language(request, definition)
     try:
         visit = read_visit(request.POST if request.method == "POST" else request.GET)
@@ -45,7 +51,7 @@ def arrive(request: HttpRequest, study: str) -> HttpResponse:
     if not found.is_open:
         return trouble(request, found.state, definition, status=200)
     if request.POST.get("consent") in ("yes", "no"):
-        return decide(request, found, visit)
+        return decide(request, found, visit, begin)
     return render(request, "survey/consent.html", consent_page(request, found, definition, visit))
 
 
@@ -60,7 +66,9 @@ def consent_page(request: HttpRequest, study: Study, definition: Definition, vis
     }
 
 
-def decide(request: HttpRequest, study: Study, visit: Visit) -> HttpResponse:
+def decide(
+    request: HttpRequest, study: Study, visit: Visit, begin: Callable[[Participant], Participant] | None
+) -> HttpResponse:
     origin = read_origin(request, visit)
     if request.POST.get("consent") == "no":
         recruitment.refuse_consent(study, origin)
@@ -68,7 +76,9 @@ def decide(request: HttpRequest, study: Study, visit: Visit) -> HttpResponse:
         return redirect(f"{refused}?lang={translation.get_language()}")
     if not within_limit(request, "consent"):
         return trouble(request, "busy", status=429)
-    participant = work.begin(recruitment.give_consent(study, visit, origin, translation.get_language() or "en"))
+    participant = recruitment.give_consent(study, visit, origin, translation.get_language() or "en")
+    if begin:
+        participant = begin(participant)
     return redirect(current_page(participant, definition_of(participant.version_id)))
 
 

@@ -12,7 +12,8 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from surveys.access import audit
-from surveys.models import Participant, Place, QuotaCell, Study
+from surveys.models import Participant, Place, Prompt, QuotaCell, Slot, Study
+from surveys.participation.statements import Standing, note_life
 from surveys.studies.lifecycle import definition_of
 
 State = Participant.State
@@ -121,3 +122,35 @@ def release_expired(study: Study) -> int:
         ids = list(left.values_list("pk", flat=True))
         Participant.objects.filter(pk__in=ids).update(state=State.TIMED_OUT)
     return len(freed)
+
+
+def touch_participant(participant: Participant, prompt: Prompt | None = None, sha256: str = "") -> Standing:
+    """Note that the person is here, and renew the lease, or take a place again where it was given away.
+
+    The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come
+    one after the other; other people never wait. Raises DoesNotExist when another tab ended the part just now.
+    """
+    now = timezone.now()
+    until = now + timedelta(minutes=lease_minutes(participant))
+    standing = note_life(participant, now, until, prompt, sha256)
+    if not standing.is_open:
+        raise Participant.DoesNotExist("The part has ended.")
+    if not standing.is_held:
+        hold_place_again(participant)
+    return standing
+
+
+# --- slots of annotators ----------------------------------------------------
+
+FREE = {"participant": None, "taken_at": None, "held_until": None, "done_at": None, "left": ""}
+
+
+def release_holds(participant: Participant) -> int:
+    """Give back what is not done; labels that were given stay and count."""
+    return Slot.objects.filter(participant=participant, done_at=None).update(**FREE)
+
+
+def release_slots(people: Iterable[Participant]) -> int:
+    """Give back all slots, done ones too, so that their items ask others: the labels of these people stop counting."""
+    ids = [person.pk for person in people]
+    return Slot.objects.filter(participant__in=ids).update(**FREE)

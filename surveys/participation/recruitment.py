@@ -8,9 +8,15 @@ from django.db.models import Q
 from django.utils import timezone
 
 from surveys.access import access
-from surveys.annotation.slots import release_holds, release_slots
 from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion
-from surveys.participation.places import confirm_place, hold_place_again, lease_place, release
+from surveys.participation.places import (
+    confirm_place,
+    hold_place_again,
+    lease_place,
+    release,
+    release_holds,
+    release_slots,
+)
 from surveys.participation.prolific import Visit
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition, cells_for, screened_out

@@ -1,5 +1,6 @@
 """The participant's way from the first questions to the last page; every step works as a plain form."""
 
+import uuid
 from collections.abc import Callable
 from functools import wraps
 
@@ -11,7 +12,6 @@ from django.utils import timezone, translation
 from django.views.decorators.csrf import csrf_exempt
 
 from surveys.access.access import read_link
-from surveys.annotation import work
 from surveys.models import Draft, Participant
 from surveys.participation import recruitment
 from surveys.participation.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
@@ -128,6 +128,13 @@ def posted(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
+def read_key(raw: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(raw)
+    except ValueError:
+        return uuid.uuid4()
+
+
 def draft_of(request: HttpRequest, step: str) -> Draft | None:
     return Draft.objects.filter(participant=request.participant, step=step).first()
 
@@ -146,24 +153,24 @@ def resume(request: HttpRequest) -> HttpResponse:
 
 
 @participant_page(Step.QUESTIONS)
-def questions(request: HttpRequest) -> HttpResponse:
+def questions(request: HttpRequest, admit: Callable[[Participant], Participant] | None = None) -> HttpResponse:
+    """The first questions; `admit` has a last word on whoever passed them."""
     if request.participant.step != Step.QUESTIONS:
         return redirect(current_page(request.participant, request.definition))
     form = QuestionsForm(request.definition, posted(request))
     if request.method == "POST" and form.is_valid():
         participant = recruitment.screen(request.participant, form.cleaned_data.get("chatbot", ""), form.answers())
-        if request.definition.annotation:
-            participant = work.admit(participant)
+        if admit:
+            participant = admit(participant)
         return redirect(current_page(participant, request.definition))
     return form_page(request, "survey/questions.html", Step.QUESTIONS, form)
 
 
 @participant_page(Step.INSTRUCTIONS)
-def instructions(request: HttpRequest) -> HttpResponse:
+def instructions(request: HttpRequest, template: str = "survey/instructions.html") -> HttpResponse:
     if request.method == "POST":
         following = Step.COMPREHENSION if request.definition.comprehension else first_work(request.definition)
         return go_on(request, following)
-    template = "annotation/instructions.html" if request.definition.annotation else "survey/instructions.html"
     return render(request, template, page_context(request, Step.INSTRUCTIONS))
 
 
@@ -227,23 +234,21 @@ def note_attention(participant: Participant, check: AttentionCheck, answer: str)
 
 @participant_page(Step.PROMPTS)
 def debrief(request: HttpRequest) -> HttpResponse:
-    """The last page; sending it completes the part."""
     participant = request.participant
-    if request.definition.annotation and not work.may_stop_paid(participant):
-        return redirect(address(participant, "work"))
     if set(participant.order) - answered_slugs(participant):
         return redirect(next_prompt(participant, request.definition))
+    return last_page(request, "survey/debrief.html", address(participant, "prompt", len(participant.order)))
+
+
+def last_page(request: HttpRequest, template: str, back_url: str, **more: object) -> HttpResponse:
+    """The last page; sending it completes the part."""
+    participant = request.participant
     form = LastForm(posted(request), initial={"comments": participant.comments})
     if request.method == "POST" and form.is_valid():
         Participant.objects.filter(pk=participant.pk).update(comments=form.cleaned_data["comments"])
         participant = recruitment.complete(participant)
         return redirect(current_page(participant, request.definition))
-    if request.definition.annotation:
-        more = work.has_work(participant)
-        back = address(participant, "work" if more else "labels")
-        return form_page(request, "annotation/debrief.html", Step.DEBRIEF, form, back_url=back, more=more)
-    back = address(participant, "prompt", len(participant.order))
-    return form_page(request, "survey/debrief.html", Step.DEBRIEF, form, back_url=back)
+    return form_page(request, template, Step.DEBRIEF, form, back_url=back_url, **more)
 
 
 @participant_page()
@@ -262,20 +267,23 @@ def end(request: HttpRequest) -> HttpResponse:
 
 
 @participant_page()
-def trouble(request: HttpRequest) -> HttpResponse:
+def trouble(request: HttpRequest, template: str = "survey/trouble.html") -> HttpResponse:
     """Something does not work: how to go on, and a paid way out for those who can't."""
     form = TroubleForm(posted(request))
     if request.method == "POST" and form.is_valid() and not request.participant.has_ended:
         reason = form.cleaned_data["what"][:200] or "no words"
         participant = recruitment.stop(request.participant, State.TECHNICAL, reason)
         return redirect(current_page(participant, request.definition))
-    template = "annotation/trouble.html" if request.definition.annotation else "survey/trouble.html"
     return form_page(request, template, "trouble", form)
 
 
 @participant_page()
 def stop(request: HttpRequest) -> HttpResponse:
-    """Two ways to stop: give the submission back and leave the answers, or erase everything."""
+    return leave(request) or render(request, "survey/stop.html", page_context(request, "stop"))
+
+
+def leave(request: HttpRequest) -> HttpResponse | None:
+    """Two ways to stop: give the submission back and leave the answers, or erase everything. None before a choice."""
     slug = request.participant.study.slug
     if request.method == "POST" and request.POST.get("how") == "withdraw":
         recruitment.withdraw(request.participant)
@@ -284,16 +292,4 @@ def stop(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and request.POST.get("how") == "return":
         participant = recruitment.stop(request.participant, State.RETURNED, "returned-by-participant")
         return redirect(current_page(participant, request.definition))
-    if request.definition.annotation:
-        return render(request, "annotation/stop.html", page_context(request, "stop", **paid_way_out(request)))
-    return render(request, "survey/stop.html", page_context(request, "stop"))
-
-
-def paid_way_out(request: HttpRequest) -> dict:
-    """Whether an annotator who stops now is paid in full, and else after how many more labels."""
-    participant = request.participant
-    if participant.has_ended or not has_reached(participant, Step.PROMPTS):
-        return {"paid_now": False, "paid_after": 0}
-    missing = request.definition.annotation.least - work.done_work(participant)
-    debrief = address(participant, "debrief")
-    return {"paid_now": work.may_stop_paid(participant), "paid_after": max(0, missing), "debrief_url": debrief}
+    return None

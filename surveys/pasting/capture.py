@@ -5,7 +5,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -14,13 +14,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from surveys.models import Draft, Flag, Participant, Prompt
-from surveys.participation.places import hold_place_again, lease_minutes
-from surveys.participation.statements import Standing, note_life, write_flags, write_response
+from surveys.participation.places import touch_participant
+from surveys.participation.statements import Standing, write_flags, write_response
 from surveys.pasting.privacy import KINDS, count_personal, remove_personal
+from surveys.reading.answers import clean_text
 from surveys.reading.checks import Finding, OtherPrompt, Paste, find_problems
 from surveys.studies.lifecycle import definition_of, prompts_of
 
-LONGEST_TEXT = 1_000_000
 LONGEST_HTML = 2_000_000
 MOST_REVISIONS = 200
 # Texts shorter than this are the same by chance: "B" is not copied from a neighbour.
@@ -62,11 +62,6 @@ class Outcome:
         return not self.personal and not self.findings
 
 
-def clean_text(text: str) -> str:
-    """Line ends as \\n, as the box had them before the browser's form encoding; PostgreSQL holds no NUL."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
-
-
 def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -90,7 +85,7 @@ def submit_paste(participant: Participant, submission: Submission) -> Outcome:
 
 def store_revision(participant: Participant, submission: Submission, text: str) -> Outcome:
     prompt, sha256 = submission.prompt, hash_text(text)
-    standing = show_life(participant, prompt, sha256 if len(text) >= SHORTEST_COPY else "")
+    standing = touch_participant(participant, prompt, sha256 if len(text) >= SHORTEST_COPY else "")
     newest = standing.revisions[-1][0] if standing.revisions else 0
     # A page that was held is sent again with its key: taking it then is a revision of its own.
     kept = uuid.uuid5(submission.key, "kept")
@@ -130,22 +125,6 @@ def note_personal(submission: Submission, text: str) -> dict[str, dict[str, int]
     return {name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts}
 
 
-def show_life(participant: Participant, prompt: Prompt | None = None, sha256: str = "") -> Standing:
-    """Note that the person is here, and renew the lease, or take a place again where it was given away.
-
-    The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come
-    one after the other; other people never wait. Raises DoesNotExist when another tab ended the part just now.
-    """
-    now = timezone.now()
-    until = now + timedelta(minutes=lease_minutes(participant))
-    standing = note_life(participant, now, until, prompt, sha256)
-    if not standing.is_open:
-        raise Participant.DoesNotExist("The part has ended.")
-    if not standing.is_held:
-        hold_place_again(participant)
-    return standing
-
-
 def notice(participant: Participant, prompt: Prompt, text: str, standing: Standing) -> list[Finding]:
     return find_problems(
         paste_of(participant, prompt, text, standing), definition_of(participant.version_id).paste_checks
@@ -181,7 +160,7 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Fin
     """What the checks notice right after a paste. It is shown at once, so it is written down as shown."""
     text = clean_text(text)
     with transaction.atomic():
-        standing = show_life(participant, prompt, hash_text(text) if len(text) >= SHORTEST_COPY else "")
+        standing = touch_participant(participant, prompt, hash_text(text) if len(text) >= SHORTEST_COPY else "")
         findings = notice(participant, prompt, text, standing)
         write_flags(flag_values(participant, prompt, findings, accepted=False))
     return findings
@@ -277,7 +256,7 @@ def save_draft(participant: Participant, step: str, data: dict[str, str], number
     `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
     """
     with transaction.atomic():
-        show_life(participant)
+        touch_participant(participant)
         draft = Draft.objects.filter(participant=participant, step=step).only("number").first()
         if draft and draft.number != number:
             return None

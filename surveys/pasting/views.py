@@ -12,9 +12,10 @@ from django.utils.translation import gettext
 from surveys.access.limits import within_limit
 from surveys.models import Participant, Prompt, Response
 from surveys.participation.steps import address, after_prompt, answered_slugs, next_prompt
-from surveys.participation.views import draft_of, page_context, participant_page, wants_json
+from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.pasting import capture
 from surveys.pasting.privacy import find_personal
+from surveys.reading.answers import LONGEST_TEXT
 from surveys.reading.checks import Finding
 from surveys.studies.lifecycle import prompts_of
 
@@ -37,9 +38,9 @@ def prompt(request: HttpRequest, number: int) -> HttpResponse:
 
 def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
     submission = read_submission(request, asked)
-    if len(submission.text) > capture.LONGEST_TEXT:
+    if len(submission.text) > LONGEST_TEXT:
         words = gettext("This text is longer than %(limit)s characters. Please paste only the answer.")
-        error = words % {"limit": f"{capture.LONGEST_TEXT:,}"}
+        error = words % {"limit": f"{LONGEST_TEXT:,}"}
         return answer_again(request, asked, number, submission, error=error)
     try:
         outcome = capture.submit_paste(request.participant, submission)
@@ -70,13 +71,6 @@ def read_submission(request: HttpRequest, asked: Prompt) -> capture.Submission:
         privacy=form.get("privacy", ""),
         removed=capture.read_counts(form.get("removed", "")),
     )
-
-
-def read_key(raw: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(raw)
-    except ValueError:
-        return uuid.uuid4()
 
 
 def fresh_page(request: HttpRequest, asked: Prompt, number: int) -> dict:

@@ -24,6 +24,7 @@ __all__ = [
 # Raise this whenever the same text may be read differently; stored answers name the version that read them.
 RULES_VERSION = 3
 
+LONGEST_TEXT = 1_000_000  # characters of one answer, pasted or imported
 LONG_NAME = 10  # words; a name this long may hold more than the name
 
 # Why a reading may be wrong and a person should look at the text.
@@ -46,6 +47,11 @@ class Reading:
     names: tuple[str, ...] = ()
     letter: str = ""
     doubt: str = ""  # one of DOUBTS, or "" where there is none
+
+
+def clean_text(text: str) -> str:
+    """Line ends as \\n, as the box had them before the browser's form encoding; PostgreSQL holds no NUL."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
 
 
 def read_answer(text: str, kind: str, *, limit: int = 5, letters: str = "ABCD", choices: Sequence[str] = ()) -> Reading:

@@ -7,7 +7,7 @@ from django.db.models import Count, Q
 
 from surveys.models import AnonymousExit, Flag, Participant, Place, QuotaCell, Study
 from surveys.participation.recruitment import CODES
-from surveys.pasting.capture import clean_text
+from surveys.reading.answers import clean_text
 from surveys.simulation.annotators.check import check_items, check_slots
 from surveys.simulation.people import Story
 from surveys.simulation.stored import stored_of

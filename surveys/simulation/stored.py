@@ -8,7 +8,7 @@ from functools import partial
 
 from surveys.annotation.labels import changed_key
 from surveys.models import Annotation, Participant, Response
-from surveys.pasting.capture import clean_text
+from surveys.reading.answers import clean_text
 from surveys.simulation.people import Sent
 from surveys.study_files.kinds import KINDS, fields_of
 

@@ -39,7 +39,7 @@ class Server:
 
 @contextmanager
 def serving(*options: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "analysis.endpoints.providers.fake_server", *options]
+    command = [sys.executable, "-m", "tests.fake_server", *options]
     process = subprocess.Popen(command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield Server(process.stdout.readline().strip())

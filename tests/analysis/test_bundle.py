@@ -244,14 +244,14 @@ def log_in(study: Study, role: str) -> Client:
 def test_export_page_leads_to_the_bundle_with_and_without_texts() -> None:
     study = make_teas()
     page = log_in(study, "viewer").get(reverse("export:page", args=["teas"])).content.decode()
-    address = reverse("export:bundle", args=["teas"])
+    address = reverse("compare:bundle", args=["teas"])
     assert f'href="{address}">' in page and f'href="{address}?texts=1">' in page
 
 
 @pytest.mark.parametrize(("query", "column"), [({}, False), ({"texts": "1"}, True)])
 def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str, str], column: bool) -> None:
     study = make_teas()
-    response = log_in(study, "viewer").get(reverse("export:bundle", args=["teas"]), query)
+    response = log_in(study, "viewer").get(reverse("compare:bundle", args=["teas"]), query)
     assert response["Content-Type"] == "application/zip"
     assert response["Content-Disposition"] == 'attachment; filename="teas-bundle.zip"'
     with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:
@@ -267,8 +267,8 @@ def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str,
 def test_bundle_of_a_study_of_others_is_not_found() -> None:
     study = make_teas()
     noted = AuditEvent.objects.count()
-    assert log_in(study, "").get(reverse("export:bundle", args=["teas"])).status_code == 404
-    away = Client().get(reverse("export:bundle", args=["teas"]))
+    assert log_in(study, "").get(reverse("compare:bundle", args=["teas"])).status_code == 404
+    away = Client().get(reverse("compare:bundle", args=["teas"]))
     assert away.status_code == 302 and "/login/" in away["Location"]
     assert AuditEvent.objects.count() == noted
 
@@ -276,7 +276,7 @@ def test_bundle_of_a_study_of_others_is_not_found() -> None:
 def test_bundle_of_an_empty_study_says_what_is_missing() -> None:
     study = Study.objects.create(slug="bare", title="Bare")
     noted = AuditEvent.objects.count()
-    page = log_in(study, "viewer").get(reverse("export:bundle", args=["bare"]), follow=True)
+    page = log_in(study, "viewer").get(reverse("compare:bundle", args=["bare"]), follow=True)
     assert "bare has no definition yet. Load its study file first." in page.content.decode()
     assert AuditEvent.objects.count() == noted
 

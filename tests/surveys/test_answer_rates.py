@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from benchmarks.reading import measure_answers
 from benchmarks.reading.answer_rates import Read, as_tables, doubt_rates, item_rates, letter_rates, read_all, share_of
 from benchmarks.reading.answer_samples import LabelledAnswer, read_labelled_answers
 from benchmarks.reading.check_rates import BEGIN, END
@@ -109,7 +110,7 @@ def test_doubt_rates_show_what_the_doubts_are_worth():
 
 def test_measure_answers_without_data_says_what_to_do(tmp_path):
     with pytest.raises(CommandError, match=r"^No sample: .*Name the folder with --data\.$"):
-        call_command("measure_answers", data=tmp_path)
+        call_command(measure_answers.Command(), data=tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +139,7 @@ def test_reader_is_as_good_as_it_is_said_to_be(answers):
 @needs_data
 def test_measure_answers_prints_one_json_object(answers):
     out = StringIO()
-    call_command("measure_answers", json=True, stdout=out)
+    call_command(measure_answers.Command(), json=True, stdout=out)
     printed = json.loads(out.getvalue())
     assert (printed["rules"], printed["texts"]) == (RULES_VERSION, len(answers))
     assert printed["items"][0]["half"] == "held-out"
@@ -154,7 +155,7 @@ def test_measure_answers_refuses_a_text_that_was_not_labelled(tmp_path):
     lines[6] = json.dumps({**json.loads(lines[6]), "answer": "1. Heat"})
     changed.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(CommandError, match="profile_vs_generic:6 is not the text that was labelled"):
-        call_command("measure_answers", data=tmp_path)
+        call_command(measure_answers.Command(), data=tmp_path)
 
 
 @needs_data

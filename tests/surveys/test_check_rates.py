@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from benchmarks.reading import measure_checks
 from benchmarks.reading.check_rates import BEGIN, END, as_json, as_table, measure_rates, wilson_interval, write_table
 from benchmarks.reading.paste_samples import HERE, SEED, Case, build_cases, is_held_out, read_answers
 from surveys.reading.checks import CHECKS, Paste
@@ -81,7 +82,7 @@ def test_write_table_without_marks_changes_nothing(tmp_path):
 
 def test_measure_checks_without_data_says_what_to_do(tmp_path):
     with pytest.raises(CommandError, match="--data"):
-        call_command("measure_checks", data=tmp_path, stdout=StringIO())
+        call_command(measure_checks.Command(), data=tmp_path, stdout=StringIO())
 
 
 def test_labels_hold_hashes_and_no_text():
@@ -124,7 +125,7 @@ def test_checks_stay_as_good_as_they_were(rates):
 @needs_data
 def test_measure_checks_prints_one_json_object(rates):
     out = StringIO()
-    call_command("measure_checks", json=True, stdout=out)
+    call_command(measure_checks.Command(), json=True, stdout=out)
     printed = json.loads(out.getvalue())
     assert printed["half"] == "held-out"
     assert printed["rates"] == json.loads(json.dumps(as_json(rates)))

@@ -10,7 +10,7 @@ from analysis.report.dataset import runs_of
 from analysis.report.pages.contents import Page
 from analysis.report.pages.shown import Shown
 from analysis.report.reports import PARTS
-from analysis.runs.tasks import enqueue_report
+from analysis.report.tasks import enqueue_report
 from surveys.models import Response, Study
 
 SMALL = 1_000  # texts; a report of so many is computed while the reader waits

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from analysis.models import Run
 from surveys.imports.files import Columns, Faults, near, read_csv
 from surveys.models import BenchmarkItem, Prompt
-from surveys.pasting.capture import clean_text
+from surveys.reading.answers import clean_text
 
 COLUMNS = Columns(needed=("source", "model", "prompt", "text"), optional=("run", "repeat", "temperature"))
 SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")

@@ -19,7 +19,7 @@ from surveys.study_files.kinds import questions_for
 from surveys.study_files.parts import AnnotationWork
 
 SLUG = "profiles"
-FILES = Path(__file__).resolve().parent / "studies"
+FILES = Path(__file__).resolve().parents[2] / "studies"
 ANNOTATORS = 8
 # How often a made-up annotator says something else than most would.
 CONTRARY = 0.18

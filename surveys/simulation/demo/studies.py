@@ -23,7 +23,7 @@ from surveys.study_files.parts import AttentionCheck
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"
-FILES = Path(__file__).resolve().parent / "studies"
+FILES = Path(__file__).resolve().parents[2] / "studies"
 ACTOR = "demo"
 LARGE = "field-13"
 # Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to be

@@ -1,1 +1,0 @@
-"""The API, version 1: one module for each kind of thing."""

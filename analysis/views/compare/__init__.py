@@ -1,1 +1,0 @@
-"""Pages that compare the field with offline runs and sock puppets: numbers, figures, and the texts behind them."""
