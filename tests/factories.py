@@ -19,7 +19,7 @@ from surveys.pasting import capture
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
 from surveys.study_files.parts import AnnotationWork, Cell, ChatbotQuestion, Question
-from tests.surveys.sample_study import SAMPLES
+from tests.surveys.study_files.sample_study import SAMPLES
 
 State, Step = Participant.State, Participant.Step
 NUMBERS = count(1)

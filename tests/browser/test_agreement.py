@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from surveys.models import GateDecision, Study
-from tests.analysis.annotation_samples import make_annotated
+from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.browser.test_console import AXE
 from tests.browser.test_export import log_in, watch_policy
 

@@ -12,7 +12,7 @@ from analysis.report.pages import computing, shown
 from analysis.report.pages.contents import PAGES
 from analysis.report.reports import Reporting, views_for
 from surveys.models import Study
-from tests.analysis.compare_samples import FEW, make_compared
+from tests.analysis.report.compare_samples import FEW, make_compared
 from tests.browser.test_console import AXE
 from tests.browser.test_export import log_in
 

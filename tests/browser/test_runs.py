@@ -11,8 +11,8 @@ from analysis.models import Completion, Run
 from analysis.runs.lanes.runs import run_inline
 from analysis.runs.pages import actions
 from surveys.models import Study
-from tests.analysis.baseline_factories import make_endpoint
-from tests.analysis.run_samples import answer, make_done, make_running
+from tests.analysis.runs.baseline_factories import make_endpoint
+from tests.analysis.runs.run_samples import answer, make_done, make_running
 from tests.browser.test_console import AXE
 from tests.browser.test_export import log_in
 from tests.factories import make_study

@@ -19,7 +19,7 @@ from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Annotation, Participant, Slot, Study
 from surveys.participation import recruitment
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
-from tests.surveys.threads import at_once, beside
+from tests.surveys.participation.threads import at_once, beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 120

@@ -13,7 +13,7 @@ from surveys.annotation.progress import count_items, count_skips, say_labels
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Participant, Slot, Study
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
-from tests.surveys.console_pages import lines_of, log_in
+from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
 

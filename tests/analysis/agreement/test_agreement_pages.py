@@ -1,0 +1,146 @@
+"""The pages of agreement: the matrix and its way down to the raw item, filters, and what is said in words."""
+
+import json
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from analysis.agreement.pages.tables import Number, tone_of
+from surveys.annotation.gate import Verdict, decide_gate
+from surveys.models import Study
+from tests.analysis.agreement.annotation_samples import SAID, make_annotated
+from tests.factories import make_annotation_study, make_items
+from tests.surveys.console.console_pages import lines_of, log_in, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def annotated() -> tuple[Client, list[str]]:
+    study, people = make_annotated()
+    return log_in(study), people
+
+
+def open_page(client: Client, query: str = "", slug: str = "teas"):
+    return client.get(f"{reverse('agreement:overview', args=[slug])}{query}")
+
+
+def test_the_matrix_has_each_pair_with_its_kappa_and_n(annotated: tuple[Client, list[str]]) -> None:
+    client, people = annotated
+    rows = open_page(client).context["matrix"]
+    assert [(row.rater, row.is_model) for row in rows] == [*((name, False) for name in people), ("mini", True)]
+    # yyyynnnn against yyyynnny: 7 of 8 agree, chance (4 * 5 + 4 * 3) / 64 = 0.5, so (0.875 - 0.5) / 0.5 = 0.75.
+    cell = rows[0].cells[1]
+    assert (cell.number.value, cell.number.n, cell.tone) == (pytest.approx(0.75), 8, "k4")
+    assert rows[0].cells[0].is_own and rows[0].cells[0].number.n == 8
+
+
+def test_the_answer_says_agreement_of_people_and_with_judges(annotated: tuple[Client, list[str]]) -> None:
+    client, _ = annotated
+    words = lines_of(open_page(client))
+    # Of 24 comparisons of two people 7 + 7 + 6 agree.
+    assert "People give the same label in 83 % of comparisons" in words
+    assert "Precision, recall and F1: of “yes”" in words
+
+
+def test_from_a_cell_two_clicks_lead_to_the_raw_item(annotated: tuple[Client, list[str]]) -> None:
+    client, people = annotated
+    page = text_of(open_page(client))
+    link = next(part.split('"')[0] for part in page.split('href="') if f"a={people[0]}&amp;b={people[1]}" in part)
+    listed = client.get(link.replace("&amp;", "&"))
+    assert [(split.item, split.first, split.second) for split, *_ in listed.context["shown"]] == [
+        ("item-7", "no", "yes")
+    ]
+    key = listed.context["shown"][0][1]
+    raw = lines_of(client.get(reverse("agreement:item", args=["teas", key]), {"history": "1"}))
+    assert "Has 7 cups." in raw and people[0] in raw and "mini" in raw
+
+
+def test_a_rater_is_compared_with_the_majority_of_the_others(annotated: tuple[Client, list[str]]) -> None:
+    client, _ = annotated
+    address = reverse("agreement:differing", args=["teas"])
+    page = client.get(address, {"question": "relevance", "a": "mini"})
+    # The majority of three people says yyyynnnn, the judge yyyyyyyn.
+    assert [split.item for split, *_ in page.context["shown"]] == ["item-4", "item-5", "item-6"]
+    assert page.context["table"] == [("no", [("no", 1), ("yes", 3)]), ("yes", [("no", 0), ("yes", 4)])]
+    one = client.get(address, {"question": "relevance", "a": "mini", "first": "no", "second": "no"})
+    assert [split.item for split, *_ in one.context["shown"]] == ["item-7"]
+
+
+@pytest.mark.parametrize("query", ["question=nothing&a=mini", "question=relevance&a=nobody", "question=relevance"])
+def test_unknown_raters_and_questions_are_not_found(annotated: tuple[Client, list[str]], query: str) -> None:
+    client, _ = annotated
+    assert client.get(f"{reverse('agreement:differing', args=['teas'])}?{query}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "labels"),
+    [("?corpus=real&tag=about:tea", 32), ("?corpus=other", 0), ("?tag=about:milk", 0), ("?pilot=only", 0)],
+)
+def test_filters_of_the_address_choose_the_labels(annotated: tuple[Client, list[str]], query: str, labels: int) -> None:
+    client, _ = annotated
+    page = open_page(client, query)
+    assert page.context["question"]["labels"] == labels
+    assert ("No label matches these filters" in lines_of(page)) is (labels == 0)
+
+
+def test_a_study_without_labels_says_so() -> None:
+    study = make_annotation_study()
+    make_items(study, 2)
+    assert "No label to compare yet." in lines_of(open_page(log_in(study)))
+
+
+def test_people_whom_the_gate_excludes_are_not_in_the_matrix(annotated: tuple[Client, list[str]]) -> None:
+    client, people = annotated
+    study = Study.objects.get()
+    open_page(client)
+    verdicts = {name: Verdict(name != people[2]) for name in people}
+    decide_gate(study, "ada", verdicts, pilot=False, rule="by hand", thresholds={}, reason="a test")
+    assert [row.rater for row in open_page(client).context["matrix"]] == [*people[:2], "mini"]
+
+
+def test_the_file_of_numbers_is_what_the_page_shows(annotated: tuple[Client, list[str]]) -> None:
+    client, _ = annotated
+    response = client.get(reverse("agreement:numbers", args=["teas"]))
+    assert "teas-agreement.json" in response["Content-Disposition"]
+    assert json.loads(response.content)["questions"] == open_page(client).context["questions"]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("matrix", 12), ("shares", 8), ("corpora", 2), ("scores", 4)])
+def test_figures_are_files_that_hold_their_numbers(annotated: tuple[Client, list[str]], name: str, rows: int) -> None:
+    client, _ = annotated
+    spec = client.get(reverse("agreement:figure", args=["teas", name, "json"])).json()
+    assert sum(row["kind"] in ("cell", "value") for row in spec["datasets"]["rows"]) == rows
+    drawn = client.get(reverse("agreement:figure", args=["teas", name, "svg"]))
+    assert (drawn["Content-Type"], drawn.content[:4]) == ("image/svg+xml", b"<svg")
+    assert client.get(reverse("agreement:figure", args=["teas", name, "exe"])).status_code == 404
+
+
+def queries_of(client: Client, slug: str) -> int:
+    """How often the page asks the database, after it was opened once."""
+    open_page(client, slug=slug)
+    with CaptureQueriesContext(connection) as asked:
+        page = open_page(client, slug=slug)
+    assert len(page.context["matrix"]) > 1
+    return len(asked)
+
+
+def test_the_page_asks_no_more_when_there_are_more_raters(annotated: tuple[Client, list[str]]) -> None:
+    client, _ = annotated
+    many, people = make_annotated(slug="many", said=SAID * 4)
+    assert len(people) == 12
+    assert queries_of(log_in(many, name="bob"), "many") == queries_of(client, "teas")
+
+
+def test_numbers_are_written_with_interval_n_and_reason() -> None:
+    assert Number(-0.001).text == "0.00"
+    assert Number(-0.126, (-0.5, 0.25), 12).words == "−0.13, 95 % interval −0.50 to 0.25, n 12"
+    assert Number(None, n=3, why="one label only").words == "–, one label only, n 3"
+    assert Number(0.4, is_share=True).text == "40 %"
+
+
+def test_colours_follow_the_steps() -> None:
+    assert [tone_of(value) for value in (None, -0.1, 0, 0.2, 0.79, 0.8)] == ["none", "k0", "k1", "k2", "k4", "k5"]

@@ -1,0 +1,207 @@
+"""From annotations to coefficients: published numbers from real labels, and pencil ones from few."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from analysis.agreement import agreements
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.annotations import Choice, gather, scale_of
+from surveys.annotation.imports.labels import import_annotations
+from surveys.annotation.labels import record_judgement
+from surveys.models import AnnotationItem, Study
+from surveys.study_files.kinds import KINDS, Question
+from surveys.study_files.kinds import Choice as Option
+from tests.analysis.runs.baseline_factories import real_data
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+
+pytestmark = pytest.mark.django_db
+
+
+def import_rows(path: Path, rows: list[list[Any]], header: tuple[str, ...] = ("item", "annotator", "label")) -> Study:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    import_annotations("labels", path, "tests")
+    return Study.objects.select_related("current").get(slug="labels")
+
+
+def label_all(study: Study, origin: str = "prolific", **labels: str) -> str:
+    """One annotator labels every item that is there; returns the pseudonym."""
+    annotator = make_annotator(study, origin=origin)
+    while annotate(annotator, **labels):
+        pass
+    return annotator.pseudonym
+
+
+def test_pandalm_gives_the_published_kappas(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in real_data("annotations/pandalm_testset_v1.jsonl").read_text().splitlines()]
+    labels = [[f"pair-{n}", f"person-{a}", row[f"annotator{a}"]] for n, row in enumerate(rows) for a in (1, 2, 3)]
+    (question,) = agreement_of(import_rows(tmp_path / "labels.csv", labels), draws=50)["questions"]
+    kappas = {(pair["a"], pair["b"]): round(pair["kappa"], 4) for pair in question["pairs"]}
+    assert kappas == {
+        ("person-1", "person-2"): 0.8520,
+        ("person-1", "person-3"): 0.8789,
+        ("person-2", "person-3"): 0.8617,
+    }
+    assert question["majority"] == {"0": 105, "1": 422, "2": 472, "tie": 0}
+    assert (question["items"], question["annotators"], question["labels"]) == (999, 3, 2997)
+
+
+def test_krippendorffs_textbook_table_through_the_import(tmp_path: Path) -> None:
+    # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability": four observers, twelve units, * is missing.
+    table = ["1 2 3 3 2 1 4 1 2 * * *", "1 2 3 3 2 2 4 1 2 5 * 3", "* 3 3 3 2 3 4 2 2 5 1 *", "1 2 3 3 2 4 4 1 2 5 1 *"]
+    rows = [
+        [f"u{unit:02}", f"observer {observer}", label]
+        for observer, line in enumerate(table)
+        for unit, label in enumerate(line.split())
+        if label != "*"
+    ]
+    (question,) = agreement_of(import_rows(tmp_path / "labels.csv", rows), draws=50)["questions"]
+    alpha = question["alpha"]
+    assert [round(alpha[name], 3) for name in ("nominal", "ordinal", "interval")] == [0.743, 0.815, 0.849]
+
+
+def test_people_and_judges_stand_side_by_side() -> None:
+    study = make_annotation_study(overlap=2)
+    make_items(study, 4)
+    one, other = label_all(study), label_all(study, relevance="no")
+    for item in AnnotationItem.objects.filter(study=study):
+        record_judgement(item, "mini same-1", {"relevance": "yes"})
+    (question,) = agreement_of(study, draws=20, threshold=1)["questions"]
+    raters = {row["rater"]: row["is_model"] for row in question["raters"]}
+    assert raters == {one: False, other: False, "mini same-1": True}
+    # People disagree on all four items, so there is no majority; the judge agrees with one of them always.
+    assert question["majority"] == {"no": 0, "yes": 0, "tie": 4}
+    assert question["raw"] == 0
+    assert question["groups"]["all"]["raw"] == pytest.approx(1 / 3)
+
+
+def test_made_up_raters_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_annotation_study(overlap=2)
+    make_items(study, 4)
+    made_up = label_all(study, origin="simulated")
+    label_all(study)
+    for item in AnnotationItem.objects.filter(study=study):
+        record_judgement(item, "scripted same-1", {"relevance": "yes"}, detail={"provider": "fake"})
+        record_judgement(item, "mini same-1", {"relevance": "yes"}, detail={"provider": "openai"})
+    assert agreement_of(study, draws=20)["simulated"] == sorted([made_up, "scripted same-1"])
+    assert agreement_of(study, Choice(simulated=False), draws=20)["simulated"] == ["scripted same-1"]
+    call_command("agreement", study.slug, draws=20)
+    assert f"Simulated, not real: 2 of the raters ({', '.join(sorted([made_up, 'scripted same-1']))})" in (
+        capsys.readouterr().out
+    )
+
+
+def test_preferences_are_turned_back_and_sides_counted_as_shown() -> None:
+    study = make_annotation_study(kind="preference", overlap=1)
+    make_items(study, 4)
+    label_all(study, preference__milk="1", preference__budget="3")
+    (asked,) = gather(study)
+    lefts = {row.item: row.left for row in asked.rows if row.part == "milk"}
+    values = {row.item: row.value for row in asked.rows if row.part == "milk"}
+    assert {item: "5" if left == "personalised" else "1" for item, left in lefts.items()} == values
+    (question,) = agreement_of(study, draws=20)["questions"]
+    assert question["sides"]["left"]["all"] == {"value": 1.0, "ci": question["sides"]["left"]["all"]["ci"], "n": 4}
+    assert question["sides"]["neither"] == 4
+
+
+@pytest.mark.parametrize(("cluster", "drawn", "units"), [("", "items", 4), ("Cleo", "users", 1)])
+def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: int) -> None:
+    study = make_annotation_study(kind="preference", overlap=2)
+    make_items(study, 4, cluster=cluster)
+    label_all(study)
+    label_all(study, preference__milk="1", preference__budget="2")
+    (question,) = agreement_of(study, draws=20)["questions"]
+    assert (question["items"], question["drawn"], question["units"]) == (8, drawn, units)
+
+
+def test_a_judge_in_two_orders_is_two_raters() -> None:
+    study = make_annotation_study(kind="preference")
+    (item,) = make_items(study, 1)
+    for left in ("generic", "personalised"):
+        record_judgement(item, "mini", {"preference/milk": "2", "preference/budget": "3"}, left=left)
+    (asked,) = gather(study)
+    assert asked.raters == ("mini, generic first", "mini, personalised first")
+
+
+def test_maybe_is_read_in_four_ways() -> None:
+    study = make_annotation_study(kind="attribute", overlap=2)
+    make_items(study, 4)
+    label_all(study, quality="yes")
+    label_all(study, quality="maybe")
+    quality = agreement_of(study, draws=20)["questions"][0]
+    raw = {name: view["raw"]["value"] for name, view in quality["maybe"].items()}
+    assert raw == {"nominal": 0.0, "ordinal": 0.0, "maybe_is_no": 0.0, "maybe_is_yes": 1.0}
+
+
+def test_choices_narrow_what_is_compared(tmp_path: Path) -> None:
+    header = ("item", "annotator", "label", "corpus", "cluster")
+    rows = [[f"i{n}", who, "yes", "real" if n < 3 else "synthetic", f"u{n % 2}"] for n in range(5) for who in "ab"]
+    study = import_rows(tmp_path / "labels.csv", rows, header)
+
+    def count(**choice: Any) -> int:
+        return agreement_of(study, Choice(**choice), draws=5)["questions"][0]["labels"]
+
+    assert [count(), count(corpus="real"), count(cluster="u1"), count(pilot=True)] == [10, 6, 4, 0]
+    shares = agreement_of(study, draws=5)["questions"][0]["by_corpus"]
+    assert [(row["corpus"], row["n"], row["shares"]["yes"]) for row in shares] == [("real", 6, 1), ("synthetic", 4, 1)]
+
+
+def test_numbers_are_kept_until_a_label_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_annotation_study(overlap=3)
+    make_items(study, 2)
+    label_all(study)
+    calls: list[int] = []
+    measured = agreements.measure
+    monkeypatch.setattr(agreements, "measure", lambda *given: calls.append(1) or measured(*given))
+    assert agreement_of(study, draws=5) == agreement_of(study, draws=5)
+    label_all(study, relevance="no")
+    agreement_of(study, draws=5)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "ordered"),
+    [
+        (("1", "2", "3"), (1, 2, 3), True),
+        (("a", "b"), None, False),
+        (("2", "1"), None, False),
+        (("nan", "1"), None, False),
+    ],
+)
+def test_labels_that_are_numbers_stand_for_them(values: tuple, numbers: Any, ordered: bool) -> None:
+    scale = scale_of(Question("q", "q", tuple(Option(value, value) for value in values)))
+    assert (scale.numbers, scale.ordered) == (numbers, ordered)
+
+
+def test_an_ordinal_question_of_words_has_an_order() -> None:
+    assert scale_of(KINDS["attribute"].main).ordered
+
+
+def test_command_prints_json_or_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import_rows(tmp_path / "labels.csv", [[f"i{n}", who, "yes" if n else "no"] for n in range(25) for who in "ab"])
+    call_command("agreement", "labels", json=True, draws=20)
+    assert json.loads(capsys.readouterr().out)["questions"][0]["raw"] == 1
+    call_command("agreement", "labels", draws=20)
+    printed = capsys.readouterr().out
+    assert "50 labels by 2 raters on 25 items" in printed
+    assert "a – b: κ 1.000" in printed
+    assert "majority: no 1, yes 24, tie 0" in printed
+
+
+def test_a_study_without_labels_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    make_annotation_study()
+    call_command("agreement", "teas")
+    assert "Nobody has given a label yet." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("given", "words"), [({"study": "coffees"}, "no study coffees"), ({"draws": 0}, "1 or more")])
+def test_command_says_what_is_wrong(given: dict[str, Any], words: str) -> None:
+    make_annotation_study()
+    options = {"study": "teas"} | given
+    with pytest.raises(CommandError, match=words):
+        call_command("agreement", options.pop("study"), **options)

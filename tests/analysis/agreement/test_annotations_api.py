@@ -1,0 +1,44 @@
+"""Annotations and agreement over the API."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from rest_framework.test import APIClient
+
+from surveys.models import Study
+from tests.analysis.agreement.annotation_samples import make_annotated
+from tests.factories import make_account, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    study, _ = make_annotated()
+    make_account("viewer", study, "viewer")
+    make_account("stranger", make_study("draft", slug="coffees"), "owner")
+    return study
+
+
+def get(account: str, study: Study, path: str, **query: str):
+    client = APIClient()
+    client.force_authenticate(get_user_model().objects.get(username=account))
+    return client.get(f"/api/v1/studies/{study.slug}/{path}/", query)
+
+
+def test_annotations_come_page_by_page_with_those_of_judges(study: Study) -> None:
+    page = get("viewer", study, "annotations", limit="5").json()
+    assert (page["count"], len(page["results"])) == (32, 5)
+    assert page["next"]
+
+
+def test_agreement_is_that_of_the_labels_chosen(study: Study) -> None:
+    (question,) = get("viewer", study, "agreement").json()["questions"]
+    assert (question["labels"], question["annotators"]) == (32, 4)
+    (question,) = get("viewer", study, "agreement", corpus="other").json()["questions"]
+    assert (question["labels"], question["why"]) == (0, "Nobody has given a label yet.")
+
+
+@pytest.mark.parametrize("path", ["annotations", "agreement"])
+def test_strangers_and_other_studies_get_404(study: Study, path: str) -> None:
+    assert get("stranger", study, path).status_code == 404
+    assert get("stranger", Study.objects.get(slug="coffees"), path).status_code == 404

@@ -1,0 +1,147 @@
+"""The gate: figures of each annotator, limits, a decision that is frozen, and the invite list."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from analysis.agreement.gate_rules import LIMITS, Candidate, broken_limits, read_limits, say_rule
+from surveys.annotation.items import push_items
+from surveys.annotation.work import next_tasks
+from surveys.models import AuditEvent, GateDecision, Participant, Slot, Study
+from tests.analysis.agreement.annotation_samples import make_annotated
+from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
+from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
+
+pytestmark = pytest.mark.django_db
+# The third answers the opposite of the others.
+SAID = ("yyyynnnn", "yyyynnny", "nnnnyyyy")
+
+
+@pytest.fixture
+def piloted() -> tuple[Study, Client, list[str]]:
+    study, people = make_annotated("pilot", said=SAID)
+    return study, log_in(study, "researcher"), people
+
+
+def address_of(name: str) -> str:
+    return reverse(f"agreement:{name}", args=["teas"])
+
+
+def form_of(people: list[str], **changes: str) -> dict[str, str]:
+    kept = {f"keep-{name}": "yes" for name in people[:2]} | {f"keep-{people[2]}": "no"}
+    return {"part": "pilot", "question": "relevance", "kappa": "0.2", "reason": "Turned round.", **kept, **changes}
+
+
+def test_each_annotator_has_labels_time_kappas_and_alpha_without(piloted) -> None:
+    _, client, people = piloted
+    page = client.get(address_of("gate"))
+    person = page.context["people"][0]
+    # κ 0.75 with the second, −1 with the third.
+    assert (person.labels, person.seconds, person.kappa) == (8, 12.0, pytest.approx(-0.125))
+    assert [(name, number.n) for name, number in person.pairs] == [(people[1], 8), (people[2], 8)]
+    assert page.context["people"][2].without.value > 0.7
+    assert "mini" not in lines_of(page)  # a judge is nobody to invite
+
+
+def test_a_made_up_annotator_is_marked() -> None:
+    study = make_annotation_study()
+    make_items(study, 2)
+    for origin in ("simulated", "prolific"):
+        annotate(make_annotator(study, origin=origin))
+    page = log_in(study, "viewer").get(address_of("gate"))
+    assert sorted(person.simulated for person in page.context["people"]) == [False, True]
+    assert lines_of(page).count("simulated") == 1
+
+
+def test_limits_of_the_address_show_who_would_stay(piloted) -> None:
+    _, client, people = piloted
+    page = client.get(address_of("gate"), {"kappa": "-0.15"})
+    assert (page.context["stay"], page.context["broken"][people[2]]) == (2, ["mean κ −0.88"])
+    assert client.get(address_of("gate"), {"kappa": "-0.2", "labels": "10"}).context["stay"] == 0
+
+
+def test_a_moved_slider_gets_only_the_part_that_changes(piloted) -> None:
+    _, client, _ = piloted
+    part = text_of(client.get(address_of("gate"), {"kappa": "-0.15"}, headers={"HX-Request": "true"}))
+    assert "<html" not in part and "2 of 3 would stay" in part and 'id="kappa-shown"' in part
+
+
+def test_a_decision_freezes_rule_limits_reason_and_figures(piloted) -> None:
+    study, client, people = piloted
+    note = {f"note-{name}": "Two agree well." for name in people[:2]}
+    response = client.post(address_of("decide"), form_of(people, **note), follow=True)
+    assert said(response) == ["Decision 1: 2 kept, 1 not."]
+    decision = GateDecision.objects.get(study=study)
+    limits = {"labels": 0, "kappa": 0.2, "seconds": 0, "share": 1, "gold_share": 0}
+    assert decision.thresholds == limits | {"question": "relevance"}
+    assert (decision.reason, decision.decided_by, decision.pilot) == ("Turned round.", "ada", True)
+    assert decision.rule.startswith("Kept: a mean κ of 0.2 or more with the others")
+    verdict = decision.verdicts.get(participant__pseudonym=people[2])
+    assert (verdict.kept, verdict.figures["labels"], verdict.figures["mean_kappa"]) == (False, 8, pytest.approx(-0.875))
+    assert Slot.objects.filter(participant=None).count() == 8  # those of the third, open again
+    assert "not kept before" in lines_of(client.get(address_of("gate")))
+
+
+def test_gold_items_show_who_knows_what_is_right() -> None:
+    study = make_annotation_study("pilot", overlap=2, gold_every=2)
+    make_items(study, 4, pilot=True)
+    known = [item_of(number, purpose="gold", gold={"relevance": "yes"}) for number in (100, 101)]
+    push_items(study, known, "tests", pilot=True)
+    knows, guesses = make_annotator(study), make_annotator(study)
+    while annotate(knows):
+        pass
+    while tasks := next_tasks(guesses):
+        annotate(guesses, tasks[0], relevance="yes" if tasks[0].item.key == "item-100" else "no")
+    page = log_in(study, "researcher").get(address_of("gate"), {"kappa": "-0.2", "gold_share": "0.8"})
+    right, half = page.context["people"]
+    # Wilson's interval of one in two.
+    assert (right.gold_share, half.gold_share, half.gold.n) == (1, 0.5, 2)
+    assert half.gold.ci == (pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4))
+    assert page.context["broken"] == {right.pseudonym: [], half.pseudonym: ["gold items right 50 %"]}
+    assert "gold right 50 % 9 % to 91 %, n 2" in lines_of(page)
+    assert "80 % or more of their gold items right" in lines_of(page)
+    assert half.figures["gold_right"] == 0.5 and half.figures["gold_items"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"), [({"reason": " "}, "Say why you decide so"), ({}, "this is not what the rule says")]
+)
+def test_a_decision_needs_a_reason_and_notes_where_it_leaves_the_rule(piloted, change, fault) -> None:
+    _, client, people = piloted
+    response = client.post(address_of("decide"), form_of(people, **change))
+    assert response.status_code == 422 and fault in lines_of(response)
+    assert not GateDecision.objects.exists()
+
+
+def test_nobody_is_decided_about_who_was_not_on_the_form(piloted) -> None:
+    _, client, people = piloted
+    form = form_of(people, kappa="-0.2")
+    del form[f"keep-{people[2]}"]
+    client.post(address_of("decide"), form)
+    assert set(GateDecision.objects.get().verdicts.values_list("participant__pseudonym", flat=True)) == set(people[:2])
+
+
+def test_the_invite_list_holds_the_kept_and_is_recorded(piloted) -> None:
+    study, client, people = piloted
+    client.post(address_of("decide"), form_of(people, kappa="-0.2", **{f"note-{people[2]}": "Turned round."}))
+    listed = log_in(study, "owner", "grace").post(address_of("invited"))
+    pids = Participant.objects.filter(pseudonym__in=people[:2]).order_by("pk").values_list("pid", flat=True)
+    assert listed.content.decode() == "".join(f"{pid}\n" for pid in pids)
+    assert AuditEvent.objects.filter(action="Prolific ids exported", actor="grace").count() == 1
+
+
+def test_what_could_not_be_measured_breaks_no_limit() -> None:
+    limits = read_limits({"kappa": "0.9", "seconds": "60"})
+    assert broken_limits(Candidate("p", None, labels=3), limits) == []
+    assert broken_limits(Candidate("p", None), limits) == ["no labels that count"]
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "2", "x"])
+def test_a_limit_out_of_bounds_is_where_its_slider_starts(text: str) -> None:
+    assert read_limits({"kappa": text})["kappa"] == 0.2
+
+
+def test_the_rule_says_only_the_limits_that_are_on() -> None:
+    assert say_rule({limit.name: limit.off for limit in LIMITS}, "q") == "Everybody with labels that count is kept."
+    limits = read_limits({"kappa": "-0.2", "labels": "10", "share": "0.9"})
+    assert say_rule(limits, "q").startswith("Kept: at least 10 labels and no label that takes more than 90 % of theirs")

@@ -1,0 +1,98 @@
+"""The parts of the agreement page about ratings and groups, their figures, files and published values."""
+
+import csv
+import io
+
+import pytest
+from django.urls import reverse
+
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.pages.published import PUBLISHED, compare_published
+from analysis.agreement.pages.rating_figures import RATING_FIGURES, bars_of
+from analysis.report.figures import Options
+from surveys.models import Study
+from tests.analysis.agreement.annotation_samples import make_annotated
+from tests.analysis.agreement.test_ratings import make_rated
+from tests.factories import make_annotation_study
+from tests.surveys.console.console_pages import lines_of, log_in
+
+pytestmark = pytest.mark.django_db
+LABELS = ("1", "2", "3", "4", "5")
+
+
+@pytest.fixture
+def rated() -> Study:
+    return make_rated()
+
+
+def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
+    page = log_in(rated).get(reverse("agreement:overview", args=["teas"]))
+    words = lines_of(page)
+    assert "People find the personalised response no better than the generic one in 75 % of ratings" in words
+    assert "the attribute they are rated for: 1 of 4 (4 by the items’ own word, all others by rule 1)." in words
+    ratings = page.context["ratings"]
+    assert [line.label for line in ratings.generators] == ["plain", "showy"]
+    assert [line.label for line in ratings.raters] == ["people", "plain same-1", "showy same-1"]
+    assert [number.text for number in ratings.raters[2].numbers] == ["3.50", "75 %", "0.82", "2.00"]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])
+def test_figures_are_files_with_their_numbers(rated: Study, name: str, rows: int) -> None:
+    client = log_in(rated)
+    drawn = client.get(reverse("agreement:figure", args=["teas", name, "svg"]))
+    assert (drawn["Content-Type"], drawn.content[:4]) == ("image/svg+xml", b"<svg")
+    table = client.get(reverse("agreement:figure", args=["teas", name, "csv"]))
+    assert table["Content-Type"].startswith("text/csv")
+    assert len(list(csv.DictReader(io.StringIO(table.text)))) == rows
+
+
+def test_bars_of_one_model_lie_end_to_end() -> None:
+    shares = [
+        {"panel": label, "row": "m", "n": 10, "value": value} for label, value in (("1", 0.2), ("2", 0.0), ("3", 0.8))
+    ]
+    bars = [part for part in bars_of(shares) if part["kind"] == "bar"]
+    assert [(bar["start"], bar["end"]) for bar in bars] == [(0, 0.2), (0.2, 0.2), (0.2, 1.0)]
+    assert [part["short"] for part in bars_of(shares) if part["kind"] == "label"] == ["1", "3"]
+
+
+@pytest.mark.parametrize("name", list(RATING_FIGURES))
+def test_figures_without_ratings_say_so(name: str) -> None:
+    drawn = RATING_FIGURES[name]({"question": "relevance"}, ("no", "yes"), Options())
+    assert drawn.table == [] and drawn.alt
+
+
+def test_only_rated_studies_offer_figures_of_ratings(rated: Study) -> None:
+    other, _ = make_annotated(slug="herbs")
+    for study, offered in ((rated, True), (other, False)):
+        page = log_in(study, name=f"ada-{study.slug}").get(reverse("agreement:overview", args=[study.slug]))
+        assert ("ratings" in page.context["figures"]) is offered
+
+
+def test_groups_are_a_table_and_a_file(rated: Study) -> None:
+    client = log_in(rated)
+    tables = client.get(reverse("agreement:overview", args=["teas"])).context["groups"]
+    assert [(table.first, [line.label for line in table.lines]) for table in tables] == [
+        ("Tag", ["generator:plain", "generator:showy"]),
+        ("User", ["user-0", "user-1"]),
+    ]
+    response = client.get(reverse("agreement:groups", args=["teas"]))
+    assert "teas-groups.csv" in response["Content-Disposition"]
+    assert "tag,generator:plain,share of 2" in response.text
+
+
+def test_published_values_stand_beside_ours_with_their_place(rated: Study) -> None:
+    question = agreement_of(rated, draws=20)["questions"][0]
+    lines = {line.label: line for line in compare_published("preference", question, pilot=False)}
+    people, judge = lines["Mean rating by people"], lines["Mean rating by GPT-5.4"]
+    assert (people.note, people.numbers[0].value, people.numbers[1].value) == ("table 6", 3.176, 3.25)
+    assert (judge.numbers[0].value, judge.numbers[1].value, judge.numbers[1].why) == (
+        *(3.523, None),
+        "not among the raters",
+    )
+
+
+def test_error_categories_have_published_shares() -> None:
+    study = make_annotation_study(kind="error")
+    shares = {row.measure.removeprefix("share:"): row.value for row in PUBLISHED["error"]}
+    values = agreement_of(study, draws=5)["questions"][0]["values"]
+    assert list(shares) == values and sum(shares.values()) == pytest.approx(1)

@@ -1,0 +1,119 @@
+"""Retrieval as a rater: scores by pencil, a threshold from other prompts, and nothing rated that it was chosen on."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from analysis.agreement import retrieval_raters
+from analysis.agreement.retrieval_raters import (
+    RetrievalRaterError,
+    choose_threshold,
+    in_tuning_half,
+    rate,
+    score_bm25,
+    score_embeddings,
+)
+from surveys.annotation.labels import Outcome
+from surveys.annotation.work import next_tasks
+from surveys.models import Annotation, Participant, Study
+from tests.analysis.runs.baseline_factories import LETTERS
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+
+pytestmark = pytest.mark.django_db
+
+
+def test_bm25_by_pencil() -> None:
+    # Two documents of two and four words; "tea" is in one of them, once; the usual length is 3.
+    scores = score_bm25(["likes tea", "owns a red bike"], ["Which tea?", "Which tea?"])
+    weight = math.log(1 + (2 - 1 + 0.5) / (1 + 0.5))
+    assert scores[0] == pytest.approx(weight * 2.5 / (1 + 1.5 * (0.25 + 0.75 * 2 / 3)))
+    assert scores[1] == 0
+
+
+def test_embeddings_score_equal_texts_highest() -> None:
+    scores = score_embeddings(LETTERS)(["green tea", "zzz"], ["green tea", "green tea"])
+    assert scores[0] == pytest.approx(1)
+    assert scores[1] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("scores", "right", "threshold", "f1"),
+    [
+        ([3, 2, 1], [True, True, False], 2, 1.0),
+        ([3, 2, 1], [False, True, False], 2, 2 / 3),
+        ([2, 2, 1], [True, False, False], 2, 2 / 3),
+        ([1, 1, 1], [False, False, False], 1, 0.0),
+    ],
+)
+def test_the_threshold_with_the_best_f1(scores: list[float], right: list[bool], threshold: float, f1: float) -> None:
+    assert choose_threshold(np.array(scores, float), np.array(right)) == (threshold, pytest.approx(f1))
+
+
+def labelled_study(monkeypatch: pytest.MonkeyPatch) -> Study:
+    """Sixteen prompts with two attributes each; the one that shares the prompt's word changes the response."""
+    monkeypatch.setattr(retrieval_raters, "FEWEST", 4)
+    study = make_annotation_study(overlap=1, quota=100)
+    for number in range(16):
+        make_items(study, 1, 2 * number, attribute=f"Likes topic{number}.", prompt=f"What about topic{number}?")
+        make_items(study, 1, 2 * number + 1, attribute="Owns a bike.", prompt=f"What about topic{number}?")
+    annotator = make_annotator(study)
+    while annotate_rightly(annotator):
+        pass
+    return study
+
+
+def annotate_rightly(annotator: Participant) -> Outcome | None:
+    task = next(iter(next_tasks(annotator)), None)
+    said = "yes" if task and "topic" in task.item.payload["attribute"] else "no"
+    return annotate(annotator, task, relevance=said) if task else None
+
+
+def test_the_other_half_is_rated_rightly(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = labelled_study(monkeypatch)
+    rated = rate(study, "bm25", score_bm25)
+    judged = Annotation.objects.filter(judge="bm25").select_related("item")
+    assert (rated.f1_there, rated.rated, rated.chosen_on) == (1.0, judged.count(), 32 - judged.count())
+    assert all(not in_tuning_half(row.item.payload["prompt"], 0) for row in judged)
+    assert all((row.labels["relevance"] == "yes") == ("topic" in row.item.payload["attribute"]) for row in judged)
+
+
+def test_another_half_is_another_rater(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = labelled_study(monkeypatch)
+    assert rate(study, "bm25", score_bm25, seed=3).rater == "bm25 seed 3"
+    judged = Annotation.objects.exclude(judge="").values_list("judge", "detail__seed")
+    assert set(judged) == {("bm25 seed 3", 3)}
+
+
+def test_without_labels_nothing_is_chosen() -> None:
+    study = make_annotation_study()
+    make_items(study, 4)
+    with pytest.raises(RetrievalRaterError, match="it takes 20"):
+        rate(study, "bm25", score_bm25)
+    assert not Annotation.objects.exists()
+
+
+def test_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    labelled_study(monkeypatch)
+    call_command("rate_by_retrieval", "teas", json=True)
+    assert json.loads(capsys.readouterr().out)["rater"] == "bm25"
+
+
+def test_pilots_items_are_rated_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_annotation_study()
+    make_items(study, 3, pilot=True)
+    asked = []
+    monkeypatch.setattr(retrieval_raters, "majority_of", lambda study, pilot: asked.append(pilot) or {})
+    with pytest.raises(CommandError, match="no items of the kind relevance"):
+        call_command("rate_by_retrieval", "teas")
+    with pytest.raises(CommandError, match="only 0 labelled items"):
+        call_command("rate_by_retrieval", "teas", pilot=True)
+    assert asked == [True]
+
+
+def test_command_names_what_is_missing() -> None:
+    make_annotation_study(kind="preference")
+    with pytest.raises(CommandError, match="no items of the kind relevance"):
+        call_command("rate_by_retrieval", "teas")

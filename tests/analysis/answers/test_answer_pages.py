@@ -1,0 +1,315 @@
+"""The console's pages of answers and spellings: found by members, filtered by the address, decided by researchers."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from analysis.answers import readings, views
+from analysis.answers.aliases import accept, alias_map
+from analysis.answers.urls import urlpatterns
+from analysis.models import AliasDecision, Answer, AnswerDecision, Completion, SecondOpinion
+from surveys.models import Study
+from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
+from tests.factories import make_account, make_participant, make_response, make_study
+from tests.surveys.console.console_pages import lines_of, log_in
+
+pytestmark = pytest.mark.django_db
+LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
+POSTED = {"read", "undo", "decide", "decide-spellings", "undo-spellings"}
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(places=20)
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
+
+
+def give(study: Study, prompt: str, text: str) -> Answer:
+    response = make_response(make_participant(study), prompt, text=text, keep=True)
+    readings.read_new(study)
+    return Answer.objects.get(response=response)
+
+
+def address(name: str, *args: Any) -> str:
+    return reverse(f"answers:{name}", args=["teas", *args])
+
+
+def run_offline(study: Study, reply: str) -> Completion:
+    call = make_call(make_run("offline", study))
+    Completion.objects.filter(pk=call.pk).update(status="done", done_at=timezone.now(), reply=reply)
+    readings.read_new(study)
+    return call
+
+
+# --- who may see it ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [pattern.name for pattern in urlpatterns])
+def test_every_address_is_closed_to_strangers_and_to_small_roles(study: Study, name: str) -> None:
+    odd = give(study, "water", "A and B")
+    path = address(name, *([odd.pk] if name in ("answer", "decide") else []))
+    stranger = Client()
+    stranger.force_login(make_account("stranger", make_study("draft", slug="coffees"), "owner"))
+    assert (stranger.post(path) if name in POSTED else stranger.get(path)).status_code == 404
+    assert (Client().post(path) if name in POSTED else Client().get(path)).status_code == 302
+    viewer = log_in(study, "viewer")
+    if name in POSTED:
+        assert (viewer.post(path).status_code, viewer.get(path).status_code) == (403, 405)
+    else:
+        assert viewer.get(path).status_code == 200
+
+
+# --- the list ---------------------------------------------------------------
+
+
+def test_the_page_says_how_many_wait(study: Study, client: Client) -> None:
+    give(study, "water", "A and B")
+    give(study, "water", "B")
+    assert "1 of 2 answers waits for a look." in lines_of(client.get(address("list")))
+
+
+def test_an_empty_study_says_what_will_stand_here(client: Client) -> None:
+    assert "No texts yet." in lines_of(client.get(address("list")))
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("state=waiting", 1),
+        ("state=sure", 2),
+        ("state=decided", 0),
+        ("state=nonsense", 0),
+        ("source=offline", 1),
+        ("source=field", 2),
+        ("prompt=water", 1),
+        ("doubt=cut-off", 0),
+        ("q=oolong", 2),
+        ("q=50%25", 0),
+        ("source=field&prompt=teas", 1),
+    ],
+)
+def test_filters_stand_in_the_address(study: Study, client: Client, query: str, count: int) -> None:
+    give(study, "teas", LIST)
+    give(study, "water", "A and B")
+    run_offline(study, LIST.replace("Assam", "Matcha"))
+    found = client.get(f"{address('list')}?{query}").context["rows"]
+    assert found.paginator.count == count
+
+
+@pytest.mark.parametrize("name", ["list", "review"])
+@pytest.mark.parametrize("query", ["q=%00", "source=%00", "prompt=%00", "doubt=%00", f"after={'9' * 5000}"])
+def test_an_address_that_no_answer_can_have_finds_nothing(study: Study, client: Client, name: str, query: str) -> None:
+    give(study, "water", "A and B")
+    assert client.get(f"{address(name)}?{query}").status_code == 200
+
+
+def test_reading_is_done_at_once_when_there_is_little(study: Study, client: Client) -> None:
+    make_response(make_participant(study), "teas", text=LIST, keep=True)
+    assert "1 text to read." in lines_of(client.get(address("list")))
+    assert "1 text read." in lines_of(client.post(address("read"), follow=True))
+    assert Answer.objects.count() == 1
+
+
+def test_much_reading_is_left_to_a_worker(study: Study, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(views, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(views.read_answers, "delay", given.append)
+    make_response(make_participant(study), "teas", text=LIST, keep=True)
+    page = client.post(address("read"), follow=True)
+    assert (given, Answer.objects.count()) == ([study.pk], 0)
+    assert "This page counts along" in lines_of(page)
+
+
+def test_the_list_takes_as_many_statements_for_many(
+    study: Study, client: Client, django_assert_num_queries: Any
+) -> None:
+    for number in range(12):
+        give(study, "teas", LIST.replace("Assam", f"Tea {number}"))
+        run_offline(study, LIST)
+    client.get(address("list"))
+    with django_assert_num_queries(13):
+        client.get(address("list"))
+
+
+def test_answers_are_found_by_their_doubt(study: Study, client: Client) -> None:
+    odd = give(study, "water", "A and B")
+    give(study, "water", "B")
+    found = client.get(f"{address('list')}?doubt={odd.doubt}").context["rows"]
+    assert list(found) == [odd]
+
+
+# --- reviewing --------------------------------------------------------------
+
+
+def test_the_queue_goes_on_after_each_decision(study: Study, client: Client) -> None:
+    first, second = give(study, "water", "A and B"), give(study, "water", "B or C")
+    assert client.get(address("review")).context["answer"] == first
+    data = {"seen": "0", "queue": "1", "letter": "A"}
+    page = client.post(address("decide", first.pk), data, follow=True)
+    assert page.context["answer"] == second
+    assert "Decided: A." in lines_of(page)
+    page = client.post(address("decide", second.pk), {"seen": "0", "queue": "1", "unknown": "1"}, follow=True)
+    assert "Nothing waits for a look." in lines_of(page)
+    assert list(Answer.objects.order_by("pk").values_list("letter", "decided")) == [("A", True), ("", True)]
+
+
+def test_skipping_comes_round_again(study: Study, client: Client) -> None:
+    first, second = give(study, "water", "A and B"), give(study, "water", "B or C")
+    assert client.get(f"{address('review')}?after={first.pk}").context["answer"] == second
+    assert client.get(f"{address('review')}?after={second.pk}").context["answer"] == first
+
+
+def test_items_are_edited_in_their_fields(study: Study, client: Client) -> None:
+    odd = give(study, "teas", "Hm.")
+    client.post(address("decide", odd.pk), {"seen": "0", "name": ["Assam", "", " sencha "]})
+    odd.refresh_from_db()
+    assert (odd.items, odd.names) == (["assam", "sencha"], ["Assam", "sencha"])
+
+
+def test_a_stale_page_keeps_what_was_typed(study: Study, client: Client) -> None:
+    odd = give(study, "teas", "Hm.")
+    client.post(address("decide", odd.pk), {"seen": "0", "name": "Assam"})
+    page = client.post(address("decide", odd.pk), {"seen": "0", "name": "Matcha"})
+    assert page.status_code == 409
+    assert "Somebody decided about this answer meanwhile" in lines_of(page)
+    assert 'value="Matcha"' in page.content.decode()
+    odd.refresh_from_db()
+    assert odd.items == ["assam"]
+
+
+@pytest.mark.parametrize("seen", ["", "x", "99999999999999999999"])
+def test_a_made_up_form_changes_nothing(study: Study, client: Client, seen: str) -> None:
+    odd = give(study, "water", "A and B")
+    assert client.post(address("decide", odd.pk), {"seen": seen, "letter": "A"}).status_code == 409
+    assert not AnswerDecision.objects.exists()
+
+
+def test_signs_that_no_text_can_hold_are_left_out_of_what_was_typed(study: Study, client: Client) -> None:
+    odd = give(study, "teas", LIST)
+    client.post(address("decide", odd.pk), {"seen": "0", "name": ["Earl\x00Grey", "\x00"]})
+    odd.refresh_from_db()
+    assert (odd.items, odd.names) == (["earl grey"], ["Earl Grey"])
+    form = {
+        "action": "accept",
+        "group": "0",
+        "prompt-0": "teas",
+        "item-0": "earl grey\x00",
+        "spelling-0": "earl\x00 grey",
+    }
+    client.post(address("decide-spellings"), form)
+    assert not AliasDecision.objects.exists()
+
+
+def test_undo_says_what_it_took_back(study: Study, client: Client) -> None:
+    odd = give(study, "water", "A and B")
+    client.post(address("decide", odd.pk), {"seen": "0", "letter": "A"})
+    page = client.post(address("undo"), follow=True)
+    assert "Taken back: “A”." in lines_of(page)
+    odd.refresh_from_db()
+    assert (odd.letter, odd.decided) == ("", False)
+
+
+def test_markup_in_a_text_is_shown_as_text(study: Study, client: Client) -> None:
+    odd = give(study, "teas", "<script>alert(1)</script>")
+    assert b"<script>alert(1)" not in client.get(address("answer", odd.pk)).content
+
+
+def test_a_second_opinion_is_shown_and_never_applied(study: Study, client: Client) -> None:
+    odd = give(study, "water", "A and B")
+    SecondOpinion.objects.create(answer=odd, endpoint=make_endpoint(name="other"), letter="B", reply="B")
+    assert "other reads: B differs" in lines_of(client.get(address("answer", odd.pk)))
+    odd.refresh_from_db()
+    assert odd.letter == ""
+
+
+# --- spellings --------------------------------------------------------------
+
+
+def give_two_spellings(study: Study) -> None:
+    give(study, "teas", LIST)
+    give(study, "teas", LIST.replace("Earl Grey", "Earl-Grey").replace("Assam", "Matcha"))
+
+
+def test_a_proposal_is_accepted_and_undone(study: Study, client: Client) -> None:
+    give_two_spellings(study)
+    page = client.get(address("spellings"))
+    assert "1 group of spellings may be one thing; 1 mention would change its name." in lines_of(page)
+    data = {
+        "group": "0",
+        "prompt-0": "teas",
+        "spelling-0": ["earl grey", "earl-grey"],
+        "item-0": "earl grey",
+        "action": "accept",
+    }
+    assert "One thing now: earl-grey → earl grey" in lines_of(
+        client.post(address("decide-spellings"), data, follow=True)
+    )
+    assert alias_map(study) == {"teas": {"earl-grey": "earl grey"}}
+    client.post(address("undo-spellings"), {"number": "1"})
+    assert alias_map(study) == {}
+
+
+def test_several_proposals_at_once_are_all_or_none(study: Study, client: Client) -> None:
+    data = {
+        "group": ["0", "1"],
+        **{"prompt-0": "teas", "spelling-0": ["a", "b"], "item-0": "b"},
+        **{"prompt-1": "teas", "spelling-1": ["c", "x" * 400], "item-1": "c"},
+        "action": "accept",
+    }
+    client.post(address("decide-spellings"), data)
+    assert not AliasDecision.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"action": "burn"},
+        {"action": "accept"},
+        {"action": "accept", "group": "0", "prompt-0": "coffees", "spelling-0": ["a"], "item-0": "b"},
+        {"action": "accept", "group": "0", "prompt-0": "teas", "spelling-0": ["a"], "item-0": "a"},
+    ],
+)
+def test_a_form_that_says_nothing_changes_nothing(study: Study, client: Client, data: dict) -> None:
+    assert client.post(address("decide-spellings"), data, follow=True).status_code == 200
+    assert not AliasDecision.objects.exists()
+
+
+def test_accepted_spellings_can_be_split_off(study: Study, client: Client) -> None:
+    accept(study, "teas", ["a", "b"], "c", "ada")
+    data = {"group": "s", "prompt-s": "teas", "spelling-s": ["a"], "item-s": "c", "action": "split"}
+    client.post(address("decide-spellings"), data)
+    assert alias_map(study) == {"teas": {"b": "c"}}
+
+
+def test_a_spelling_is_found_and_named_by_hand(study: Study, client: Client) -> None:
+    give_two_spellings(study)
+    found = client.get(f"{address('spellings')}?q=ea").context["found"]
+    assert [(row["name"], row["count"], row["sources"]) for row in found] == [
+        ("earl grey", 1, {"field": 1}),
+        ("earl-grey", 1, {"field": 1}),
+    ]
+    data = {"group": "h1", "prompt-h1": "teas", "spelling-h1": ["earl-grey"], "other-h1": "Grey", "action": "accept"}
+    client.post(address("decide-spellings"), data)
+    assert alias_map(study) == {"teas": {"earl-grey": "grey"}}
+
+
+def test_all_that_differ_in_marks_only_are_accepted_at_once(study: Study, client: Client) -> None:
+    give(study, "teas", LIST)
+    give(study, "teas", "1. Earl-Grey\n2. Rooiboss\n3. Oo-long\n4. Mate\n5. Matcha")
+    page = client.get(address("spellings"))
+    assert "Accept the 2 groups that differ only in marks, spaces or an ending" in lines_of(page)
+    forms = page.context["alike"]
+    data: dict[str, Any] = {"group": [], "action": "accept"}
+    for number, proposal in enumerate(forms):
+        data["group"].append(str(number))
+        data |= {f"prompt-{number}": "teas", f"item-{number}": proposal.item.name}
+        data[f"spelling-{number}"] = [other.name for other in proposal.others]
+    client.post(address("decide-spellings"), data)
+    assert alias_map(study) == {"teas": {"earl-grey": "earl grey", "oolong": "oo-long"}}

@@ -1,0 +1,151 @@
+"""Every text is read once, by the newest rules, and what a person decided stays."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from analysis.answers import readings
+from analysis.answers.readings import open_responses, read_new, store, unread
+from analysis.models import Answer, AnswerDecision, Completion
+from surveys.models import Response
+from surveys.participation import recruitment
+from surveys.reading.answers import RULES_VERSION
+from tests.analysis.runs.baseline_factories import make_call, make_item, make_run
+from tests.factories import make_participant, make_response, make_study
+
+pytestmark = pytest.mark.django_db
+LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
+
+
+def make_answer(study: Any, text: str = LIST) -> Response:
+    return make_response(make_participant(study), "teas", text=text, keep=True)
+
+
+def finish_call(call: Completion, reply: str) -> Completion:
+    Completion.objects.filter(pk=call.pk).update(status="done", done_at=timezone.now(), reply=reply)
+    return call
+
+
+def test_responses_and_completions_are_read_by_the_same_rules() -> None:
+    run = make_run()
+    make_answer(run.study)
+    finish_call(make_call(run), LIST)
+    assert (unread(run.study), read_new(run.study), unread(run.study)) == (2, 2, 0)
+    field, offline = Answer.objects.order_by("completion")
+    assert field.items == offline.items == ["assam", "sencha", "earl grey", "oolong", "rooibos"]
+    assert offline.names == ["Assam", "Sencha", "Earl Grey", "Oolong", "Rooibos"]
+    assert field.rules_version == RULES_VERSION
+
+
+def test_nothing_is_read_twice() -> None:
+    study = make_study()
+    make_answer(study)
+    assert (read_new(study), read_new(study)) == (1, 0)
+
+
+def test_texts_read_by_other_rules_are_read_again() -> None:
+    study = make_study()
+    make_answer(study)
+    read_new(study)
+    Answer.objects.update(rules_version=0, items=["old"])
+    assert read_new(study) == 1
+    assert Answer.objects.get().items[0] == "assam"
+
+
+def test_a_persons_decision_survives_reading_again() -> None:
+    study = make_study()
+    make_answer(study)
+    read_new(study)
+    Answer.objects.update(rules_version=0, items=["matcha"], decided=True)
+    assert read_new(study) == 0
+    assert Answer.objects.get().items == ["matcha"]
+
+
+def test_what_is_decided_while_its_batch_is_read_stays() -> None:
+    study = make_study(places=10)
+    make_answer(study)
+    make_answer(study)
+    read_new(study)
+    Answer.objects.update(rules_version=0, items=["matcha"])
+    batch = list(open_responses(study))
+    decided, other = Answer.objects.order_by("pk")
+    Answer.objects.filter(pk=decided.pk).update(decided=True)
+    store(Response, batch)
+    assert Answer.objects.get(pk=decided.pk).items == ["matcha"]
+    assert Answer.objects.get(pk=other.pk).items[0] == "assam"
+
+
+def test_a_text_that_is_withdrawn_while_its_batch_is_read_is_left_out() -> None:
+    study = make_study(places=10)
+    gone, there = make_answer(study), make_answer(study)
+    batch = list(open_responses(study))
+    recruitment.withdraw(gone.participant)
+    store(Response, batch)
+    assert Answer.objects.get().response_id == there.pk
+
+
+def test_a_new_revision_is_read_and_replaces_the_old_one() -> None:
+    study = make_study()
+    first = make_answer(study)
+    read_new(study)
+    make_response(first.participant, "teas", text=LIST.replace("Assam", "Matcha"), keep=True)
+    assert (unread(study), read_new(study)) == (1, 1)
+    assert Answer.objects.get(response__revision=2).items[0] == "matcha"
+
+
+def test_an_unfinished_call_is_not_read() -> None:
+    run = make_run()
+    make_call(run)
+    assert unread(run.study) == 0
+
+
+def test_benchmark_items_are_read_with_their_own_letters() -> None:
+    study, run = make_study(), make_run(benchmark="sums")
+    finish_call(make_call(run, make_item(choices=["1", "2"])), "The answer is (B)")
+    finish_call(make_call(run, make_item(2, choices=["2", "4"])), "The answer is (D)")
+    read_new(study)
+    assert list(Answer.objects.order_by("pk").values_list("letter", flat=True)) == ["B", ""]
+
+
+def test_long_sets_are_read_in_batches_with_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "BATCH", 2)
+    study, seen = make_study(places=10), []
+    for _ in range(5):
+        make_answer(study)
+    read_new(study, lambda done, total: seen.append((done, total)))
+    assert seen == [(2, 5), (4, 5), (5, 5)]
+    assert Answer.objects.count() == 5
+
+
+def test_the_number_of_statements_does_not_grow_with_the_texts(django_assert_num_queries: Any) -> None:
+    study = make_study(places=30)
+    for _ in range(20):
+        make_answer(study)
+    # Two counts; one batch: its rows, begin, prompts, locks of answers and texts, write, end; and one look for more of
+    # each kind.
+    with django_assert_num_queries(11):
+        read_new(study)
+
+
+def test_an_answer_reads_one_text_only() -> None:
+    with pytest.raises(IntegrityError, match="answer_reads_one_text"), transaction.atomic():
+        Answer.objects.create(rules_version=1)
+
+
+def test_a_decision_is_never_rewritten() -> None:
+    study = make_study()
+    make_answer(study)
+    read_new(study)
+    decision = AnswerDecision.objects.create(answer=Answer.objects.get(), before={}, decided_by="tests")
+    with pytest.raises(IntegrityError, match="never changed"), transaction.atomic():
+        AnswerDecision.objects.filter(pk=decision.pk).update(letter="A")
+
+
+def test_a_withdrawal_takes_the_answer_along() -> None:
+    study = make_study()
+    response = make_answer(study)
+    read_new(study)
+    recruitment.withdraw(response.participant)
+    assert not Answer.objects.exists()

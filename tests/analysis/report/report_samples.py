@@ -1,0 +1,68 @@
+"""A handful of answers to the study of teas, few enough to work out every number by hand."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from analysis.answers.readings import read_new
+from analysis.models import Completion, Run
+from analysis.report.metric_cache import find_part
+from analysis.report.reports import Reporting
+from surveys.models import ChatbotContext, Participant, Study
+from surveys.participation import recruitment
+from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
+from tests.factories import advance, make_participant, make_response, make_study, pass_attention
+
+NOTHING = "I would rather not say."
+
+
+def tell(
+    study: Study, teas: Sequence[str], letter: str = "C", *, chatbot: str = "chatgpt", cell: str = "", **context: str
+) -> Participant:
+    """Somebody whose chatbot named these teas and this letter; nothing named is a text in which nothing is found."""
+    person = make_participant(study, chatbot=chatbot, cell=cell)
+    ChatbotContext.objects.filter(participant=person).update(**context)
+    make_response(person, "teas", text=listed(teas), keep=True)
+    make_response(person, "water", text=letter or NOTHING, keep=True)
+    return recruitment.complete(advance(pass_attention(person), Participant.Step.DEBRIEF))
+
+
+def listed(teas: Sequence[str]) -> str:
+    return "\n".join(f"{place}. {tea}" for place, tea in enumerate(teas, 1)) or NOTHING
+
+
+def is_kept(view: Reporting, part: str) -> bool:
+    """Whether the part is there, of today's answers, so that reading it takes no time."""
+    return find_part(view.study, f"{part}:{view.view}", view.fingerprint) is not None
+
+
+def make_model_run(study: Study, condition: str = "offline", model: str = "gpt-4o-mini", **changes: Any) -> Run:
+    endpoint = make_endpoint(model=model, provider=changes.pop("provider", "openai"))
+    return make_run(condition, study, endpoint=endpoint, **changes)
+
+
+def reply(run: Run, prompt: str, text: str, repeat: int = 0, **changes: Any) -> Completion:
+    call = make_call(run, run.version.prompts.get(slug=prompt), repeat=repeat, user=changes.pop("user", None))
+    done = {"status": "done", "reply": text, "done_at": timezone.now()} | changes
+    Completion.objects.filter(pk=call.pk).update(**done)
+    return call
+
+
+def make_teas(places: int = 20, **changes: Any) -> Study:
+    """Four people with ChatGPT and six offline answers of gpt-4o-mini.
+
+    teas: three people name Assam, two of them Sencha and one Oolong, the fourth nothing; offline always names Assam and
+    Sencha. water (the answer is C): C, C, A and nothing; offline five times C and once nothing.
+    """
+    study = make_study(places=places, **changes)
+    tell(study, ["Assam", "Sencha"], "C")
+    tell(study, ["Assam", "Oolong"], "C")
+    tell(study, ["Assam", "Sencha"], "A")
+    tell(study, [], "")
+    run = make_model_run(study)
+    for repeat in range(6):
+        reply(run, "teas", listed(["Assam", "Sencha"]), repeat)
+        reply(run, "water", "C" if repeat else NOTHING, repeat)
+    read_new(study)
+    return study

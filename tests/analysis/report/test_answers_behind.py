@@ -1,0 +1,54 @@
+"""Behind each number stand exactly the answers that it counts."""
+
+import pytest
+
+from analysis.answers.aliases import accept
+from analysis.models import Completion
+from analysis.report.answers_behind import behind
+from analysis.report.filters.filters import Filters
+from surveys.models import Response
+from tests.analysis.report.report_samples import make_teas
+
+pytestmark = pytest.mark.django_db
+
+
+def texts(found: object) -> list[str]:
+    rows = Response.objects if found.kind == "response" else Completion.objects
+    field = "text" if found.kind == "response" else "reply"
+    by_id = dict(rows.values_list("pk", field))
+    return [by_id[key] for key in found.ids]
+
+
+def test_the_field_answers_that_name_an_item() -> None:
+    found = behind(make_teas(), Filters(), "teas", "field", "chatgpt", item="sencha")
+    assert texts(found) == ["1. Assam\n2. Sencha"] * 2
+
+
+def test_an_items_other_spellings_are_behind_it_too() -> None:
+    study = make_teas()
+    accept(study, "teas", ["oolong"], "sencha", "tests")
+    assert len(behind(study, Filters(), "teas", "field", "chatgpt", item="sencha").ids) == 3
+
+
+def test_the_completions_of_a_letter_and_those_of_none() -> None:
+    study = make_teas()
+    assert texts(behind(study, Filters(), "water", "offline", "gpt-4o-mini", letter="C")) == ["C"] * 5
+    assert texts(behind(study, Filters(), "water", "offline", "gpt-4o-mini", letter="")) == ["I would rather not say."]
+
+
+def test_filters_hold_here_too() -> None:
+    study = make_teas()
+    assert len(behind(study, Filters(), "teas", "field", "chatgpt").ids) == 4
+    assert behind(study, Filters(memory=("off",)), "teas", "field", "chatgpt").ids == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "source", "model"),
+    [("teas", "sp-rag", "gpt-4o-mini"), ("teas", "offline", "gpt-5"), ("coffees", "field", "chatgpt")],
+)
+def test_what_is_not_there_has_nothing_behind_it(prompt: str, source: str, model: str) -> None:
+    assert behind(make_teas(), Filters(), prompt, source, model).ids == []
+
+
+def test_an_unknown_item_is_named_by_nobody() -> None:
+    assert behind(make_teas(), Filters(), "teas", "field", "chatgpt", item="coffee").ids == []

@@ -1,0 +1,189 @@
+"""Benchmark runs in the report: by hand on four questions, and on what ten real models answered to a hundred."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import QueryDict
+from django.utils import timezone
+
+from analysis.answers.readings import read_new
+from analysis.models import Completion, Run, SimulatedUser
+from analysis.report.filters.filters import Filters
+from analysis.report.reports import report
+from analysis.runs.imports.completions import import_completions
+from surveys.imports.benchmarks import import_benchmark
+from surveys.models import BenchmarkItem, Study
+from surveys.study_files.parts import Reference
+from tests.analysis.report.report_samples import make_model_run
+from tests.analysis.runs.baseline_factories import make_call, make_item, real_data
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+FEW = 200
+
+
+def benchmark_rows(study: Study) -> list[dict[str, Any]]:
+    read_new(study)
+    return report(study, draws=FEW, parts=["benchmarks"])["benchmarks"]
+
+
+def answer_items(run: Run, letters: str, repeat: int = 0, user: SimulatedUser | None = None) -> None:
+    """One run over the items in their order; "-" is an answer without a letter, "x" a failed call, "." an open one."""
+    for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
+        call = make_call(run, item, user, repeat)
+        status = {"x": "failed", ".": "pending"}.get(letter, "done")
+        reply = "I cannot say." if letter == "-" else letter
+        Completion.objects.filter(pk=call.pk).update(status=status, reply=reply, done_at=timezone.now())
+
+
+def make_sums(**changes: Any) -> tuple[Study, Run]:
+    """A study of four sums, each with the answer B, and an offline run of them."""
+    study = make_study("draft", **changes)
+    for number in range(1, 5):
+        make_item(number)
+    return study, make_model_run(study, benchmark="sums")
+
+
+def test_accuracy_of_each_run_and_over_runs() -> None:
+    study, offline = make_sums()
+    for repeat, letters in enumerate(("BBBB", "BBBA", "BB-x")):
+        answer_items(offline, letters, repeat)
+    (row,) = benchmark_rows(study)
+    assert (row["benchmark"], row["source"], row["model"]) == ("sums", "offline", "gpt-4o-mini")
+    assert (row["temperature"], row["questions"], row["incomplete"]) == (1, 4, 0)
+    # Four right, three right, and two right with two unknown: the failed call is no answer either.
+    assert [run["accuracy"] for run in row["runs"]] == [1, 0.75, 0.5]
+    assert row["runs"][2] == {"run": "repeat 2", "accuracy": 0.5, "low": 0.5, "high": 1, "unknown": 0.5}
+    assert (row["min"], row["max"], row["mean"], row["sd"]) == (0.5, 1, 0.75, 0.25)
+    # Two of twelve answers are unknown: the mean would be 11/12 if they were right.
+    assert (row["unknown"], row["unknown_answers"]) == (pytest.approx(2 / 12), 2)
+    assert row["bounds"] == [0.75, pytest.approx(11 / 12)]
+
+
+def test_puppets_beside_offline_runs() -> None:
+    study, offline = make_sums()
+    answer_items(offline, "BBBB", 0)
+    answer_items(offline, "BBBA", 1)
+    answer_items(offline, "BBBA", 2)
+    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10)
+    for index, letters in enumerate(("BCAA", "BC-A")):
+        answer_items(puppets, letters, user=SimulatedUser.objects.create(run=puppets, index=index))
+    offline_row, row = benchmark_rows(study)
+    assert [run["run"] for run in row["runs"]] == ["user 0", "user 1"]
+    # C on question 2 and A on question 3 were never given offline; A on question 4 was.
+    assert row["novel_share"] == 0.5
+    assert (row["offline_mean"], row["mean"]) == (pytest.approx(2.5 / 3), 0.25)
+    assert (row["overlaps_offline"], offline_row["overlaps_offline"]) == (False, None)
+    floor = row["noise_floor"]
+    assert (floor["runs"], floor["of"]) == (2, "3 offline runs at temperature 1")
+    assert 0 <= floor["ci"][0] <= floor["range"] <= floor["ci"][1] <= 1
+
+
+def test_offline_runs_at_another_temperature_are_compared_and_no_reference() -> None:
+    study, _ = make_sums()
+    answer_items(make_model_run(study, benchmark="sums", temperature=0), "BBBB")
+    (row,) = [row for row in benchmark_rows(study) if row["runs"]]
+    assert (row["temperature"], row["novel_share"], row["offline_mean"]) == (0, None, None)
+    assert row["why_offline"] == "There is no offline run at temperature 1 on these questions."
+
+
+@pytest.mark.parametrize("query", ["source=sp-history", "temperature=0.5", "history_size=10&source=sp-history"])
+def test_offline_runs_that_a_filter_hides_are_still_what_others_are_compared_with(query: str) -> None:
+    study, offline = make_sums()
+    answer_items(offline, "BBBB", 0)
+    answer_items(offline, "BBBA", 1)
+    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10, temperature=0.5)
+    answer_items(puppets, "BCAA", user=SimulatedUser.objects.create(run=puppets, index=0))
+    read_new(study)
+    (row,) = report(study, Filters.from_query(QueryDict(query)), draws=FEW, parts=["benchmarks"])["benchmarks"]
+    assert (row["source"], row["novel_share"], row["offline_mean"]) == ("sp-history", 0.5, 0.875)
+
+
+def test_runs_that_were_asked_in_another_order_are_compared_question_by_question() -> None:
+    study = make_study("draft")
+    for number, answer in enumerate("ABCD", 1):
+        make_item(number, answer=answer)
+    offline = make_model_run(study, benchmark="sums")
+    for item in BenchmarkItem.objects.order_by("-pk"):
+        call = make_call(offline, item)
+        Completion.objects.filter(pk=call.pk).update(status="done", reply=item.answer, done_at=timezone.now())
+    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10)
+    answer_items(puppets, "ABCA", user=SimulatedUser.objects.create(run=puppets, index=0))
+    offline_row, row = benchmark_rows(study)
+    # All right offline; the puppet's last answer is wrong, and the only one that is new.
+    assert (offline_row["mean"], offline_row["offline_mean"], row["offline_mean"]) == (1, 1, 1)
+    assert (row["mean"], row["novel_share"]) == (0.75, 0.25)
+
+
+def test_runs_without_an_answer_to_every_question_are_left_out_and_counted() -> None:
+    study, offline = make_sums()
+    answer_items(offline, "BBBB", 0)
+    answer_items(offline, "BBB.", 1)
+    (row,) = benchmark_rows(study)
+    assert (len(row["runs"]), row["incomplete"]) == (1, 1)
+    assert (row["mean"], row["sd"], row["why"]) == (1, None, "One run alone has no spread.")
+
+
+def test_no_complete_run_is_a_row_that_says_so() -> None:
+    study, offline = make_sums()
+    answer_items(offline, "BBB.")
+    (row,) = benchmark_rows(study)
+    assert (row["runs"], row["mean"], row["incomplete"]) == ([], None, 1)
+    assert row["why"] == "No run has an answer to every question yet."
+
+
+def test_temperatures_are_rows_of_their_own_and_lines_of_a_leaderboard_stand_beside() -> None:
+    line = Reference(benchmark="sums", name="Abacus", accuracy=0.9, source="made up")
+    study, offline = make_sums(references=(line,))
+    answer_items(offline, "BBBB")
+    answer_items(make_model_run(study, benchmark="sums", temperature=0.0), "BBBA")
+    rows = benchmark_rows(study)
+    assert [(row["temperature"], row["mean"]) for row in rows] == [(0, 0.75), (1, 1)]
+    assert rows[0]["references"] == [{"name": "Abacus", "accuracy": 0.9, "source": "made up"}]
+
+
+def test_benchmark_runs_of_no_study_are_in_every_studys_report() -> None:
+    study, offline = make_sums()
+    Run.objects.filter(pk=offline.pk).update(study=None, version=None)
+    answer_items(offline, "BBBB")
+    (row,) = benchmark_rows(study)
+    assert row["mean"] == 1
+
+
+# --- real answers
+
+
+def chemistry(path: Path, by_model: bool) -> Path:
+    """The HELM answers as a file to import, each model a model, or each a run of one."""
+    rows = [json.loads(line) for line in real_data("model_answers/helm_mmlu_college_chemistry.jsonl").open()]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["source", "model", "run", "prompt", "text"])
+        for row in rows:
+            names = (row["model"], "helm") if by_model else ("ten models", row["model"])
+            writer.writerow(["helm-lite", *names, row["question_id"], row["completion"]])
+    return path
+
+
+def import_chemistry(path: Path, by_model: bool) -> Study:
+    study = make_study("draft")
+    import_benchmark("mmlu", real_data("mmlu/helm_lite_514.jsonl"), "tests")
+    import_completions(study, chemistry(path, by_model), "tests", "mmlu")
+    return study
+
+
+def test_ten_real_models_as_ten_runs(tmp_path: Path) -> None:
+    (row,) = benchmark_rows(import_chemistry(tmp_path / "helm.csv", by_model=False))
+    assert (row["source"], row["questions"], len(row["runs"]), row["incomplete"]) == ("helm-lite", 100, 10, 0)
+    assert (row["min"], row["max"], row["unknown_answers"]) == (0.47, 0.61, 36)
+    assert row["entropy_bits"] == pytest.approx(0.7507, abs=1e-4)
+
+
+def test_ten_real_models_as_ten_models(tmp_path: Path) -> None:
+    rows = benchmark_rows(import_chemistry(tmp_path / "helm.csv", by_model=True))
+    scores = sorted(row["mean"] for row in rows)
+    assert (len(rows), scores[0], scores[-1]) == (10, 0.47, 0.61)
+    assert sum(row["unknown_answers"] for row in rows) == 36

@@ -1,0 +1,318 @@
+"""A bundle holds all that its figures rest on, nothing that names a person, and computes its numbers without us."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.http import Http404
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from analysis.answers import aliases
+from analysis.models import Completion
+from analysis.report.bundle.bundles import begin_bundle, open_bundle, write_bundle
+from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
+from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.runs.baseline_factories import make_call, make_item
+from tests.factories import make_account, make_participant
+
+pytestmark = pytest.mark.django_db
+OWN_WORDS = "My name is Marguerite."
+
+
+def make_world() -> Study:
+    """The study of teas with two spellings made one, a run that was asked twice, and answers that do not count."""
+    study = make_teas()
+    tell(study, ["assam tea", "Sencha"], "B", chatbot="gemini", memory="on", model_shown="Marguerite's own")
+    aliases.accept(study, "teas", ["assam tea"], "assam", "tests")
+    again = make_model_run(study, first_run=study.runs.get())
+    for repeat in range(3):
+        reply(again, "teas", listed(["Assam", "Chai"]), repeat, latency_ms=100 * repeat, prompt_tokens=20)
+    for model, letters in (("gpt-4o-mini", "BBA"), ("other", "BCB")):
+        ask_sums(study, model, letters)
+    make_participant(study)  # has not answered yet
+    Participant.objects.filter(study=study).update(comments=OWN_WORDS)
+    return study
+
+
+def ask_sums(study: Study, model: str, letters: str) -> None:
+    """A benchmark of three questions, each of which B answers, asked twice; the second time all is answered B."""
+    run = make_model_run(study, model=model, benchmark="sums", version=study.current)
+    for number, letter in enumerate(letters, 1):
+        item = BenchmarkItem.objects.filter(item=f"sums/{number}").first() or make_item(number)
+        for repeat, said in enumerate((letter, "B")):
+            call = make_call(run, item, repeat=repeat)
+            Completion.objects.filter(pk=call.pk).update(status="done", reply=said, done_at=timezone.now())
+
+
+BUILT: dict[str, bytes] = {}  # the world's bundle: it is the same for every test and takes seconds to make
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    if not BUILT:
+        study = make_world()
+        unpack(study, tmp_path)
+        BUILT["zip"] = (tmp_path / "bundle.zip").read_bytes()
+        BUILT["pids"] = " ".join(Participant.objects.values_list("pid", flat=True)).encode()
+    (tmp_path / "bundle.zip").write_bytes(BUILT["zip"])
+    zipfile.ZipFile(io.BytesIO(BUILT["zip"])).extractall(tmp_path)
+    return tmp_path
+
+
+def unpack(study: Study, folder: Path, **options: Any) -> None:
+    write_bundle(begin_bundle(study, "tests", **options), folder / "bundle.zip")
+    with zipfile.ZipFile(folder / "bundle.zip") as archive:
+        archive.extractall(folder)
+
+
+def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
+    """In a process that knows nothing of the project, as somebody else would run it."""
+    command = [sys.executable, "-I", "-c", STARTED, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env={})
+
+
+# Nothing of the project may be found: neither Django nor our own modules.
+STARTED = """
+import runpy, sys
+sys.modules["django"] = sys.modules["analysis"] = sys.modules["surveys"] = sys.modules["scipy"] = None
+sys.path.insert(0, sys.argv[1])
+runpy.run_path(sys.argv[1] + "/recompute.py", run_name="__main__")
+"""
+
+
+def read_csv(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / "data" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing them takes seconds, and these tests look at the rest."""
+    monkeypatch.setattr("analysis.report.bundle.contents.figures_of", lambda report: [])
+
+
+# --- recomputing -------------------------------------------------------------
+
+
+def test_every_number_is_recomputed_from_the_data_alone(folder: Path) -> None:
+    done = recompute(folder)
+    assert (done.stderr, done.returncode) == ("", 0), done.stdout
+    counts = dict(re.findall(r"^(\w+): ([\d,]+) numbers, 0 differ$", done.stdout, re.M))
+    compared = {name for name, count in counts.items() if count != "0"}
+    assert compared >= {"heterogeneity", "choices", "items", "distances", "sensitivity", "drift", "benchmarks", "flow"}
+    assert done.stdout.endswith("All numbers agree.\n")
+
+
+def test_a_changed_answer_shows_in_every_figure_that_it_is_part_of(folder: Path) -> None:
+    change(folder / "data" / "answers.csv", '"[""assam"", ""oolong""]"', '"[""matcha"", ""oolong""]"')
+    done = recompute(folder)
+    assert done.returncode == 1
+    assert "MANIFEST.json: data/answers.csv is not the file that the bundle was made with" in done.stdout
+    assert "teas, field, chatgpt: unique is 3 in the report, 4 by the data" in done.stdout
+    assert "teas, field, chatgpt, assam: count is 3 in the report, 2 by the data" in done.stdout
+    differing = {
+        name for name, count in re.findall(r"^(\w+): .* numbers, (\d+) differ$", done.stdout, re.M) if count != "0"
+    }
+    assert {"heterogeneity", "items", "distances", "calibration", "sensitivity"} <= differing
+    assert not differing & {"choices", "drift", "costs", "flow"}
+
+
+def test_a_changed_number_of_the_report_is_found(folder: Path) -> None:
+    report = json.loads((folder / "report.json").read_text())
+    row = next(row for row in report["choices"] if row["source"] == "offline")
+    row["correct_share"] += 0.001
+    (folder / "report.json").write_text(json.dumps(report))
+    done = recompute(folder)
+    assert done.returncode == 1
+    assert re.search(r"water, offline, gpt-4o-mini: correct_share is 0.834\d* in the report, 0.8333", done.stdout)
+
+
+def test_aliases_are_applied_by_the_script(folder: Path) -> None:
+    (folder / "data" / "aliases.csv").write_text("prompt,spelling,item\r\n")
+    done = recompute(folder)
+    assert "teas, field, gemini: count of assam is 1 in the report, 0 by the data" in done.stdout
+
+
+# --- contents ----------------------------------------------------------------
+
+
+def test_manifest_names_every_file_with_its_hash(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "bundle.zip") as archive:
+        names = set(archive.namelist())
+    listed_files = json.loads((folder / "MANIFEST.json").read_text())["files"]
+    assert {entry["name"] for entry in listed_files} == names - {"MANIFEST.json"}
+    for entry in listed_files:
+        content = (folder / entry["name"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (entry["bytes"], entry["sha256"])
+    assert {"README.md", "recompute.py", "codebook.md", "definitions.json", "study/version-1.json"} <= names
+    assert {"figures/heterogeneity.json", "figures/heterogeneity.svg", "figures/items-teas.csv"} <= names
+
+
+def test_codebook_describes_each_column_of_each_table(folder: Path) -> None:
+    described = {table["name"]: table for table in json.loads((folder / "codebook.json").read_text())["tables"]}
+    assert {path.stem for path in (folder / "data").iterdir()} == set(described)
+    for name, table in described.items():
+        header = (folder / "data" / f"{name}.csv").read_text().partition("\n")[0].strip()
+        assert header.split(",") == [column["name"] for column in table["columns"]]
+        assert all(column["meaning"] for column in table["columns"])
+
+
+def test_nothing_names_a_person_and_no_text_is_there(folder: Path) -> None:
+    content = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".zip")
+    pids = BUILT["pids"].split()
+    assert len(pids) == 6 and not [pid for pid in pids if pid in content]
+    assert b"Marguerite" not in content
+    assert b"1. Assam" not in content and b"I would rather not say" not in content
+    assert "text" not in read_csv(folder, "answers")[0] and "text" not in read_csv(folder, "completions")[0]
+
+
+def test_texts_are_there_when_they_are_asked_for(no_figures: None, tmp_path: Path) -> None:
+    unpack(make_world(), tmp_path, texts=True)
+    assert read_csv(tmp_path, "answers")[0]["text"] == "1. Assam\n2. Sencha"
+    assert len([row for row in read_csv(tmp_path, "completions") if row["text"]]) == Completion.objects.count()
+    assert recompute(tmp_path).returncode == 0
+
+
+def test_what_enough_people_typed_alike_stays(no_figures: None, tmp_path: Path) -> None:
+    study = make_teas()
+    for _ in range(5):
+        tell(study, ["Assam"], model_shown="GPT-4o")
+    unpack(study, tmp_path)
+    assert [row["model_shown"] for row in read_csv(tmp_path, "answers")].count("GPT-4o") == 10
+    assert [row["model_shown"] for row in read_csv(tmp_path, "context")].count("GPT-4o") == 5
+
+
+def test_readme_says_what_is_made_up(no_figures: None, tmp_path: Path) -> None:
+    study = make_teas()
+    Participant.objects.filter(study=study).update(origin="simulated")
+    unpack(study, tmp_path)
+    words = " ".join((tmp_path / "README.md").read_text().split())
+    assert "**Made up in part:** 4 of 4 people and 0 completions are simulated" in words
+    assert "8 answers of 4 people, and 12 completions" in words
+
+
+def test_pilots_and_previews_stay_out(no_figures: None, tmp_path: Path) -> None:
+    study = make_teas()
+    first, second, *_ = Participant.objects.filter(study=study).order_by("pk")
+    Participant.objects.filter(pk=first.pk).update(pilot=True)
+    Participant.objects.filter(pk=second.pk).update(origin="preview")
+    unpack(study, tmp_path)
+    for name in ("answers", "participants", "context", "timings"):
+        people = {row["participant"] for row in read_csv(tmp_path, name)}
+        assert len(people) == 2 and not people & {first.pseudonym, second.pseudonym}
+    assert recompute(tmp_path).returncode == 0
+
+
+# --- who and where -----------------------------------------------------------
+
+
+def test_bundle_is_noted_and_refused_to_strangers() -> None:
+    study = make_teas()
+    viewer = make_account("viewer", study, "viewer")
+    assert open_bundle(viewer, "teas", texts=True).filename == "teas-bundle.zip"
+    event = AuditEvent.objects.latest("pk")
+    assert (event.action, event.subject, event.actor) == ("exported", "bundle.zip", "viewer")
+    assert event.detail == {"texts": True, "pids": False, "simulated": True}
+    with pytest.raises(Http404):
+        open_bundle(make_account("stranger"), "teas")
+
+
+def log_in(study: Study, role: str) -> Client:
+    client = Client()
+    client.force_login(make_account(role or "stranger", study, role))
+    return client
+
+
+def test_export_page_leads_to_the_bundle_with_and_without_texts() -> None:
+    study = make_teas()
+    page = log_in(study, "viewer").get(reverse("export:page", args=["teas"])).content.decode()
+    address = reverse("compare:bundle", args=["teas"])
+    assert f'href="{address}">' in page and f'href="{address}?texts=1">' in page
+
+
+@pytest.mark.parametrize(("query", "column"), [({}, False), ({"texts": "1"}, True)])
+def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str, str], column: bool) -> None:
+    study = make_teas()
+    response = log_in(study, "viewer").get(reverse("compare:bundle", args=["teas"]), query)
+    assert response["Content-Type"] == "application/zip"
+    assert response["Content-Disposition"] == 'attachment; filename="teas-bundle.zip"'
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:
+        assert archive.testzip() is None
+        assert {"MANIFEST.json", "recompute.py", "report.json"} <= set(archive.namelist())
+        answers = archive.read("data/answers.csv").decode()
+    assert ("text" in next(csv.reader(io.StringIO(answers)))) is column
+    event = AuditEvent.objects.latest("pk")
+    assert (event.action, event.subject, event.actor) == ("exported", "bundle.zip", "viewer")
+    assert event.detail == {"texts": column, "pids": False, "simulated": True}
+
+
+def test_bundle_of_a_study_of_others_is_not_found() -> None:
+    study = make_teas()
+    noted = AuditEvent.objects.count()
+    assert log_in(study, "").get(reverse("compare:bundle", args=["teas"])).status_code == 404
+    away = Client().get(reverse("compare:bundle", args=["teas"]))
+    assert away.status_code == 302 and "/login/" in away["Location"]
+    assert AuditEvent.objects.count() == noted
+
+
+def test_bundle_of_an_empty_study_says_what_is_missing() -> None:
+    study = Study.objects.create(slug="bare", title="Bare")
+    noted = AuditEvent.objects.count()
+    page = log_in(study, "viewer").get(reverse("compare:bundle", args=["bare"]), follow=True)
+    assert "bare has no definition yet. Load its study file first." in page.content.decode()
+    assert AuditEvent.objects.count() == noted
+
+
+def test_command_writes_one_file_and_prints_json_alone(no_figures: None, tmp_path: Path) -> None:
+    make_teas()
+    out, path = io.StringIO(), tmp_path / "teas.zip"
+    call_command("bundle", "teas", str(path), json=True, stdout=out)
+    told = json.loads(out.getvalue())
+    assert (told["study"], told["bytes"]) == ("teas", path.stat().st_size)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["teas.zip"]
+
+
+def test_command_names_what_is_wrong(tmp_path: Path) -> None:
+    make_teas()
+    with pytest.raises(CommandError, match="There is no study coffees. Studies: teas."):
+        call_command("bundle", "coffees", str(tmp_path / "x.zip"))
+    with pytest.raises(CommandError, match="x.zip: cannot be written: No such file or directory"):
+        call_command("bundle", "teas", str(tmp_path / "none" / "x.zip"))
+
+
+def test_half_a_bundle_is_never_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_off(*arguments: Any) -> Iterator[tuple[str, Iterator[bytes]]]:
+        yield "README.md", iter([b"half"])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("analysis.report.bundle.bundles.list_files", break_off)
+    make_teas()
+    with pytest.raises(CommandError, match="No space left on device"):
+        call_command("bundle", "teas", str(tmp_path / "x.zip"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_context_of_nobody_is_empty(no_figures: None, tmp_path: Path) -> None:
+    study = make_teas()
+    ChatbotContext.objects.all().delete()
+    unpack(study, tmp_path)
+    assert {row["memory"] for row in read_csv(tmp_path, "answers")} == {""}
+    assert recompute(tmp_path).returncode == 0

@@ -1,0 +1,453 @@
+"""The comparing pages: an answer in words, figures with files, tables whose numbers lead to the texts, filters."""
+
+import csv
+import io
+import json
+import re
+from functools import partial
+from html import unescape
+from typing import Any
+
+import pytest
+from celery.exceptions import OperationalError
+from django.core.cache import cache
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from analysis.answers.readings import read_new
+from analysis.models import MetricValue
+from analysis.report.figures import FIGURES
+from analysis.report.pages import computing, shown
+from analysis.report.pages.contents import PAGE_OF_FIGURE, PAGES
+from analysis.report.reports import PARTS, Reporting, views_for
+from surveys.models import Participant, Study
+from tests.analysis.report.compare_samples import FEW, add_people, make_compared
+from tests.analysis.report.report_samples import make_teas, tell
+from tests.factories import make_study
+from tests.surveys.console.console_pages import lines_of, log_in, text_of
+
+pytestmark = pytest.mark.django_db
+SIGNS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "csv": b"prompt", "json": b"{"}
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
+    cache.clear()
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_compared()
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
+
+
+def address(name: str = "overview", query: str = "", *more: str) -> str:
+    if name in PAGES:
+        path = reverse("compare:overview", args=["teas"])
+        path = path if name == "overview" else reverse("compare:page", args=["teas", name])
+    else:
+        path = reverse(f"compare:{name}", args=["teas", *more])
+    return f"{path}?{query}" if query else path
+
+
+def heading(response: HttpResponse) -> str:
+    found = re.search(r"<h1[^>]*>(.*?)</h1>", text_of(response), re.S)
+    return unescape(found[1]) if found else ""
+
+
+def table(response: HttpResponse, name: str) -> list[list[str]]:
+    """The rows of a table as words."""
+    found = re.search(rf'id="table-{name}">(.*?)</section>', text_of(response), re.S)
+    body = re.search(r"<tbody>(.*?)</tbody>", found[1], re.S) if found else None
+    rows = re.findall(r"<tr>(.*?)</tr>", body[1], re.S) if body else []
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.S) for row in rows]
+    return [[" ".join(unescape(re.sub(r"<[^>]*>", " ", cell)).split()) for cell in row] for row in cells]
+
+
+def links(response: HttpResponse, part: str) -> list[str]:
+    return [unescape(href) for href in re.findall(r'href="([^"]*)"', text_of(response)) if part in href]
+
+
+# --- every page -------------------------------------------------------------
+
+
+def test_every_page_opens_with_an_answer_and_has_no_undefined_number(client: Client) -> None:
+    for name in PAGES:
+        response = client.get(address(name))
+        assert (name, response.status_code, heading(response)[-1:]) == (name, 200, ".")
+        assert (name, re.findall(r"\bnan\b|None|\binf\b", lines_of(response))) == (name, [])
+
+
+def test_numbers_lead_to_texts_and_from_there_to_the_person_or_call(client: Client) -> None:
+    for name in sorted(set(PAGES) - {"overview", "benchmarks", "drift", "costs"}):
+        behind = links(client.get(address(name)), "/texts/?")
+        assert behind
+        for href in behind[:2]:
+            response = client.get(href)
+            persons = links(response, "/participants/") + links(response, "/calls/")
+            person = next(href for href in persons if href.count("/") > 4)
+            assert client.get(person.partition("#")[0]).status_code == 200
+
+
+def test_heterogeneity_shows_each_source_with_interval_and_definitions(client: Client) -> None:
+    response = client.get(address("heterogeneity", "values=raw"))
+    rows = {(row[1], row[2]): row for row in table(response, "variety")}
+    # Six mentions: Assam 3, Sencha 2, Oolong 1: 1/2 + 1/3 log2 3 + 1/6 log2 6 = 1.46 bits; one answer names nothing.
+    field = rows["Field", "ChatGPT"]
+    assert (field[3], field[4].split()[0], field[6].split()[0]) == ("4", "3", "1.46")
+    assert (field[7].split()[0], field[8]) == ("Assam", "1")
+    assert {source for source, _ in rows} == {"Field", "Offline", "SP-History"}
+    assert "Shannon entropy" in lines_of(response)
+
+
+def test_rarefied_values_are_drawn_down_to_the_smallest_source(client: Client) -> None:
+    rows = table(client.get(address("heterogeneity")), "variety")
+    assert {row[4] for row in rows} == {"4"}
+    assert {row[3] for row in rows} == {"4", "6"}
+
+
+def test_choices_mark_the_right_letter_and_show_unknown(client: Client) -> None:
+    rows = {row[1]: row for row in table(client.get(address("choices")), "answers")}
+    assert rows["Field"][3] == "4"
+    assert any("✓" in cell and cell.startswith("50") for cell in rows["Field"])
+    assert any(cell.startswith("25") for cell in rows["Field"])
+
+
+def test_benchmark_rows_lead_to_completions_of_runs_without_a_study(client: Client) -> None:
+    response = client.get(address("benchmarks"))
+    (row,) = table(response, "benchmarks")
+    assert row[:5] == ["sums", "Offline T 1", "gpt-4o-mini", "2", "4"]
+    assert row[5].startswith("75")
+    texts = client.get(links(response, "/texts/?")[0])
+    assert heading(texts).startswith("8 texts: Offline, gpt-4o-mini, “sums”")
+
+
+def test_drift_names_both_runs(client: Client) -> None:
+    rows = table(client.get(address("drift")), "drift")
+    assert {row[0] for row in rows} == {"Teas", "Water"}
+    assert rows[0][7].startswith("0.50")
+
+
+def test_overview_tells_findings_of_each_kind_and_leads_to_their_pages(client: Client) -> None:
+    response = client.get(address())
+    nearest = "The sock puppet nearest to the field is SP-History with gpt-4o-mini, 10 conversations: mean distance"
+    assert heading(response).startswith(nearest)
+    assert "Offline with gpt-4o-mini answers “water” otherwise on" in lines_of(response)
+    assert address("drift", "prompt=water") in text_of(response)
+
+
+def test_overview_says_so_when_nothing_is_sure() -> None:
+    client = log_in(make_teas(), "viewer")
+    assert heading(client.get(address())) == "No difference between the field and the models is sure yet."
+
+
+def test_simulated_people_are_named_on_the_page() -> None:
+    study = make_teas()
+    client = log_in(study, "viewer")
+    assert "Simulated, not real" not in lines_of(client.get(address("choices")))
+    Participant.objects.filter(study=study).update(origin="simulated")
+    assert "Simulated, not real: 4 of 4 people" in lines_of(client.get(address("choices")))
+
+
+def test_unread_texts_lead_to_reading(study: Study, client: Client) -> None:
+    tell(study, ["Assam"], "C")
+    response = client.get(address("heterogeneity"))
+    assert "2 texts are not read yet" in lines_of(response)
+    assert reverse("answers:list", args=["teas"]) in text_of(response)
+
+
+# --- nothing there yet ------------------------------------------------------
+
+
+def test_without_runs_the_page_says_what_comes_next() -> None:
+    study = make_study(places=20)
+    tell(study, ["Assam"], "C")
+    read_new(study)
+    researcher, viewer = log_in(study, "researcher"), log_in(study, "viewer", "bob")
+    new_run = reverse("baselines:new-run", args=["teas"])
+    assert "No baseline yet" in lines_of(researcher.get(address()))
+    assert new_run in text_of(researcher.get(address()))
+    assert new_run not in text_of(viewer.get(address()))
+
+
+def test_a_study_without_any_answer_has_every_page() -> None:
+    client = log_in(make_study(), "viewer")
+    for name in PAGES:
+        response = client.get(address(name))
+        assert (name, response.status_code) == (name, 200)
+        assert "No answers of people yet" in lines_of(response)
+    for name in FIGURES:
+        drawn = client.get(address("figure-part", "", name)).content
+        # Instead of empty axes there is a sentence.
+        assert b"<figure" in drawn and b"<svg" not in drawn and b'<p class="soft">' in drawn, name
+
+
+def test_a_study_without_definition_says_so() -> None:
+    study = Study.objects.create(slug="teas", title="Teas")
+    response = log_in(study, "owner").get(address())
+    assert response.status_code == 200
+    assert "no definition yet" in lines_of(response)
+
+
+# --- filters ----------------------------------------------------------------
+
+
+def test_filters_narrow_the_field_and_can_be_taken_off(study: Study, client: Client) -> None:
+    tell(study, ["Sencha"], "C", memory="off")
+    read_new(study)
+    response = client.get(address("heterogeneity", "memory=off&values=raw"))
+    assert {row[3] for row in table(response, "variety") if row[1] == "Field"} == {"1"}
+    (chip,) = re.findall(r'<a class="chip on" href="\?([^"]*)"><span class="sr">Without', text_of(response))
+    assert chip == "values=raw"
+
+
+def test_rows_are_filtered_without_computing_again(client: Client) -> None:
+    client.get(address("heterogeneity"))
+    before = MetricValue.objects.count()
+    rows = table(client.get(address("heterogeneity", "source=offline&prompt=teas")), "variety")
+    assert ({row[1] for row in rows}, MetricValue.objects.count()) == ({"Offline"}, before)
+
+
+def test_a_model_filter_keeps_the_field_beside_it(client: Client) -> None:
+    rows = table(client.get(address("heterogeneity", "model=gpt-4o-mini")), "variety")
+    assert {row[2] for row in rows if row[1] == "Field"} == {"ChatGPT"}
+
+
+def test_the_form_leaves_defaults_out_of_the_address(client: Client) -> None:
+    query = "show=1&excluded=without&flagged=without&prompt=teas&values=rarefied&measure=entropy_bits&pilot=without"
+    response = client.get(address("heterogeneity", query))
+    assert (response.status_code, response["Location"]) == (
+        302,
+        address("heterogeneity", "prompt=teas&flagged=without"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("prompt=tees", "Did you mean teas?"),
+        ("promt=teas", "promt is no filter"),
+        ("flagged=perhaps", "flagged is one of with, without"),
+        ("values=cooked", "values is one of rarefied, raw"),
+        ("measure=weight", "measure is one of"),
+        ("version=one", "version takes whole numbers"),
+        ("prompt=%00", "prompt"),
+        ("answer=x", "answer"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_answered_with_a_sentence(query: str, sentence: str) -> None:
+    response = log_in(make_study("draft"), "viewer").get(address("heterogeneity", query))
+    assert response.status_code == 400
+    assert sentence in unescape(lines_of(response))
+
+
+def test_filters_go_along_to_the_other_pages_and_files(client: Client) -> None:
+    response = client.get(address("heterogeneity", "prompt=teas&flagged=without"))
+    assert address("choices", "prompt=teas&amp;flagged=without") in text_of(response)
+    assert all("flagged=without" in href for href in links(response, "/texts/?"))
+
+
+# --- tables -----------------------------------------------------------------
+
+
+def test_tables_are_sorted_by_the_column_that_the_address_names(client: Client) -> None:
+    orders = {}
+    for sign in ("", "-"):
+        rows = table(client.get(address("heterogeneity", f"sort={sign}variety.3")), "variety")
+        orders[sign] = [int(row[3]) for row in rows]
+    assert (orders[""], orders["-"]) == ([4, 6, 6], [6, 6, 4])
+    wrong = [client.get(address("heterogeneity", f"sort={sort}")) for sort in ("variety.99", "variety.x", "nothing.1")]
+    assert {row[3] for response in wrong for row in table(response, "variety")[:1]} == {"4"}
+
+
+def test_items_stand_side_by_side_and_can_be_searched(client: Client) -> None:
+    rows = table(client.get(address("items")), "items")
+    assert [row[0] for row in rows] == ["Assam", "Sencha", "Oolong"]
+    assert rows[0][1].startswith("75 %")
+    assert rows[0][2].startswith("100 %")
+    found = table(client.get(address("items", "q=OOL&prompt=teas")), "items")
+    assert [row[0] for row in found] == ["Oolong"]
+    assert "No item matches." in lines_of(client.get(address("items", "q=coffee")))
+
+
+# --- texts ------------------------------------------------------------------
+
+
+def test_texts_behind_a_share_are_those_that_name_the_item(client: Client) -> None:
+    response = client.get(address("texts", "prompt=teas&source=field&model=chatgpt&item=assam"))
+    assert heading(response).startswith("3 texts: Field, ChatGPT")
+    assert text_of(response).count("<mark>Assam</mark>") == 3
+
+
+def test_texts_of_a_letter_and_of_unknown_answers(client: Client) -> None:
+    base = "prompt=water&source=offline&model=gpt-4o-mini"
+    assert heading(client.get(address("texts", f"{base}&letter=C"))).startswith("5 texts")
+    assert heading(client.get(address("texts", f"{base}&letter="))).startswith("1 text:")
+    assert heading(client.get(address("texts", base))).startswith("6 texts")
+
+
+def test_texts_are_escaped_and_marked_inside_the_escaping(study: Study, client: Client) -> None:
+    tell(study, ["<b>Assam & Co</b>"], "C")
+    read_new(study)
+    response = client.get(address("texts", "prompt=teas&source=field&model=chatgpt"))
+    assert "<b>Assam" not in text_of(response)
+
+
+def test_texts_without_a_number_say_what_is_missing(client: Client) -> None:
+    response = client.get(address("texts", "prompt=teas"))
+    assert (response.status_code, "source is missing" in lines_of(response)) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "query", ["prompt=%00teas&source=%00&model=x", "prompt=teas&source=field&model=all%00", "benchmark=%00sums"]
+)
+def test_texts_of_a_number_with_signs_that_no_name_has(client: Client, query: str) -> None:
+    assert client.get(address("texts", query)).status_code in (200, 400)
+
+
+def test_texts_that_nobody_wrote_are_none(client: Client) -> None:
+    response = client.get(address("texts", "prompt=teas&source=nobody&model=nothing&item=x"))
+    assert (response.status_code, heading(response)[:7]) == (200, "0 texts")
+
+
+# --- figures ----------------------------------------------------------------
+
+
+def test_every_figure_has_a_page() -> None:
+    assert set(PAGE_OF_FIGURE) == set(FIGURES)
+
+
+def test_a_figure_is_drawn_apart_and_then_stands_in_the_page(client: Client) -> None:
+    path = address("heterogeneity")
+    assert "The figure is being drawn." in text_of(client.get(path))
+    part = text_of(client.get(address("figure-part", "", "heterogeneity")))
+    assert part.count("<svg") == 2
+    assert "<figcaption" in part
+    assert "<svg" in text_of(client.get(path))
+
+
+def test_figures_are_downloaded_in_every_format(client: Client) -> None:
+    for kind, sign in SIGNS.items():
+        response = client.get(address("figure", "", "heterogeneity", kind))
+        assert (kind, response.content[: len(sign)]) == (kind, sign)
+        assert response["Content-Disposition"] == f'attachment; filename="teas-heterogeneity.{kind}"'
+
+
+def test_every_figure_can_be_drawn_from_its_page(client: Client) -> None:
+    drawn = {name: client.get(address("figure-part", "", name)).content.count(b"<svg") for name in FIGURES}
+    empty = {name for name, count in drawn.items() if count == 0}
+    assert set(drawn.values()) <= {0, 2}
+    assert not empty & {"heterogeneity", "choices", "items", "distances"}
+    # A figure that has nothing to draw says so.
+    for name in empty:
+        assert b'<p class="soft">' in client.get(address("figure-part", "", name)).content
+
+
+def test_numbers_of_a_figure_are_those_of_its_filters(client: Client) -> None:
+    text = client.get(address("figure", "source=offline", "heterogeneity", "csv")).content.decode()
+    assert {row["source"] for row in csv.DictReader(io.StringIO(text))} == {"offline"}
+    spec = json.loads(client.get(address("figure", "", "items", "json")).content)
+    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite")
+
+
+@pytest.mark.parametrize("query", ["scheme=neon", "prompt=tees"])
+def test_a_figure_for_a_wrong_address_is_a_sentence(query: str) -> None:
+    client = log_in(make_study("draft"), "viewer")
+    assert client.get(address("figure", query, "choices", "svg")).status_code == 400
+
+
+def test_unknown_figures_and_pages_are_not_there() -> None:
+    client = log_in(make_study("draft"), "viewer")
+    for path in ("figures/nothing.svg", "figures/items.exe", "nothing/", "overview/"):
+        assert client.get(f"{address()}{path}").status_code == 404
+
+
+# --- computing --------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was asked of workers, none of which works; and a study that is too large to compute at once."""
+    calls: list[Any] = []
+    monkeypatch.setattr(computing, "enqueue_report", lambda *order: calls.append(order))
+    monkeypatch.setattr(computing, "SMALL", 0)
+    return calls
+
+
+def test_a_large_report_is_computed_by_a_worker_while_the_page_counts(client: Client, asked: list[Any]) -> None:
+    response = client.get(address("distances"))
+    assert heading(response) == "The numbers are being computed."
+    # What this page needs first, and then what the others will.
+    (order,) = asked
+    assert (order[2][:4], set(order[2])) == (["about", "distances", "calibration", "scores"], set(PARTS))
+    part = client.get(address("computing", "", "distances"))
+    assert "0 of 4 parts are computed." in lines_of(part)
+    compute("about", "distances")
+    assert "2 of 4 parts are computed." in lines_of(client.get(address("computing", "", "distances")))
+    compute("calibration", "scores")
+    done = client.get(address("computing", "", "distances"))
+    assert (done["HX-Refresh"], done.content) == ("true", b"")
+    assert table(client.get(address("distances")), "distances")
+
+
+def compute(*parts: str) -> None:
+    study = Study.objects.select_related("current").get(slug="teas")
+    for part in parts:
+        Reporting(study, draws=FEW).part(part)
+
+
+def test_a_worker_that_never_comes_is_spoken_of(client: Client, asked: list[Any]) -> None:
+    part = client.get(address("computing", f"looks={computing.PATIENCE + 1}", "drift"))
+    assert "is a worker running?" in lines_of(part)
+    assert "hx-trigger" not in text_of(part)
+
+
+def test_without_a_broker_the_page_computes_itself(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*order: object) -> None:
+        raise OperationalError("nobody listens")
+
+    monkeypatch.setattr(computing, "enqueue_report", refuse)
+    monkeypatch.setattr(computing, "SMALL", 0)
+    assert table(client.get(address("distances")), "distances")
+
+
+def test_older_numbers_are_shown_while_newer_ones_are_computed(study: Study, client: Client, asked: list[Any]) -> None:
+    compute("about", "choices")
+    tell(study, ["Assam"], "C")
+    read_new(study)
+    response = client.get(address("choices"))
+    assert {row[3] for row in table(response, "answers") if row[1] == "Field"} == {"4"}
+    assert "newer answers are being counted" in lines_of(response)
+    newer = address("computing", "newer=1", "choices")
+    assert "newer answers are being counted" in lines_of(client.get(newer))
+    compute("about", "choices")
+    assert "The newest answers are counted." in lines_of(client.get(newer))
+    rows = table(client.get(address("choices")), "answers")
+    assert {row[3] for row in rows if row[1] == "Field"} == {"5"}
+
+
+# --- cost -------------------------------------------------------------------
+
+
+def test_pages_ask_the_database_as_often_for_many_people_as_for_few(study: Study, client: Client) -> None:
+    counts: list[dict[str, int]] = []
+    for more in (0, 15):
+        add_people(study, more)
+        counts.append({name: count_queries(client, name) for name in ("overview", "heterogeneity", "items")})
+    assert counts[0] == counts[1]
+    assert max(counts[0].values()) <= 28
+
+
+def count_queries(client: Client, name: str) -> int:
+    client.get(address(name))
+    with CaptureQueriesContext(connection) as queries:
+        client.get(address(name))
+    return len(queries)

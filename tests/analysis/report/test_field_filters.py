@@ -1,0 +1,176 @@
+"""Whose answers count: every filter against people who differ in one thing each."""
+
+from typing import Any
+
+import pytest
+
+from analysis.answers.readings import read_new
+from analysis.report.filters.filters import FilterError, Filters
+from analysis.report.filters.options import checked, filter_options
+from analysis.report.reports import report
+from surveys.models import Flag, Participant, Study
+from surveys.participation import recruitment
+from surveys.studies import lifecycle
+from surveys.study_files.parts import Exclusion
+from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
+from tests.factories import make_definition, make_participant, make_response, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+def teas_of(study: Study, **filters: Any) -> set[str]:
+    """The teas that the filtered field names, but for the one that everybody names."""
+    rows = report(study, Filters(**filters), draws=10, parts=["heterogeneity"])["heterogeneity"]
+    return {item["name"] for row in rows if row["source"] == "field" for item in row["top_items"]} - {"Chai"}
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    """People who each name a tea of their own."""
+    study = make_study(places=20)
+    tell(study, ["Assam", "Chai"], chatbot="chatgpt", cell="milky", memory="on", plan="free", model_shown="GPT-4o")
+    tell(study, ["Sencha", "Chai"], chatbot="gemini", cell="plain", memory="off", plan="paid", model_shown="2.0 Flash")
+    simulated = make_participant(study, origin=Participant.Origin.SIMULATED)
+    make_response(simulated, "teas", text="1. Oolong\n2. Chai", keep=True)
+    make_response(simulated, "water", text="C", keep=True)
+    recruitment.complete(simulated)
+    unfinished = make_participant(study)
+    make_response(unfinished, "teas", text="1. Rooibos\n2. Chai", keep=True)
+    read_new(study)
+    return study
+
+
+@pytest.mark.parametrize(
+    ("filters", "teas"),
+    [
+        ({}, {"Assam", "Sencha", "Oolong"}),
+        ({"chatbot": ("gemini",)}, {"Sencha"}),
+        ({"cell": ("plain",)}, {"Sencha"}),
+        ({"answer": (("milk", "No milk"),)}, {"Sencha"}),
+        ({"answer": (("milk", "No milk"), ("milk", "Milk"))}, {"Assam", "Sencha", "Oolong"}),
+        ({"answer": (("milk", "No milk"), ("adult", "No"))}, set()),
+        ({"memory": ("off",)}, {"Sencha"}),
+        ({"plan": ("paid", "free")}, {"Assam", "Sencha", "Oolong"}),
+        ({"model_shown": ("2.0 Flash",)}, {"Sencha"}),
+        ({"simulated": "without"}, {"Assam", "Sencha"}),
+        ({"simulated": "only"}, {"Oolong"}),
+        ({"people": "all"}, {"Assam", "Sencha", "Oolong", "Rooibos"}),
+        ({"version": (1,)}, {"Assam", "Sencha", "Oolong"}),
+        ({"prompt": ("water",)}, set()),
+    ],
+)
+def test_filter_leaves(study: Study, filters: dict[str, Any], teas: set[str]) -> None:
+    assert teas_of(study, **filters) == teas
+
+
+def test_pilots_are_apart_and_previews_never_count() -> None:
+    study = make_study("pilot", places=20)
+    tell(study, ["Assam", "Chai"])
+    lifecycle.launch(study, "tests")
+    study.refresh_from_db()
+    tell(study, ["Sencha", "Chai"])
+    preview = make_participant(study, origin=Participant.Origin.PREVIEW)
+    make_response(preview, "teas", text="1. Oolong\n2. Chai", keep=True)
+    read_new(study)
+    found = {pilot: teas_of(study, pilot=pilot, people="all") for pilot in ("without", "with", "only")}
+    assert found == {"without": {"Sencha"}, "with": {"Assam", "Sencha"}, "only": {"Assam"}}
+
+
+def test_a_later_version_is_a_filter_and_counted_with_the_earlier_one() -> None:
+    study = make_study(places=20)
+    tell(study, ["Assam", "Chai"])
+    lifecycle.load_definition(make_definition(places=20, title="Teas again"), "tests", "a better title")
+    study.refresh_from_db()
+    tell(study, ["Sencha", "Chai"])
+    read_new(study)
+    assert [teas_of(study, version=version) for version in ((), (1,), (2,))] == [
+        {"Assam", "Sencha"}, {"Assam"}, {"Sencha"}
+    ]  # fmt: skip
+
+
+def test_only_the_newest_accepted_revision_counts() -> None:
+    study = make_study(places=20)
+    person = make_participant(study)
+    make_response(person, "teas", text="1. Assam\n2. Chai", keep=True)
+    make_response(person, "water", text="C")
+    read_new(study)
+    make_response(person, "teas", text="1. Sencha\n2. Chai", keep=True)
+    recruitment.complete(person)
+    read_new(study)
+    assert teas_of(study) == {"Sencha"}
+
+
+def test_flagged_answers_can_be_left_out() -> None:
+    study = make_study(places=20)
+    person = tell(study, ["Assam", "Chai"])
+    tell(study, ["Sencha", "Chai"])
+    Flag.objects.exclude(participant=person).delete()
+    assert Flag.objects.filter(participant=person, outcome="kept").exists()  # fewer teas than asked for
+    read_new(study)
+    assert (teas_of(study), teas_of(study, flagged="without")) == ({"Assam", "Sencha"}, {"Sencha"})
+
+
+def test_excluded_people_are_left_out_and_counted_by_rule() -> None:
+    study = make_study(places=20)
+    tell(study, ["Assam", "Chai"])
+    careless = tell(study, ["Sencha", "Chai"])
+    careless.checks = {"attention": {"leaf": {"passed": False}, "sea": {"passed": False}}}
+    careless.save(update_fields=["checks"])
+    read_new(study)
+    assert (teas_of(study), teas_of(study, excluded="with")) == ({"Assam"}, {"Assam", "Sencha"})
+    whole = report(study, draws=10, parts=["sensitivity"])
+    (rule,) = whole["exclusions"]
+    assert (rule["slug"], rule["people"], rule["answers"], rule["declared"]) == ("inattentive", 1, 2, "before launch")
+    assert whole["answers"]["field"] == 2
+    sizes = {row["set"]: row["n"] for row in whole["sensitivity"] if row["prompt"] == "teas"}
+    assert (sizes["as analysed"], sizes["with excluded"]) == (1, 2)
+
+
+def test_single_answers_are_left_out_by_a_rule_about_answers() -> None:
+    study = make_study(places=20, exclusions=(Exclusion("few", "Too few teas.", flags=("too-few-items",)),))
+    tell(study, ["Assam", "Chai"])  # fewer teas than asked for: flagged, and kept
+    person = make_participant(study)
+    make_response(person, "teas", text=listed(["Sencha", "Chai", "Oolong", "Matcha", "Rooibos"]), keep=True)
+    make_response(person, "water", text="C", keep=True)
+    recruitment.complete(person)
+    read_new(study)
+    assert teas_of(study) == {"Sencha", "Oolong", "Matcha", "Rooibos"}
+    assert "Assam" in teas_of(study, excluded="with")
+    whole = report(study, draws=10, parts=["choices"])
+    # The answer alone is left out: both people's letters count.
+    assert [row["n"] for row in whole["choices"]] == [2]
+    (rule,) = whole["exclusions"]
+    assert (rule["slug"], rule["scope"], rule["answers"]) == ("few", "response", 1)
+
+
+def test_sources_and_models_are_chosen_by_filters(study: Study) -> None:
+    for model, condition in (("gpt-4o-mini", "offline"), ("gemini-2.0-flash", "offline"), ("gpt-4o-mini", "sp-rag")):
+        reply(make_model_run(study, condition, model), "teas", listed(["Assam", "Chai"]))
+    read_new(study)
+
+    def shown(**filters: Any) -> list[tuple[str, str]]:
+        rows = report(study, Filters(**filters), draws=10, parts=["heterogeneity"])["heterogeneity"]
+        return [(row["source"], row["model"]) for row in rows]
+
+    gemini = [("field", "gemini"), ("offline", "gemini-2.0-flash")]
+    assert shown() == [("field", "chatgpt"), ("offline", "gpt-4o-mini"), ("sp-rag", "gpt-4o-mini"), *gemini]
+    assert shown(chatbot=("gemini",)) == gemini
+    assert shown(source=("sp-rag",)) == [("sp-rag", "gpt-4o-mini")]
+    assert shown(model=("gemini-2.0-flash",), source=("offline",)) == [("offline", "gemini-2.0-flash")]
+
+
+def test_what_there_is_to_filter_by(study: Study) -> None:
+    reply(make_model_run(study, "sp-history", history_size=20), "teas", listed(["Assam", "Chai"]))
+    offered = filter_options(study)
+    assert offered["chatbot"] == ["chatgpt", "gemini"]
+    assert (offered["cell"], offered["prompt"]) == (["milky", "plain"], ["teas", "water"])
+    assert (offered["source"], offered["model"]) == (["field", "sp-history"], ["gpt-4o-mini"])
+    assert (offered["history_size"], offered["version"]) == ([20], [1])
+    assert ("milk", "Oat milk") in offered["answer"]
+    assert "2.0 Flash" in offered["model_shown"]
+
+
+def test_a_filter_for_what_is_not_there_is_refused(study: Study) -> None:
+    assert checked(study, Filters(prompt=("teas",))) == Filters(prompt=("teas",))
+    with pytest.raises(FilterError, match="prompt=tea is unknown here. Did you mean teas?"):
+        checked(study, Filters(prompt=("tea",)))

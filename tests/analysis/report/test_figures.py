@@ -1,0 +1,272 @@
+"""Every figure of a report at full size and of an empty one: valid specs, clean files, tables that hold the rows."""
+
+import json
+import re
+from functools import cache
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import altair as alt
+import jsonschema
+import pytest
+
+from analysis.charts.theme import LIGHT, PALETTES
+from analysis.report.figures import FIGURES, Figure, Options, render
+from tests.analysis.report.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
+
+PART = {"demographics": "cells", "latency": "costs"}
+SVG = "{http://www.w3.org/2000/svg}"
+VALID = jsonschema.Draft7Validator(alt.load_schema())
+HOSTILE = 'a"]<script>alert(1)</script>&\x00\u202e{{datum}}'
+
+
+@cache
+def figure(name: str, **options: Any) -> Figure:
+    return FIGURES[name](make_report(), Options(**options))
+
+
+@cache
+def drawn(name: str, narrow: bool = False) -> ET.Element:
+    return ET.fromstring(render(figure(name, narrow=narrow), "svg"))
+
+
+def tags(root: ET.Element, tag: str) -> list[ET.Element]:
+    return list(root.iter(f"{SVG}{tag}"))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_spec_is_valid_vega_lite(name: str) -> None:
+    assert [error.message[:200] for error in VALID.iter_errors(figure(name).spec)] == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_spec_is_plain_json(name: str) -> None:
+    spec = figure(name).spec
+    assert json.loads(json.dumps(spec, allow_nan=False)) == spec
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_svg_keeps_to_a_strict_policy(name: str) -> None:
+    root = drawn(name)
+    names = {element.tag.removeprefix(SVG) for element in root.iter()}
+    assert names <= {"svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc", "defs", "clipPath"}
+    attributes = {key for element in root.iter() for key in element.attrib}
+    assert {key for key in attributes if key == "style" or key.startswith("on") or "href" in key} == set()
+    values = " ".join(value for element in root.iter() for value in element.attrib.values())
+    assert re.search(r"https?:|data:|blob:|javascript:|url\((?!#)", values) is None
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_svg_has_a_name_and_says_what_is_seen(name: str) -> None:
+    root, made = drawn(name), figure(name)
+    ids = {element.get("id"): element.text for element in root.iter() if element.get("id")}
+    assert root.get("role") == "img"
+    assert [ids[part] for part in root.get("aria-labelledby", "").split()] == [made.title, made.alt]
+
+
+def test_ids_differ_between_figures_and_widths() -> None:
+    pictures = [drawn(name, narrow) for name in FIGURES for narrow in (False, True)]
+    ids = [element.get("id") for picture in pictures for element in picture.iter() if element.get("id")]
+    assert len(ids) == len(set(ids)) == 4 * len(FIGURES)
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_fits_its_column(name: str, narrow: bool) -> None:
+    root, made = drawn(name, narrow), figure(name, narrow=narrow)
+    assert made.name == name
+    assert made.width <= float(root.get("width", "0")) <= made.width + 35
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_table_has_every_row_of_the_report(name: str) -> None:
+    made, report = figure(name), make_report()
+    rows = report[PART.get(name, name)]
+    if name == "items":
+        rows = [row for row in rows if row["prompt"] == LISTS[0] and row["item"] not in ("siemens", "sony")]
+    assert len(made.table) == len(rows) > 0
+    assert all(row.keys() == {column for column, _, _ in made.columns} for row in made.table)
+
+
+def test_table_holds_the_reports_numbers() -> None:
+    report = make_report()
+    table = FIGURES["heterogeneity"](report, Options()).table
+    first, row = report["heterogeneity"][0], table[0]
+    assert (row["prompt"], row["model"], row["source"]) == (first["prompt"], "gpt-4o-mini", "field")
+    assert (row["n"], row["unique"], row["entropy_bits"]) == (first["n"], first["unique"], first["entropy_bits"])
+    assert row["outside_top5"] == 1 - first["top5_coverage"]
+    low, high = first["ci"]["top5_coverage"]
+    assert (row["outside_top5_low"], row["outside_top5_high"]) == (1 - high, 1 - low)
+
+
+def test_rarefied_values_are_drawn_when_asked_for() -> None:
+    report = make_report()
+    row = FIGURES["heterogeneity"](report, Options(rarefied=True)).table[0]
+    rarefied = report["heterogeneity"][0]["rarefied"]
+    assert (row["n"], row["entropy_bits"]) == (352, rarefied["entropy_bits"])
+
+
+def test_png_and_pdf_are_what_they_say() -> None:
+    made = figure("benchmarks")
+    assert render(made, "png").startswith(b"\x89PNG\r\n\x1a\n")
+    pdf = render(made, "pdf", "print")
+    assert pdf.startswith(b"%PDF-")
+    assert b"/ToUnicode" in pdf or b"/Font" in pdf  # letters, not outlines
+
+
+def test_files_are_as_wide_as_what_is_drawn_and_pages_get_one_width() -> None:
+    report = make_report(lists=("books",), models=("gpt-4o-mini",))
+    made = FIGURES["distances"](report, Options())
+    png = render(made, "png")
+    assert int.from_bytes(png[16:20], "big") < 2 * 400
+    root = ET.fromstring(render(made, "svg"))
+    assert root.get("width") == "940" and root.get("viewBox", "").startswith("0 0 940 ")
+    assert tags(root, "rect")[0].get("width") == "940"
+
+
+def test_png_has_twice_the_size_of_what_is_drawn() -> None:
+    png = render(figure("heterogeneity", narrow=True), "png")
+    height = int.from_bytes(png[20:24], "big")
+    assert height == round(2 * float(drawn("heterogeneity", narrow=True).get("height", "0")))
+
+
+@pytest.mark.parametrize("scheme", PALETTES)
+def test_schemes_change_colours_only(scheme: str) -> None:
+    made = figure("choices")
+    svg = render(made, "svg", scheme).decode()
+    root = ET.fromstring(svg)
+    used = {element.get(key) for element in root.iter() for key in ("fill", "stroke")} - {None, "none", "transparent"}
+    assert used <= set(PALETTES[scheme].values())
+    assert len(list(root.iter())) == len(list(drawn("choices").iter()))
+
+
+def test_unknown_kind_or_scheme_is_refused() -> None:
+    for kind, scheme in (("gif", "light"), ("svg", "sepia")):
+        with pytest.raises(ValueError, match="svg, png, pdf in light, dark, print"):
+            render(figure("latency"), kind, scheme)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_without_rows_says_so(name: str) -> None:
+    for report in ({}, make_report(**{PART.get(name, name): []})):
+        made = FIGURES[name](report, Options(narrow=True))
+        assert made.table == [] and made.columns
+        assert made.caption == made.alt and made.alt.endswith(".")
+        said = " ".join(text.text or "" for text in tags(ET.fromstring(render(made, "svg")), "text"))
+        assert said == made.alt
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_names_from_outside_stay_text(name: str) -> None:
+    report = make_report(models=(HOSTILE,), sources=("field", "offline", HOSTILE))
+    rows = [row | ({"model": HOSTILE} if row["source"] != "field" else {}) for row in report[PART.get(name, name)]]
+    for row in rows:
+        row |= {key: HOSTILE for key in ("name", "variant", "value", "set") if key in row}
+    made = FIGURES[name](report | {PART.get(name, name): rows, "study": HOSTILE}, Options())
+    root = ET.fromstring(render(made, "svg"))
+    assert tags(root, "script") == []
+    assert "\x00" not in made.caption + made.alt
+    assert any("<script>alert(1)</script>" in (element.text or "") for element in root.iter())
+
+
+def undefined(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a source that has nothing to measure: null with a reason."""
+    keys = ("unique", "top5_coverage", "entropy_bits", "jsd_bits", "tv", "effect", "min", "max", "mean", "spearman")
+    keys += ("width", "usd", "correct_share", "ci", "around", "noise_floor")
+    changed = {key: None for key in keys if key in row} | {"why": "nothing to measure"}
+    return row | changed | ({"runs": []} if "runs" in row else {})
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("items", "latency")])
+def test_undefined_values_are_left_out_counted_and_explained(name: str) -> None:
+    part = PART.get(name, name)
+    report = make_report()
+    rows = [*report[part][:1], undefined(report[part][1]), *report[part][2:]]
+    made = FIGURES[name](report | {part: rows}, Options())
+    assert "could not be computed" in made.caption
+    assert len(made.table) == len(rows)
+    assert "NaN" not in json.dumps(made.spec) and "null" not in made.alt
+    render(made, "svg")
+
+
+def test_table_says_why_when_no_row_has_a_value() -> None:
+    rows = [undefined(row) for row in make_report()["heterogeneity"][:2]]
+    made = FIGURES["heterogeneity"]({"heterogeneity": rows}, Options())
+    assert made.alt.startswith("No answers")
+    assert [row["why"] for row in made.table] == ["nothing to measure"] * 2
+
+
+def test_not_a_number_is_no_number() -> None:
+    rows = [variety_row_with(entropy_bits=float("nan"), ci={}, around={})]
+    made = FIGURES["heterogeneity"]({"heterogeneity": rows}, Options())
+    assert made.table[0]["entropy_bits"] is None
+    json.dumps(made.spec, allow_nan=False)
+
+
+def variety_row_with(**changes: Any) -> dict[str, Any]:
+    values = {"unique": 12, "top5_coverage": 0.5, "entropy_bits": 3.0, "n": 40}
+    return {"prompt": "books", "source": "field", "model": "all", **values, **changes}
+
+
+def test_correct_answers_are_hatched() -> None:
+    rows = figure("choices").spec["datasets"]["rows"]
+    hatched = [row for row in rows if row["kind"] == "hatch"]
+    assert len(hatched) == len(QUESTIONS) * len(MODELS) * len(SOURCES)
+    correct = [row for row in rows if row["kind"] == "segment" and row["text"].endswith("correct")]
+    assert {(row["prompt"], row["model"], row["source"], row["start"]) for row in hatched} == {
+        (row["prompt"], row["model"], row["source"], row["start"]) for row in correct
+    }
+    lines = [path for path in tags(drawn("choices"), "path") if path.get("stroke") == LIGHT["on-option"]]
+    assert len(lines) == len(hatched) + 1  # and one in the key
+    assert all(path.get("fill") in (None, "none", "transparent") for path in lines)
+
+
+def test_segments_of_a_bar_add_up_to_one() -> None:
+    rows = figure("choices").spec["datasets"]["rows"]
+    bars: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        if row["kind"] == "segment":
+            bar = (row["prompt"], row["model"], row["source"])
+            bars[bar] = bars.get(bar, 0) + row["end"] - row["start"]
+    assert len(bars) == 40 and all(abs(total - 1) < 1e-9 for total in bars.values())
+
+
+def test_marks_tell_their_numbers() -> None:
+    told = [title.text for title in tags(drawn("heterogeneity"), "title")]
+    made = figure("heterogeneity")
+    assert len(told) == 1 + len(made.table) * 3  # its name, and three measures of every row
+    row = made.table[0]
+    assert f"Field, Haircuts, gpt-4o-mini: entropy {row['entropy_bits']:.2f}" in " ".join(map(str, told))
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+def test_many_models_and_prompts_find_room(narrow: bool) -> None:
+    models, lists = (tuple(f"{word}-{number}" for number in range(n)) for word, n in (("model", 4), ("prompt", 13)))
+    made = FIGURES["heterogeneity"](make_report(models=models, lists=lists), Options(narrow=narrow))
+    assert len(made.spec["datasets"]["rows"]) == 13 * 4 * 5 * 3
+    root = ET.fromstring(render(made, "svg"))
+    assert float(root.get("width", "0")) <= made.width + 35
+    assert len([title for title in tags(root, "title") if title.get("id") is None]) == 13 * 4 * 5 * 3
+
+
+def test_field_of_a_chatbot_stands_beside_each_of_its_models() -> None:
+    rows = [
+        variety_row_with(model="chatgpt"),
+        *(variety_row_with(source="offline", model=model) for model in ("a", "b")),
+    ]
+    groups = [{"chatbot": "chatgpt", "models": ["a", "b"]}]
+    table = FIGURES["heterogeneity"]({"heterogeneity": rows, "groups": groups}, Options()).table
+    assert [(row["model"], row["source"]) for row in table] == [
+        ("a", "field"),
+        ("b", "field"),
+        ("a", "offline"),
+        ("b", "offline"),
+    ]
+
+
+def test_field_that_no_model_is_compared_with_stays() -> None:
+    groups = [{"chatbot": "chatgpt", "models": []}, {"chatbot": None, "models": ["llama"]}]
+    rows = [variety_row_with(model="chatgpt"), variety_row_with(model="all")]
+    table = FIGURES["heterogeneity"]({"heterogeneity": rows, "groups": groups}, Options()).table
+    assert [row["model"] for row in table] == ["chatgpt", "llama"]

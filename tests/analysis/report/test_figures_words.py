@@ -1,0 +1,295 @@
+"""What figures say: alternative texts and captions, from rows small enough to be checked by hand."""
+
+from typing import Any
+
+import pytest
+
+from analysis.charts.captions import MEANINGS
+from analysis.report.figures import FIGURES, Figure, Options
+from tests.analysis.report.figure_rows import make_report
+
+Row = dict[str, Any]
+
+
+def make(name: str, rows: list[Row], part: str = "", **options: Any) -> Figure:
+    return FIGURES[name]({"study": "teas", "version": 2, part or name: rows}, Options(**options))
+
+
+def variety(prompt: str, source: str, entropy: float | None, unique: int = 10, coverage: float = 0.5) -> Row:
+    where = {"prompt": prompt, "source": source, "model": "m", "n": 40}
+    return where | {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
+
+
+def test_heterogeneity_counts_prompts_in_which_the_field_is_above() -> None:
+    rows = [
+        variety("a", "field", 3.0, unique=20, coverage=0.4),
+        variety("a", "offline", 2.0, unique=10, coverage=0.6),
+        variety("b", "field", 3.0, unique=9, coverage=0.4),
+        variety("b", "offline", 2.0, unique=10, coverage=0.3),
+        variety("a", "sp-profile", 3.5),
+        variety("b", "sp-profile", 2.5),
+    ]
+    # Items: 20 > 10, 9 < 10. Outside the top five: 0.6 > 0.4, 0.6 < 0.7. Entropy: twice above.
+    assert make("heterogeneity", rows).alt == (
+        "m: the field lies above offline in distinct items for 1 of 2, share outside the top five for 1 of 2 and "
+        "entropy for 2 of 2 prompts; above SP-Profile in entropy for 1 of 2."
+    )
+
+
+def test_heterogeneity_says_it_once_when_the_measures_agree() -> None:
+    rows = [variety("a", "field", 3.0, 20, 0.4), variety("a", "offline", 2.0, 10, 0.6)]
+    assert (
+        make("heterogeneity", rows).alt == "m: the field lies above offline in all three measures for 1 of 1 prompts."
+    )
+
+
+def test_heterogeneity_without_a_field_tells_the_spread() -> None:
+    rows = [variety("a", "offline", 2.0), variety("b", "sp-rag", 3.25)]
+    assert make("heterogeneity", rows).alt == (
+        "m: entropy lies between 2.00 bits (Offline, a) and 3.25 bits (SP-RAG, b)."
+    )
+
+
+def test_undefined_values_are_compared_with_nothing() -> None:
+    rows = [
+        variety("a", "field", None),
+        variety("a", "offline", 2.0),
+        variety("b", "field", 1.0),
+        variety("b", "offline", 2.0),
+    ]
+    assert "entropy for 0 of 1 prompts" in make("heterogeneity", rows).alt
+
+
+def choice(source: str, counts: Row, correct: str | None = "B") -> Row:
+    n = sum(counts.values())
+    share = counts[correct] / n if correct else None
+    where = {"prompt": "medicine-1", "source": source, "model": "m", "n": n}
+    return where | {"counts": counts, "correct": correct, "correct_share": share, "ci": None}
+
+
+def test_choices_name_what_only_the_field_gives() -> None:
+    rows = [
+        choice("field", {"A": 1, "B": 2, "C": 1, "unknown": 1}),
+        choice("offline", {"A": 0, "B": 9, "C": 1, "unknown": 0}),
+    ]
+    made = make("choices", rows)
+    assert made.alt == (
+        "Medicine 1, m: correct in Field 40\u202f% and Offline 90\u202f%; A given in the field but not offline."
+    )
+    assert "n = 5–10 answers a bar; 1 of all 15 are unknown and count as wrong." in made.caption
+
+
+def test_choices_without_a_correct_answer_are_drawn_without_hatching() -> None:
+    made = make("choices", [choice("field", {"A": 3, "B": 1, "unknown": 0}, correct=None)])
+    kinds = {row["kind"] for row in made.spec["datasets"]["rows"]}
+    assert "segment" in kinds and not kinds & {"hatch", "plate", "ci", "key-hatch"}
+
+
+def item(source: str, name: str, share: float) -> Row:
+    where = {"prompt": "companies", "source": source, "model": "m", "n": 100, "item": name.lower(), "name": name}
+    return where | {"count": round(100 * share), "share": share, "ci": [share, share]}
+
+
+def test_items_name_the_largest_difference() -> None:
+    rows = [
+        item("field", "Tesla", 0.35),
+        item("offline", "Tesla", 0.93),
+        item("field", "Sony", 0.5),
+        item("offline", "Sony", 0.4),
+    ]
+    made = make("items", rows)
+    assert made.title == "What each source recommends: Companies"
+    assert made.alt == (
+        "m: the largest difference is Tesla, named in 93\u202f% of offline responses and 35\u202f% of the field's."
+    )
+
+
+def test_items_are_those_some_source_names_most_in_the_fields_order() -> None:
+    rows = [
+        *(item("field", name, share) for name, share in (("Sony", 0.5), ("Tesla", 0.35), ("Ikea", 0.3), ("Lego", 0.0))),
+        *(
+            item("offline", name, share)
+            for name, share in (("Sony", 0.1), ("Tesla", 0.93), ("Ikea", 0.3), ("Lego", 0.4))
+        ),
+    ]
+    made = make("items", rows, top=3)
+    assert list(dict.fromkeys(row["item"] for row in made.table)) == ["Sony", "Tesla", "Lego"]
+    assert "The 3 items of 4 that some source names most." in made.caption
+
+
+def test_items_are_of_the_prompt_asked_for() -> None:
+    rows = [item("field", "Sony", 0.5), item("field", "Dune", 0.2) | {"prompt": "movies"}]
+    assert [row["item"] for row in make("items", rows, prompt="movies").table] == ["Dune"]
+    assert make("items", rows, prompt="nowhere").table == []
+
+
+def run_row(source: str, scores: list[float], **changes: Any) -> Row:
+    runs = [{"run": f"repeat {k}", "accuracy": score, "high": score + 0.01} for k, score in enumerate(scores)]
+    where = {"benchmark": "mmlu", "source": source, "model": "m", "temperature": 1.0, "questions": 514, "runs": runs}
+    return where | {"min": min(scores), "max": max(scores), "mean": sum(scores) / len(scores)} | changes
+
+
+def test_benchmarks_name_ranges_that_offline_does_not_reach() -> None:
+    rows = [
+        run_row("offline", [0.61, 0.62], temperature=0.0),
+        run_row("offline", [0.60, 0.63]),
+        run_row("sp-history", [0.55, 0.59]),
+        run_row("sp-profile", [0.58, 0.60]),
+    ]
+    assert make("benchmarks", rows).alt.replace("\u202f", " ") == (
+        "mmlu, m: Offline, T 0 61.0 % to 62.0 %; Offline, T 1 60.0 % to 63.0 %; SP-History 55.0 % to 59.0 %; "
+        "SP-Profile 58.0 % to 60.0 %. Without overlap with offline: SP-History."
+    )
+
+
+def test_benchmark_caption_counts_runs_and_questions() -> None:
+    made = make("benchmarks", [run_row("offline", [0.6, 0.61]), run_row("sp-rag", [0.6, 0.62, 0.63])])
+    assert "n = 2–3 runs of 514 questions a row" in made.caption
+    assert made.table[1]["highest_bound"] == pytest.approx(0.64)
+
+
+def distance(prompt: str, source: str, jsd: float) -> Row:
+    return {"prompt": prompt, "model": "m", "source": source, "n": 40, "n_field": 50, "jsd_bits": jsd, "ci": [0, 1]}
+
+
+def test_distances_name_the_nearest_source_of_each_prompt() -> None:
+    rows = [distance("a", "offline", 0.4), distance("a", "sp-rag", 0.3), distance("b", "offline", 0.2)]
+    rows += [distance("b", "sp-rag", 0.3), distance("c", "offline", 0.5), distance("c", "sp-rag", 0.1)]
+    made = make("distances", rows)
+    assert made.alt == "m: nearest to the field is SP-RAG for 2, Offline for 1 of 3 prompts."
+    assert "n = 40 responses a mark, against 50 of the field." in made.caption
+
+
+def test_calibration_names_the_nearest_sock_puppet() -> None:
+    rows = [
+        {"source": "sp-rag", "model": "m", "history_size": size, "jsd_bits": jsd, "prompts": 9, "nearest": size == 100}
+        for size, jsd in ((20, 0.4), (100, 0.25))
+    ]
+    assert make("calibration", rows).alt == (
+        "m: nearest to the field is SP-RAG with 100 conversations, 0.250 bits away on average."
+    )
+
+
+def test_calibration_draws_a_line_for_each_setting_that_differs() -> None:
+    rows = [
+        {"source": "sp-rag", "model": "m", "history_size": size, "per_user": per_user, "jsd_bits": 0.3, "prompts": 9}
+        for size in (20, 100)
+        for per_user in (False, True)
+    ]
+    points = make("calibration", rows).spec["datasets"]["rows"]
+    assert [(point["series"], point["size"]) for point in points] == [
+        ("SP-RAG, all users'", "20"),
+        ("SP-RAG, one user's", "20"),
+        ("SP-RAG, all users'", "100"),
+        ("SP-RAG, one user's", "100"),
+    ]
+
+
+def test_demographics_name_the_highest_group() -> None:
+    rows = [
+        variety(prompt, "field", entropy) | {"cell": cell, "name": cell.title()}
+        for prompt, cell, entropy in (("a", "men", 3.0), ("a", "women", 3.4), ("b", "men", 2.0), ("b", "women", 2.1))
+    ]
+    assert make("demographics", rows, "cells").alt == (
+        "m: entropy is highest in Women for 2 of 2 prompts; the parts differ most for A, by 0.40."
+    )
+
+
+def test_demographics_show_the_measure_asked_for() -> None:
+    rows = [
+        variety("a", "field", 3.0) | {"cell": "men"},
+        variety("a", "field", 3.0) | {"cell": "women", "kind": "choice"},
+    ]
+    rows[1] |= {"correct_share": 0.5, "ci": [0.4, 0.6]}
+    chosen = make("demographics", rows, "cells", measure="correct_share").table
+    assert [(row["group"], row["correct_share"], row["low"]) for row in chosen] == [("women", 0.5, 0.4)]
+    assert [row["unique"] for row in make("demographics", rows, "cells", measure="unique").table] == [10]
+
+
+def test_drift_counts_what_is_more_than_chance() -> None:
+    rows = [
+        {"prompt": "a", "kind": "recommendation", "source": "offline", "model": "m", "date": day, "first": 1,
+         "again": 2, "n_first": 40, "n": 30, "jsd_bits": jsd, "p": 0.01, "p_holm": p}
+        for day, jsd, p in (("2026-01-12", 0.05, 0.2), ("2026-01-19", 0.11, 0.03))
+    ]  # fmt: skip
+    made = make("drift", rows)
+    assert made.alt == (
+        "m: 1 of 2 comparisons with the first run differ by more than chance; "
+        "the largest distance is 0.110 bits, A on 2026-01-19."
+    )
+    assert [point["clear"] for point in made.spec["datasets"]["rows"]] == [False, True]
+
+
+def cost(source: str, usd: float | None, **changes: Any) -> Row:
+    tokens = {"prompt_tokens": 1000, "completion_tokens": 500}
+    return {"source": source, "model": "m", "completions": 10, "usd": usd, **tokens} | changes
+
+
+def test_costs_are_told_for_a_thousand_completions() -> None:
+    made = make("costs", [cost("offline", 0.02), cost("sp-history", 0.3)])
+    assert made.alt == "1,000 completions cost from $2.00 (Offline, m) to $30.00 (SP-History, m); all together $0.32."
+    assert [row["usd_per_1000"] for row in made.table] == pytest.approx([2, 30])
+
+
+def test_completions_that_cost_nothing_are_said_to() -> None:
+    assert make("costs", [cost("offline", 0.0), cost("sp-rag", None)]).alt == (
+        "All 20 completions together cost nothing."
+    )
+
+
+def test_small_costs_keep_two_digits() -> None:
+    made = make("costs", [cost("offline", 0.00002345), cost("sp-rag", 0.2)])
+    assert made.alt == "1,000 completions cost from $0.0023 (Offline, m) to $20.00 (SP-RAG, m); all together $0.20."
+
+
+def test_tokens_are_drawn_only_where_they_were_counted() -> None:
+    counted = make("costs", [cost("offline", 0.1)]).spec["datasets"]["rows"]
+    uncounted = make("costs", [cost("offline", 0.1, prompt_tokens=None, completion_tokens=None)]).spec["datasets"][
+        "rows"
+    ]
+    assert [row["end"] for row in counted if row["kind"] == "tokens"] == [100, 150]
+    assert {row["kind"] for row in uncounted if not row["kind"].startswith("key")} == {"usd", "usd-text"}
+
+
+def test_waiting_times_are_medians() -> None:
+    rows = [cost(s, 0.0, latency_s={"n": 9, "p50": p50, "p95": 4.0}) for s, p50 in (("offline", 1.0), ("sp-rag", 2.5))]
+    assert make("latency", rows, "costs").alt == "Median waiting times go from 1.0 s (Offline, m) to 2.5 s (SP-RAG, m)."
+
+
+def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
+    made = make("costs", [cost("offline", 0.1, benchmark=None), cost("offline", 0.2, benchmark="mmlu")])
+    rows = made.spec["datasets"]["rows"]
+    assert {row["row"] for row in rows if row["kind"] == "usd"} == {"Offline", "Offline, mmlu"}
+
+
+# Captions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_caption_states_n_version_exclusions_and_what_is_simulated(name: str) -> None:
+    caption = FIGURES[name](make_report(), Options()).caption
+    assert "n = " in caption
+    assert "Study field-13, version 3." in caption
+    assert "Two attention checks failed (48 answers, declared before launch)." in caption
+    assert "Simulated, not real: 800 of 800 participants and 41,600 completions." in caption
+
+
+def test_caption_says_when_nothing_is_excluded_or_simulated() -> None:
+    caption = make("heterogeneity", [variety("a", "field", 3.0)]).caption
+    assert "No exclusion rules." in caption and "Simulated" not in caption
+
+
+def test_caption_takes_the_reports_definitions_and_filters() -> None:
+    report = {
+        "heterogeneity": [variety("a", "field", 3.0)],
+        "definitions": {"unique": "How many."},
+        "filters": {"words": "Memory off."},
+    }
+    caption = FIGURES["heterogeneity"](report, Options()).caption
+    assert "unique: How many." in caption and f"entropy_bits: {MEANINGS['entropy_bits']}" in caption
+    assert "Answers: memory off." in caption
+
+
+def test_caption_counts_values_that_are_left_out() -> None:
+    rows = [variety("a", "field", 3.0), variety("b", "field", None)]
+    assert "1 value could not be computed and is left out." in make("heterogeneity", rows).caption

@@ -1,0 +1,123 @@
+"""A dozen answers, every number of whose report is worked out by hand."""
+
+from math import log2
+from typing import Any
+
+import pytest
+
+from analysis.answers.aliases import accept
+from analysis.answers.readings import read_new
+from analysis.report.filters.filters import Filters
+from analysis.report.reports import report
+from analysis.report.rows import correct_over_prompts
+from surveys.models import Study
+from tests.analysis.report.report_samples import make_model_run, make_teas, reply
+
+pytestmark = pytest.mark.django_db
+FEW = 200  # draws: what is checked here does not depend on them
+
+
+def rows_of(study: Study, part: str, *filters: Filters, **wanted: Any) -> list[dict[str, Any]]:
+    rows = report(study, *filters, draws=FEW, parts=[part])[part]
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def one(study: Study, part: str, *filters: Filters, **wanted: Any) -> dict[str, Any]:
+    (row,) = rows_of(study, part, *filters, **wanted)
+    return row
+
+
+def test_heterogeneity_of_field_and_offline() -> None:
+    study = make_teas()
+    field = one(study, "heterogeneity", source="field")
+    # Assam 3, Sencha 2, Oolong 1 of C = 6 mentions; the fourth person's text names nothing.
+    assert (field["prompt"], field["model"], field["n"], field["unknown"]) == ("teas", "chatgpt", 4, 1)
+    assert (field["unique"], field["top5_coverage"]) == (3, 1)
+    assert field["entropy_bits"] == pytest.approx(log2(2) / 2 + log2(3) / 3 + log2(6) / 6)
+    named = [(item["item"], item["name"], item["count"], item["share"]) for item in field["top_items"]]
+    assert named == [("assam", "Assam", 3, 0.75), ("sencha", "Sencha", 2, 0.5), ("oolong", "Oolong", 1, 0.25)]
+    offline = one(study, "heterogeneity", source="offline")
+    assert (offline["model"], offline["n"], offline["unique"], offline["entropy_bits"]) == ("gpt-4o-mini", 6, 2, 1)
+
+
+def test_sources_are_rarefied_to_the_smallest_and_compared_there() -> None:
+    study = make_teas()
+    offline = one(study, "heterogeneity", source="offline")
+    # Any four of six equal answers name the same two items.
+    assert offline["rarefied"] | {"ci": None} == {
+        "n": 4, "unique": 2, "top5_coverage": 1, "entropy_bits": 1, "ci": None
+    }  # fmt: skip
+    against = offline["against_field"]
+    assert against["unique"]["effect"] == 1
+    assert against["entropy_bits"]["effect"] == pytest.approx(log2(3) / 3 + log2(6) / 6 - 0.5)
+    # The study has one such prompt, so that nothing is corrected.
+    assert against["unique"]["p_holm"] == against["unique"]["p"]
+
+
+def test_chances_are_corrected_over_the_prompts_of_one_source_and_model() -> None:
+    chances = (("mini", 0.01), ("mini", 0.04), ("flash", 0.03), ("flash", 0.5))
+    rows: list[dict[str, Any]] = [{"source": "offline", "model": model, "p": p} for model, p in chances]
+    correct_over_prompts(rows, lambda row: row)
+    # Of each model's two the smaller counts double, and the larger is no smaller than that.
+    assert [row["p_holm"] for row in rows] == [0.02, 0.04, 0.06, 0.5]
+
+
+def test_distance_of_offline_from_the_field() -> None:
+    row = one(make_teas(), "distances")
+    # p = (1/2, 1/3, 1/6), q = (1/2, 1/2, 0), their middle (1/2, 5/12, 1/12).
+    middle = 1 / 2 + 5 / 12 * log2(12 / 5) + log2(12) / 12
+    field = 1 / 2 + log2(3) / 3 + log2(6) / 6
+    assert row["jsd_bits"] == pytest.approx(middle - (field + 1) / 2)
+    assert row["tv"] == pytest.approx(1 / 6)
+    assert (row["source"], row["model"], row["chatbot"]) == ("offline", "gpt-4o-mini", "chatgpt")
+
+
+def test_choices_with_unknown_ones_counted_as_wrong() -> None:
+    study = make_teas()
+    field = one(study, "choices", source="field")
+    assert field["counts"] == {"A": 1, "B": 0, "C": 2, "unknown": 1}
+    assert (field["correct"], field["correct_share"], field["bounds"]) == ("C", 0.5, [0.5, 0.75])
+    assert field["entropy_bits"] == pytest.approx(log2(3) / 3 + 2 / 3 * log2(3 / 2))
+    offline = one(study, "choices", source="offline")
+    assert offline["correct_share"] == pytest.approx(5 / 6)
+    assert offline["against_field"]["correct_share"]["effect"] == pytest.approx(0.5 - 5 / 6)
+    # Shares (A, C, unknown) are 1/4, 1/2, 1/4 and 0, 5/6, 1/6.
+    assert offline["against_field"]["tv"]["effect"] == pytest.approx((1 / 4 + 1 / 3 + 1 / 12) / 2)
+
+
+def test_items_side_by_side() -> None:
+    rows = rows_of(make_teas(), "items")
+    shares = {(row["source"], row["item"]): row["share"] for row in rows}
+    assert shares["field", "oolong"] == 0.25
+    assert shares["offline", "oolong"] == 0
+    assert [row["item"] for row in rows if row["source"] == "field"] == ["assam", "sencha", "oolong"]
+
+
+def test_an_alias_makes_two_spellings_one_item() -> None:
+    study = make_teas()
+    accept(study, "teas", ["oolong"], "sencha", "tests")
+    field = one(study, "heterogeneity", source="field")
+    assert [(item["item"], item["count"]) for item in field["top_items"]] == [("assam", 3), ("sencha", 3)]
+    assert field["entropy_bits"] == 1
+
+
+def test_an_alias_never_makes_a_response_name_an_item_twice() -> None:
+    study = make_teas()
+    accept(study, "teas", ["sencha"], "assam", "tests")
+    offline = one(study, "heterogeneity", source="offline")
+    assert [(item["item"], item["count"], item["share"]) for item in offline["top_items"]] == [("assam", 6, 1)]
+
+
+def test_undefined_values_say_why() -> None:
+    study = make_teas()
+    silent = make_model_run(study, "sp-profile")
+    reply(silent, "teas", "No.")
+    reply(silent, "water", "No.")
+    read_new(study)
+    row = one(study, "heterogeneity", source="sp-profile")
+    assert (row["unique"], row["entropy_bits"], row["why"]) == (0, None, "No response names an item.")
+    choice = one(study, "choices", source="sp-profile")
+    assert (choice["entropy_bits"], choice["why"]) == (None, "No response names an option.")
+    distance = one(study, "distances", source="sp-profile")
+    assert (distance["jsd_bits"], distance["p"]) == (None, None)
+    assert distance["why"] == "One of the two sources names no item."

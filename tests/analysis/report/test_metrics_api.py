@@ -1,0 +1,134 @@
+"""Programs read a study's report, whole or in parts, as pandas likes it, and its figures as specs."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.authtoken.models import Token
+
+from analysis.report.flat_rows import flatten
+from surveys.models import Study
+from tests.analysis.report.report_samples import make_teas
+from tests.factories import make_account, make_study
+
+pytestmark = pytest.mark.django_db
+FEW = {"draws": 20}
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_teas()
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    token = Token.objects.create(user=make_account("ada", study, "viewer"))
+    return Client(headers={"Authorization": f"Token {token.key}"})
+
+
+def get(client: Client, name: str = "metrics", *more: str, **query: Any) -> Any:
+    return client.get(reverse(f"api:{name}", args=["teas", *more]), FEW | query)
+
+
+def test_whole_report(client: Client) -> None:
+    whole = get(client).json()
+    assert (whole["study"], whole["version"], whole["draws"]) == ("teas", 1, 20)
+    frame = pd.DataFrame(whole["heterogeneity"])
+    assert dict(zip(frame["source"], frame["unique"], strict=True)) == {"field": 3, "offline": 2}
+    assert whole["flow"]["completed"] == 4
+
+
+def test_parts_alone_with_what_they_rest_on(client: Client) -> None:
+    found = get(client, part=["choices", "costs"]).json()
+    assert {"choices", "costs", "answers", "exclusions", "definitions"} <= found.keys()
+    assert "heterogeneity" not in found
+
+
+def test_flat_rows_have_columns_for_the_ends_of_intervals(client: Client) -> None:
+    found = get(client, part="heterogeneity", format="flat").json()
+    frame = pd.DataFrame(found["heterogeneity"])
+    assert {"ci_unique_low", "ci_unique_high", "rarefied_n", "against_field_unique_p_holm"} <= set(frame.columns)
+    assert not any(isinstance(value, dict | list) for value in frame.to_numpy().ravel())
+
+
+def test_filters_are_those_of_the_pages(client: Client) -> None:
+    found = get(client, part="heterogeneity", source="offline").json()
+    assert [row["source"] for row in found["heterogeneity"]] == ["offline"]
+    assert found["filters"]["query"] == "source=offline"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"part": "heterogenity"}, "There is no part 'heterogenity'."),
+        ({"memry": "off"}, "memry is no filter. Did you mean memory?"),
+        ({"chatbot": "chatgtp"}, "chatbot=chatgtp is unknown here. Did you mean chatgpt?"),
+        ({"draws": "1"}, "draws takes 20 to 20,000, not '1'."),
+        ({"seed": "-1"}, "seed takes 0 to"),
+        ({"draws": "0" * 8 + "200020000"}, "draws takes 20 to 20,000, not '0000"),
+        ({"format": "csv"}, "format is json or flat, not 'csv'."),
+    ],
+)
+def test_bad_input_is_one_sentence(client: Client, query: dict[str, str], words: str) -> None:
+    answer = get(client, **query)
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith(words)
+
+
+def test_strangers_and_the_nameless_see_nothing(study: Study) -> None:
+    token = Token.objects.create(user=make_account("eve", make_study("draft", slug="coffees"), "owner"))
+    stranger = Client(headers={"Authorization": f"Token {token.key}"})
+    for name, more in (("metrics", ()), ("figure", ("heterogeneity",))):
+        assert get(stranger, name, *more).status_code == 404
+        assert get(Client(), name, *more).status_code == 401
+
+
+def test_a_study_without_prompts_is_one_sentence(client: Client, study: Study) -> None:
+    Study.objects.filter(pk=study.pk).update(current=None)
+    answer = get(client)
+    assert (answer.status_code, answer.json()["detail"]) == (
+        400, "teas has no definition yet. Load its study file first."
+    )  # fmt: skip
+
+
+def test_a_figure_as_a_spec(client: Client) -> None:
+    figure = get(client, "figure", "heterogeneity", rarefied="1").json()
+    assert "vega-lite" in figure["spec"]["$schema"]
+    assert {"title", "caption", "alt", "table", "columns"} <= figure.keys()
+    assert {"name", "label", "unit"} == figure["columns"][0].keys()
+    assert {row["source"] for row in figure["table"]} == {"field", "offline"}
+
+
+def test_an_unknown_figure_is_one_sentence(client: Client) -> None:
+    answer = get(client, "figure", "pie")
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("There is no figure 'pie'. Figures: ")
+
+
+def test_flat_rows_by_hand() -> None:
+    row = {
+        "n": 4,
+        "ci": {"unique": [2, 4], "entropy_bits": None},
+        "bounds": [0.5, 0.75],
+        "novel_ci": None,
+        "rarefied": {"n": 3, "ci": {"unique": [1.5, 2]}},
+        "nearest_for": ["teas", "water"],
+        "top_items": [{"item": "assam"}],
+    }
+    assert flatten(row) == {
+        "n": 4,
+        "ci_unique_low": 2,
+        "ci_unique_high": 4,
+        "ci_entropy_bits_low": None,
+        "ci_entropy_bits_high": None,
+        "bounds_low": 0.5,
+        "bounds_high": 0.75,
+        "novel_ci_low": None,
+        "novel_ci_high": None,
+        "rarefied_n": 3,
+        "rarefied_ci_unique_low": 1.5,
+        "rarefied_ci_unique_high": 2,
+        "nearest_for": "teas, water",
+    }

@@ -1,0 +1,269 @@
+"""Calibration, drift, variants, scores, groups, costs and precision, on answers that can be counted by hand."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from analysis.answers.readings import read_new
+from analysis.models import Run, SimulatedUser
+from analysis.report.filters.filters import Filters
+from analysis.report.reports import report
+from surveys.models import Study
+from tests.analysis.report.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell
+from tests.factories import make_definition, make_participant, make_response, make_study
+
+pytestmark = pytest.mark.django_db
+FEW = 200
+
+
+def rows_of(study: Study, part: str, filters: Filters | None = None, **wanted: Any) -> list[dict[str, Any]]:
+    read_new(study)
+    rows = report(study, filters, draws=FEW, parts=[part])[part]
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def one(study: Study, part: str, filters: Filters | None = None, **wanted: Any) -> dict[str, Any]:
+    (row,) = rows_of(study, part, filters, **wanted)
+    return row
+
+
+# --- calibration
+
+
+def with_puppets() -> Study:
+    """Histories of 10 conversations answer as the field does, histories of 100 do not, and offline even less."""
+    study = make_teas()
+    for size, teas in ((10, ["Assam", "Sencha"]), (100, ["Matcha", "Sencha"])):
+        run = make_model_run(study, "sp-history", history_size=size)
+        for index in range(4):
+            user = SimulatedUser.objects.create(run=run, index=index)
+            reply(run, "teas", listed(teas), user=user)
+    return study
+
+
+def test_the_nearest_sock_puppet_is_found_among_all_history_sizes() -> None:
+    rows = {row["history_size"]: row for row in rows_of(with_puppets(), "calibration", source="sp-history")}
+    assert (rows[10]["nearest"], rows[10]["nearest_for"], rows[10]["prompts"]) == (True, ["teas"], 1)
+    assert (rows[100]["nearest"], rows[100]["nearest_for"]) == (False, [])
+    # The mean over one prompt is that prompt's.
+    assert rows[10]["jsd_bits"] == rows[10]["by_prompt"][0]["jsd_bits"] < rows[100]["jsd_bits"]
+
+
+def test_offline_has_a_row_but_is_no_sock_puppet() -> None:
+    offline = one(with_puppets(), "calibration", source="offline")
+    assert (offline["nearest"], offline["prompts"]) == (False, 1)
+
+
+def test_other_parts_show_the_longest_history_and_a_filter_another_one() -> None:
+    study = with_puppets()
+    assert one(study, "heterogeneity", source="sp-history")["history_size"] == 100
+    assert one(study, "heterogeneity", Filters(history_size=(10,)), source="sp-history")["history_size"] == 10
+
+
+# --- drift
+
+
+def test_drift_compares_a_repetition_with_its_first_run_alone() -> None:
+    study = make_teas()
+    first = study.runs.get()
+    again = make_model_run(study, first_run=first, began_at=timezone.now() + timedelta(days=7))
+    for repeat in range(6):
+        reply(again, "teas", listed(["Assam", "Oolong"]), repeat)
+        reply(again, "water", "A", repeat)
+    items, choice = rows_of(study, "drift")
+    assert (items["first"], items["again"], items["n_first"], items["n"]) == (first.pk, again.pk, 6, 6)
+    assert items["date"] > items["first_date"]
+    # Shares (1/2, 1/2, 0) and (1/2, 0, 1/2): half of the mentions moved.
+    assert (items["tv"], items["jsd_bits"]) == (0.5, 0.5)
+    assert (choice["correct_share_first"], choice["correct_share"]) == (pytest.approx(5 / 6), 0)
+    assert choice["effect"] == pytest.approx(-5 / 6)
+    # Repetitions are no further draws of the offline source.
+    assert one(study, "heterogeneity", source="offline")["n"] == 6
+
+
+# --- variants
+
+
+def with_variants() -> Study:
+    """The study with both prompts once more, full of typos."""
+    teas, water = make_definition().prompts
+    typos = {"variant": "typos", "title": "With typos"}
+    variants = (
+        replace(teas, slug="teas-typos", variant_of="teas", text="Recomend five tees.", **typos),
+        replace(water, slug="water-typos", variant_of="water", question="How hot shud it be?", **typos),
+    )
+    return make_study("draft", prompts=(teas, water, *variants))
+
+
+def test_variants_are_compared_with_their_original_pair_by_pair() -> None:
+    study = with_variants()
+    run = make_model_run(study)
+    for repeat, (before, after) in enumerate((("C", "C"), ("C", "A"), ("A", "A"), ("C", NOTHING))):
+        reply(run, "water", before, repeat)
+        reply(run, "water-typos", after, repeat)
+    reply(run, "water", "C", 4)  # without a partner
+    row = one(study, "variants", kind="choice")
+    assert (row["prompt"], row["variant_prompt"], row["variant"]) == ("water", "water-typos", "typos")
+    assert (row["pairs"], row["n_original"], row["n"]) == (4, 5, 4)
+    # Right before: three of four; after: one of four. Of three pairs with two letters one has changed.
+    assert (row["correct_share_original"], row["correct_share"], row["effect"]) == (0.75, 0.25, -0.5)
+    assert row["changed"] == pytest.approx(1 / 3)
+
+
+def test_variants_of_a_list_share_the_originals_items() -> None:
+    study = with_variants()
+    run = make_model_run(study)
+    reply(run, "teas", listed(["Assam", "Sencha"]))
+    reply(run, "teas-typos", listed(["Sencha", "Assam"]))
+    row = one(study, "variants", kind="recommendation")
+    assert (row["jsd_bits"], row["tv"]) == (0, 0)
+
+
+# --- scores
+
+
+def test_rank_correlation_over_prompts_needs_three_of_them() -> None:
+    study = make_teas()
+    row = one(study, "scores", measure="entropy_bits", over="prompts")
+    assert (row["n"], row["spearman"]) == (1, None)
+    assert row["why"] == "A rank correlation needs at least three pairs."
+
+
+def test_prompts_that_are_varied_offline_and_in_the_field_correlate() -> None:
+    teas, water = make_definition().prompts
+    lists = tuple(replace(teas, slug=f"teas-{number}", title=f"Teas {number}") for number in range(3))
+    study = make_study(prompts=(*lists, water))
+    varied = (["Assam"] * 3, ["Assam", "Sencha", "Assam"], ["Assam", "Sencha", "Oolong"])
+    run = make_model_run(study)
+    people = [make_participant(study) for _ in range(3)]
+    for number, teas_named in enumerate(varied):
+        for repeat, tea in enumerate(teas_named):
+            reply(run, f"teas-{number}", listed([tea, "Chai"]), repeat)
+            make_response(people[repeat], f"teas-{number}", text=listed([tea, "Chai"]), keep=True)
+    row = one(study, "scores", Filters(people="all"), measure="unique", over="prompts")
+    # Two, three and four distinct teas on both sides.
+    assert (row["n"], row["spearman"], row["kendall"]) == (3, 1, 1)
+
+
+def test_labels_on_a_scale_are_right_within_a_step() -> None:
+    teas, water = make_definition().prompts
+    scale = replace(water, choices=("1 – cold", "2 – warm", "3 – hot"), answer="C")
+    study = make_study(places=20, prompts=(teas, scale))
+    for letter in ("C", "B", "A", ""):
+        tell(study, ["Assam", "Chai"], letter)
+    row = one(study, "scores", measure="accuracy_within_1")
+    assert (row["n"], row["unknown"], row["exact"], row["within_1"]) == (4, 1, 0.25, 0.5)
+
+
+def test_without_a_scale_it_says_why() -> None:
+    row = one(make_teas(), "scores", measure="accuracy_within_1")
+    assert (row["n"], row["within_1"]) == (0, None)
+    assert row["why"] == "No choice prompt of this study has options that are rising numbers."
+
+
+# --- groups of people
+
+
+def test_cells_are_rarefied_to_the_smallest_and_compared_with_the_rest() -> None:
+    study = make_study(places=20)
+    for teas in (["Assam", "Sencha"], ["Assam", "Sencha"], ["Assam", "Sencha"]):
+        tell(study, teas, "C", cell="milky")
+    for teas in (["Oolong", "Matcha"], ["Rooibos", "Chai"]):
+        tell(study, teas, "A", cell="plain")
+    rows = {row["cell"]: row for row in rows_of(study, "cells", kind="recommendation")}
+    assert {cell: (row["name"], row["n"], row["unique"]) for cell, row in rows.items()} == {
+        "milky": ("With milk", 3, 2), "plain": ("Without milk", 2, 4)
+    }  # fmt: skip
+    assert [rows[cell]["rarefied"]["n"] for cell in rows] == [2, 2]
+    assert rows["plain"]["against_rest"]["unique"]["effect"] == 2
+    assert rows["milky"]["against_rest"]["unique"]["effect"] == -2
+    p = [rows[cell]["against_rest"]["unique"]["p"] for cell in rows]
+    assert p[0] == p[1]  # two groups: one test
+    choices = {row["cell"]: row["correct_share"] for row in rows_of(study, "cells", kind="choice")}
+    assert choices == {"milky": 1, "plain": 0}
+
+
+def test_contexts_leave_out_values_of_very_few_people() -> None:
+    study = make_study(places=20)
+    for number in range(6):
+        tell(study, ["Assam", "Chai"], memory="on" if number else "off", model_shown="GPT-4o")
+    rows = rows_of(study, "contexts", kind="recommendation")
+    assert [(row["context"], row["value"], row["n"]) for row in rows] == [
+        ("memory", "on", 5), ("plan", "free", 6), ("model_shown", "GPT-4o", 6)
+    ]  # fmt: skip
+
+
+# --- costs and waiting
+
+
+def test_costs_and_waiting_times_by_source() -> None:
+    study = make_teas()
+    run = study.runs.get()
+    study.runs.get().completions.all().delete()
+    used = {"prompt_tokens": 100, "completion_tokens": 10, "cost": Decimal("0.002")}
+    for repeat, wait in enumerate((1000, 2000, 3000)):
+        reply(run, "teas", listed(["Assam", "Chai"]), repeat, latency_ms=wait, **used)
+    reply(run, "teas", "", 3, status="failed", cost=Decimal("0.001"))
+    row = one(study, "costs")
+    assert (row["source"], row["model"], row["benchmark"]) == ("offline", "gpt-4o-mini", None)
+    assert (row["completions"], row["failed"], row["prompt_tokens"], row["completion_tokens"]) == (3, 1, 300, 30)
+    assert (row["usd"], row["usd_per_1000"]) == (0.007, pytest.approx(1000 * 0.007 / 3))
+    assert (row["latency_s"]["p50"], row["latency_s"]["n"]) == (2, 3)
+    (waits,) = rows_of(study, "latency")
+    assert (waits["prompt"], waits["p50"], waits["n"]) == ("teas", 2, 3)
+
+
+def test_tokens_and_times_that_nobody_counted_are_undefined() -> None:
+    row = one(make_teas(), "costs")
+    assert (row["prompt_tokens"], row["usd"], row["latency_s"]["p50"]) == (None, 0, None)
+    assert row["latency_s"]["why"] == "Answers of a batch, and imported ones, have no waiting time."
+
+
+# --- precision
+
+
+def test_intervals_get_narrower_with_more_answers() -> None:
+    rows = rows_of(make_teas(), "precision", measure="correct_share")
+    assert [row["planned_n"] for row in rows] == [50, 100, 200, 400, 800]
+    widths = [row["width"] for row in rows]
+    assert widths == sorted(widths, reverse=True)
+    assert rows[0]["n"] == 4
+    # A share of one half with n = 400 is known to about ± 1.96 × 0.5 / 20.
+    assert widths[3] == pytest.approx(2 * 1.96 * 0.5 / 20, rel=0.1)
+
+
+def test_an_imported_offline_source_stands_beside_our_own() -> None:
+    study = make_teas()
+    Run.objects.create(
+        study=study,
+        version=study.current,
+        condition="imported",
+        imported_source="offline",
+        imported_model="gpt-4o-mini",
+        temperature=None,
+        created_by="tests",
+    )
+    imported = study.runs.get(condition="imported")
+    reply(imported, "teas", listed(["Matcha", "Chai"]))
+    read_new(study)
+    sources = report(study, draws=FEW, parts=[])["sources"]
+    assert [(row["source"], row["imported"], row["answers"], row["main"]) for row in sources] == [
+        ("offline", False, 12, True), ("offline", True, 1, False)
+    ]  # fmt: skip
+
+
+def test_a_model_of_no_chatbot_is_compared_with_everybody() -> None:
+    study = make_study(places=20)
+    tell(study, ["Assam", "Chai"], chatbot="chatgpt")
+    tell(study, ["Assam", "Sencha"], chatbot="gemini")
+    reply(make_model_run(study, model="smollm2-135m"), "teas", listed(["Assam", "Chai"]))
+    rows = rows_of(study, "heterogeneity")
+    assert [(row["source"], row["model"], row["n"]) for row in rows] == [
+        ("field", "chatgpt", 1), ("field", "gemini", 1), ("field", "all", 2), ("offline", "smollm2-135m", 1)
+    ]  # fmt: skip
+    assert rows[-1]["chatbot"] is None
+    assert one(study, "distances")["n_field"] == 2

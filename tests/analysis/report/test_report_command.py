@@ -1,0 +1,177 @@
+"""The report on a terminal, as JSON, as one HTML file and as a PDF."""
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from analysis.answers.readings import read_new
+from analysis.report.outputs import html, pdf
+from analysis.report.outputs.tables import NOTHING, chance, number, percent
+from analysis.report.outputs.text import write_text
+from analysis.report.reports import report
+from surveys.models import Study
+from tests.analysis.report.report_samples import make_teas, tell
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: Any, **options: Any) -> str:
+    out = io.StringIO()
+    call_command("report", "teas", *arguments, draws=20, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_text_says_what_the_numbers_rest_on_and_aligns_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    make_teas()
+    text = run()
+    lines = text.splitlines()
+    assert lines[0].startswith("Teas · teas, version 1 (")
+    assert "8 answers of 4 people and 12 of models. All answers of people who completed" in lines[1]
+    assert "Rule inattentive (2 or more attention checks failed; declared before launch): 0 people, 0 answers." in lines
+    head = next(line for line in lines if line.startswith("prompt  source"))
+    field, offline = lines[lines.index(head) + 1 : lines.index(head) + 3]
+    assert field.startswith("teas    field    chatgpt")
+    assert offline.startswith("        offline  gpt-4o-mini")
+    end = head.index("unknown") + len("unknown")
+    assert (field[:end].split()[-2:], offline[:end].split()[-2:]) == (["4", "1"], ["6", "0"])
+
+
+def test_new_answers_are_read_first(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_teas()
+    tell(study, ["Matcha", "Chai"])
+    assert "10 answers of 5 people" in run(parts=["heterogeneity"])
+    assert "[1/2] about\n[2/2] heterogeneity\n" in capsys.readouterr().err
+
+
+def test_json_is_one_object_and_nothing_else() -> None:
+    make_teas()
+    whole = json.loads(run(json=True))
+    assert whole["study"] == "teas"
+    assert {row["source"] for row in whole["heterogeneity"]} == {"field", "offline"}
+
+
+def test_filters_are_those_of_the_pages() -> None:
+    make_teas()
+    whole = json.loads(run("--filter", "chatbot=gemini", "--filter", "excluded=with", json=True, parts=["choices"]))
+    assert whole["filters"]["query"] == "chatbot=gemini&excluded=with"
+    assert whole["choices"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--filter", "memory"], "--filter takes NAME=VALUE, not 'memory'."),
+        (["--filter", "memry=off"], "memry is no filter. Did you mean memory?"),
+        (["--filter", "prompt=tea"], "prompt=tea is unknown here. Did you mean teas?"),
+    ],
+)
+def test_bad_filters_are_one_line(arguments: list[str], words: str) -> None:
+    make_study("draft")
+    with pytest.raises(CommandError) as refused:
+        run(*arguments)
+    assert str(refused.value) == words
+
+
+def test_other_bad_input_is_one_line() -> None:
+    with pytest.raises(
+        CommandError, match="There is no study teas. Studies: none yet. `load_study` makes one from its file."
+    ):
+        run()
+    Study.objects.create(slug="teas", title="Teas")
+    with pytest.raises(CommandError, match="teas has no definition yet. Load its study file first."):
+        run()
+    with pytest.raises(CommandError, match="--draws takes 20 to 100,000, not 5."):
+        call_command("report", "teas", draws=5)
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    make_teas()
+    place = tmp_path / "nowhere" / "report.html"
+    with pytest.raises(CommandError, match=r"nowhere/report.html: cannot be written: No such file or directory"):
+        run(html=place, parts=["costs"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_html_is_one_file_with_figures_and_nothing_from_elsewhere(tmp_path: Path) -> None:
+    make_teas()
+    assert run(html=tmp_path / "report.html") == ""
+    page = (tmp_path / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    outside = set(re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?([a-z]+:[^\"') ]+)", page))
+    assert outside == set()
+    assert 'role="img"' in page  # the figures
+    assert page.count("<style>") == 1
+    assert "How varied the recommendations are" in page
+    assert "sencha" not in page.split("<main>")[0]
+
+
+def test_html_escapes_what_people_and_models_wrote() -> None:
+    study = make_teas()
+    tell(study, ["<b>Lapsang & Souchong", "<script>alert(1)</script> tea"])
+    read_new(study)
+    page = html.write_html(report(study, draws=20))
+    assert "<script>" not in page
+    assert "Lapsang &amp; Souchong" in page
+
+
+def test_pdf_has_pages_and_is_the_same_for_the_same_report(tmp_path: Path) -> None:
+    study = make_teas()
+    assert run(pdf=tmp_path / "report.pdf") == ""
+    content = (tmp_path / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert len(content) > 20_000
+    assert pdf.write_pdf(report(study, draws=20)) == content
+
+
+def test_pdf_takes_words_as_words_and_not_as_markup() -> None:
+    study = make_teas(title="#panic() [*Teas*] $x$ 茶 чай")
+    tell(study, ["#let x = 1", "= Heading"])
+    read_new(study)
+    assert pdf.write_pdf(report(study, draws=20)).startswith(b"%PDF-")
+
+
+def test_an_empty_study_has_a_report_that_says_so(tmp_path: Path) -> None:
+    make_study("draft")
+    assert "Nothing stands out yet: no difference that chance does not explain." in run()
+    run(html=tmp_path / "empty.html", pdf=tmp_path / "empty.pdf")
+    assert "Nothing stands out yet" in (tmp_path / "empty.html").read_text()
+    assert (tmp_path / "empty.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_simulated_answers_are_named_at_the_top() -> None:
+    study = make_teas()
+    study.runs.get().endpoint.__class__.objects.update(provider="fake")
+    assert "SIMULATED: 0 of 4 people and 12 answers of gpt-4o-mini are made up." in run()
+
+
+def test_every_part_has_a_table_where_it_has_rows() -> None:
+    whole = report(make_teas(), draws=20)
+    text = write_text(whole, whole.keys(), width=200)
+    for title in ("HOW VARIED THE RECOMMENDATIONS ARE", "COST", "EXPECTED WIDTH", "WITH OTHER ANSWERS LEFT OUT"):
+        assert title in text
+    assert "nan" not in text.lower()
+    assert "None" not in text
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (number(None), NOTHING),
+        (number(1234.567), "1,234.57"),
+        (number(0.5, [0.25, 0.75], 1), "0.5 (0.2 to 0.8)"),
+        (percent(0.354, [0.301, 0.4]), "35 % (30 to 40)"),
+        (chance(0.0004), "< 0.001"),
+        (chance(0.0321), "0.032"),
+        (chance(None), NOTHING),
+    ],
+)
+def test_values_in_words(shown: str, words: str) -> None:
+    assert shown == words

@@ -1,0 +1,397 @@
+"""A report is computed once, kept, and computed again exactly when something that it rests on has changed."""
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from analysis.answers import aliases, reviews
+from analysis.answers.readings import read_new
+from analysis.models import Answer, Completion, MetricValue, Run
+from analysis.report import metric_cache, reports
+from analysis.report.dataset import load_frames
+from analysis.report.filters.filters import Filters
+from analysis.report.fingerprints import fingerprint
+from analysis.report.metric_cache import keep_part
+from analysis.report.parts import METRICS, items
+from analysis.report.reports import PARTS, ReportError, Reporting, report
+from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
+from surveys.participation import recruitment
+from surveys.studies import lifecycle
+from tests.analysis.report.report_samples import is_kept, listed, make_model_run, make_teas, reply, tell
+from tests.analysis.runs.baseline_factories import make_item
+from tests.factories import make_definition, make_participant, make_response, make_study
+
+pytestmark = pytest.mark.django_db
+FEW = 20
+
+
+def stamp(study: Study, **filters: Any) -> str:
+    study.refresh_from_db()
+    return fingerprint(study, Filters(**filters), 0, FEW)
+
+
+def test_the_whole_report_is_one_json_object_with_every_part() -> None:
+    study = make_teas()
+    whole = report(study, draws=FEW)
+    assert json.loads(json.dumps(whole, allow_nan=False)) == whole
+    assert set(PARTS) - {"about"} <= whole.keys()
+    assert (whole["study"], whole["version"], whole["draws"], whole["seed"]) == ("teas", 1, FEW, 0)
+    assert whole["answers"] == {"field": 8, "people": 4, "models": 12, "unread": 0, "reworded": 0}
+    assert whole["groups"] == [{"chatbot": "chatgpt", "models": ["gpt-4o-mini"]}]
+    assert (whole["flow"]["completed"], whole["alias_version"]) == (4, 0)
+    assert whole["filters"]["query"] == ""
+
+
+def test_every_shown_number_has_a_definition() -> None:
+    whole = report(make_teas(), draws=FEW)
+    shown = {name for row in whole["heterogeneity"] + whole["choices"] + whole["distances"] for name in row}
+    numbers = shown & {"unique", "top5_coverage", "entropy_bits", "jsd_bits", "tv", "correct_share", "ci", "unknown"}
+    assert numbers <= whole["definitions"].keys()
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_one_does_not() -> None:
+    study = make_teas()
+    first = report(study, draws=FEW, parts=["distances"])["distances"]
+    MetricValue.objects.all().delete()
+    assert report(study, draws=FEW, parts=["distances"])["distances"] == first
+    assert report(study, seed=1, draws=FEW, parts=["distances"])["distances"] != first
+
+
+def test_simulated_people_and_models_are_counted_and_named() -> None:
+    study = make_study(places=5)
+    person = make_participant(study, origin=Participant.Origin.SIMULATED)
+    make_response(person, "teas", text=listed(["Assam", "Chai"]), keep=True)
+    make_response(person, "water", text="C")
+    recruitment.complete(person)
+    reply(make_model_run(study, model="pretend-1", provider="fake"), "teas", listed(["Assam", "Chai"]))
+    read_new(study)
+    whole = report(study, draws=FEW, parts=["heterogeneity"])
+    expected = {"people": 1, "people_in_all": 1, "completions": 1, "models": ["pretend-1"], "is_any": True}
+    assert whole["simulated"] == expected
+    assert [(row["n"], row["simulated"]) for row in whole["heterogeneity"]] == [(1, 1)] * len(whole["heterogeneity"])
+
+
+def test_answers_that_were_not_read_are_counted_and_not_guessed() -> None:
+    study = make_teas()
+    tell(study, ["Matcha", "Chai"])
+    whole = report(study, draws=FEW, parts=["heterogeneity"])
+    assert whole["answers"]["unread"] == 2
+    assert whole["heterogeneity"][0]["n"] == 4
+
+
+def test_letters_of_an_earlier_wording_are_left_out_and_counted() -> None:
+    study = make_teas()
+    definition = make_definition(places=20)
+    teas, water = definition.prompts
+    other = (teas, type(water)(**{**vars(water), "choices": ("Warm", "Cold", "Hot")}))
+    lifecycle.load_definition(make_definition(places=20, prompts=other), "tests", "options in another order")
+    study.refresh_from_db()
+    tell(study, ["Assam", "Chai"], "C")
+    read_new(study)
+    whole = report(study, draws=FEW, parts=["choices", "heterogeneity"])
+    assert whole["answers"]["reworded"] == 4 + 6
+    assert [(row["source"], row["n"]) for row in whole["choices"]] == [("field", 1)]
+    assert whole["heterogeneity"][0]["n"] == 5  # the list was asked for in the same words
+
+
+def test_a_study_without_prompts_is_refused_with_a_sentence() -> None:
+    study = Study.objects.create(slug="empty", title="Empty")
+    with pytest.raises(ReportError, match="empty has no definition yet. Load its study file first."):
+        report(study)
+
+
+def test_an_empty_study_gives_an_empty_report() -> None:
+    whole = report(make_study("draft"), draws=FEW)
+    assert all(whole[part] == [] for part in ("heterogeneity", "choices", "distances", "benchmarks", "costs", "drift"))
+    assert whole["answers"]["field"] == 0
+
+
+# --- kept
+
+
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The parts that are computed from now on, in their order."""
+    done: list[str] = []
+
+    def noting(name: str, part: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda data: (done.append(name), part(data))[1]
+
+    monkeypatch.setattr(reports, "METRICS", {name: noting(name, part) for name, part in METRICS.items()})
+    return done
+
+
+def test_a_part_is_computed_once_and_then_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, done = make_teas(), computed(monkeypatch)
+    assert not is_kept(Reporting(study, draws=FEW), "choices")
+    first = report(study, draws=FEW, parts=["choices"])
+    assert done == ["about", "choices"]
+    assert is_kept(Reporting(study, draws=FEW), "choices")
+    assert report(study, draws=FEW, parts=["choices"]) == first
+    assert done == ["about", "choices"]
+
+
+def test_another_view_is_kept_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, done = make_teas(), computed(monkeypatch)
+    for filters in (Filters(), Filters(memory=("on",)), Filters(), Filters(memory=("on",))):
+        report(study, filters, draws=FEW, parts=[])
+    assert done == ["about", "about"]
+
+
+@pytest.mark.parametrize("name", ["prompt", "source", "model"])
+def test_filters_on_rows_leave_the_numbers_of_the_others_as_they_are(name: str) -> None:
+    study = make_teas()
+    whole = {part: report(study, draws=FEW)[part] for part in ("heterogeneity", "distances", "choices")}
+    for part, rows in whole.items():
+        for value in {row[name] for row in rows} - {"field", "chatgpt"}:
+            narrowed = report(study, Filters(**{name: (value,)}), draws=FEW, parts=[part])[part]
+            assert [row for row in narrowed if row[name] == value] == [row for row in rows if row[name] == value] != []
+
+
+def test_a_prompt_asked_for_by_name_has_all_its_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(items, "TOP", 1)
+    study = make_teas()
+    few, every = (
+        report(study, asked, draws=FEW, parts=["items"])["items"] for asked in (None, Filters(prompt=("teas",)))
+    )
+    assert {row["item"] for row in few} < {row["item"] for row in every}
+
+
+def test_views_that_differ_read_the_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, loaded = make_teas(), []
+    monkeypatch.setattr(reports, "load_frames", lambda study: loaded.append(1) or load_frames(study))
+    report(study, Filters(prompt=("teas",)), draws=FEW, parts=["heterogeneity", "calibration", "scores"])
+    assert loaded == [1]
+
+
+def test_what_a_part_was_before_is_thrown_away() -> None:
+    study = make_teas()
+    report(study, draws=FEW, parts=["choices"])
+    kept = Reporting(study, draws=FEW).kept("choices")
+    tell(study, ["Matcha", "Chai"])
+    read_new(study)
+    reporting = Reporting(study, draws=FEW)
+    assert not is_kept(reporting, "choices")
+    assert reporting.part("choices") != kept.value
+    assert is_kept(reporting, "choices")
+    assert MetricValue.objects.filter(name=kept.name).count() == 1
+
+
+def test_no_more_than_so_many_views_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metric_cache, "MOST_KEPT", 3)
+    study = make_teas()
+    for seed in range(5):
+        report(study, seed=seed, draws=FEW, parts=[])
+    assert MetricValue.objects.filter(study=study).count() == 3
+    assert is_kept(Reporting(study, seed=4, draws=FEW), "about")
+
+
+def test_reading_a_kept_part_takes_few_statements(django_assert_max_num_queries: Any) -> None:
+    study = make_teas()
+    report(study, draws=FEW, parts=["heterogeneity"])
+    study = Study.objects.select_related("current").get(pk=study.pk)
+    with django_assert_max_num_queries(15):
+        Reporting(study, draws=FEW).part("heterogeneity")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_ask_at_once_compute_once() -> None:
+    study = make_study("draft")
+    done: list[int] = []
+    inside, go_on = threading.Event(), threading.Event()
+
+    def compute() -> list[str]:
+        done.append(1)
+        inside.set()
+        go_on.wait(10)
+        return ["computed"]
+
+    found: list[Any] = []
+
+    def ask() -> None:
+        with closing(connection):
+            found.append(keep_part(study, "part:view", "fingerprint", compute).value)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    threads[0].start()
+    inside.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert (found, done) == ([["computed"]] * 3, [1])
+
+
+# --- what changes the fingerprint
+
+
+def new_response(study: Study) -> None:
+    make_response(make_participant(study), "teas", text=listed(["Assam", "Chai"]), keep=True)
+
+
+def read_again(study: Study) -> None:
+    Answer.objects.filter(response__isnull=False).update(rules_version=0)
+    read_new(study)
+
+
+def end_of_a_part(study: Study) -> None:
+    recruitment.stop(make_participant(study), Participant.State.RETURNED, "made by a test")
+
+
+def withdrawal(study: Study) -> None:
+    recruitment.withdraw(study.participants.first())
+
+
+def accept_alias(study: Study) -> None:
+    aliases.accept(study, "teas", ["oolong"], "assam", "tests")
+
+
+def undo_alias(study: Study) -> None:
+    aliases.undo(study, aliases.accept(study, "teas", ["oolong"], "assam", "tests").number, "tests")
+
+
+def decide_answer(study: Study) -> None:
+    answer = Answer.objects.filter(response__prompt__slug="teas").first()
+    reviews.decide(study, answer.pk, "tests", seen=0, names=["Matcha"])
+
+
+def undo_decision(study: Study) -> None:
+    reviews.undo_last(study, "tests")
+
+
+def new_completion(study: Study) -> None:
+    reply(study.runs.get(), "teas", listed(["Assam", "Chai"]), repeat=99)
+
+
+def failed_call(study: Study) -> None:
+    reply(study.runs.get(), "teas", "", repeat=99, status="failed")
+
+
+def amendment(study: Study) -> None:
+    lifecycle.load_definition(make_definition(places=20, exclusions=()), "tests", "no exclusions")
+
+
+def kept_flag(study: Study) -> None:
+    Flag.objects.create(
+        participant=study.participants.first(),
+        prompt=study.current.prompts.first(),
+        check_name="cut-off",
+        check_version=1,
+        outcome="kept",
+        message="",
+        decided_at=timezone.now(),
+    )
+
+
+def other_context(study: Study) -> None:
+    told = ChatbotContext.objects.filter(participant__study=study)
+    told.filter(pk=told.first().pk).update(memory="off", recorded_at=timezone.now())
+
+
+def benchmark_of_nobody(study: Study) -> None:
+    item = make_item()
+    run = make_model_run(study, benchmark=item.benchmark)
+    Run.objects.filter(pk=run.pk).update(study=None, version=None)
+
+
+CHANGES = [
+    new_response,
+    read_new,
+    read_again,
+    end_of_a_part,
+    withdrawal,
+    accept_alias,
+    undo_alias,
+    decide_answer,
+    new_completion,
+    failed_call,
+    amendment,
+    kept_flag,
+    other_context,
+    benchmark_of_nobody,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_fingerprint_changes_with(change: Callable[[Study], Any]) -> None:
+    study = make_teas()
+    new_response(study)  # something that is not read yet
+    before = stamp(study)
+    change(study)
+    assert stamp(study) != before
+
+
+def test_fingerprint_changes_when_a_decision_is_undone() -> None:
+    study = make_teas()
+    decide_answer(study)
+    before = stamp(study)
+    undo_decision(study)
+    assert stamp(study) != before
+
+
+def test_fingerprint_changes_with_the_key_of_a_benchmark() -> None:
+    study = make_teas()
+    item = make_item()
+    make_model_run(study, benchmark=item.benchmark)
+    before = stamp(study)
+    item.answer = "C"
+    item.save()
+    assert stamp(study) != before
+
+
+def test_fingerprint_changes_with_filters_seed_and_draws() -> None:
+    study = make_teas()
+    found = {
+        stamp(study),
+        stamp(study, memory=("on",)),
+        fingerprint(study, Filters(), 1, FEW),
+        fingerprint(study, Filters(), 0, FEW + 1),
+    }
+    assert len(found) == 4
+
+
+def test_fingerprint_changes_with_the_rules_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_teas()
+    before = stamp(study)
+    monkeypatch.setattr("analysis.report.fingerprints.RULES_VERSION", 10_000)
+    assert stamp(study) != before
+
+
+def other_study(study: Study) -> None:
+    other = make_study(places=20, slug="others")
+    tell(other, ["Assam", "Chai"])
+    reply(make_model_run(other), "teas", listed(["Assam", "Chai"]))
+    read_new(other)
+    aliases.accept(other, "teas", ["chai"], "assam", "tests")
+
+
+def draft(study: Study) -> None:
+    Draft.objects.create(participant=study.participants.first(), step="prompt:teas", data={"text": "x"})
+
+
+def report_itself(study: Study) -> None:
+    report(study, draws=FEW)
+
+
+def call_in_flight(study: Study) -> None:
+    Completion.objects.update(lane="somewhere")
+
+
+@pytest.mark.parametrize("change", [other_study, draft, report_itself, call_in_flight], ids=lambda c: c.__name__)
+def test_fingerprint_stays_with(change: Callable[[Study], Any]) -> None:
+    study = make_teas()
+    before = stamp(study)
+    change(study)
+    assert stamp(study) == before
+
+
+def test_progress_names_each_part_before_it_is_computed() -> None:
+    seen: list[tuple[int, int, str]] = []
+    report(make_teas(), draws=FEW, parts=["choices"], progress=lambda *step: seen.append(step))
+    assert seen == [(0, 2, "about"), (1, 2, "choices"), (2, 2, "")]

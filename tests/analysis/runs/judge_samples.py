@@ -1,0 +1,45 @@
+"""Judges for tests: an endpoint that always says the same, runs of it, and what they work on."""
+
+from decimal import Decimal
+from typing import Any
+
+from analysis.models import Endpoint, Run
+from analysis.runs.judging.judgements import read_replies
+from analysis.runs.judging.plans import judge_plan, plan_judging
+from analysis.runs.lanes.runs import resume, run_inline
+from surveys.models import Study
+from tests.analysis.runs.baseline_factories import make_endpoint
+from tests.factories import make_annotation_study, make_items
+
+BOTH = '{"preference/milk": 4, "preference/budget": "No difference"}'
+
+
+def make_judge(reply: str, **changes: Any) -> Endpoint:
+    """A model that always says the same; `changes` of its script are `latency_ms` and `faults`."""
+    script = {"reply": reply} | {name: changes.pop(name) for name in ("latency_ms", "faults") if name in changes}
+    given = {"name": "judge", "model": "judge-1", "price_in": 1, "price_out": 1} | changes
+    return make_endpoint(extra=script, **given)
+
+
+def plan(study: Study, prompt: str = "same", endpoint: str = "judge", **changes: Any) -> Run:
+    how = {name: changes.pop(name) for name in ("limit", "budget", "again") if name in changes}
+    return plan_judging(judge_plan(study, endpoint, prompt, **changes), "tests", **how)[0]
+
+
+def judge(study: Study, prompt: str = "same", **changes: Any) -> Run:
+    """Plan, ask and read, as the command does."""
+    return work_off(plan(study, prompt, **changes))
+
+
+def work_off(run: Run, budget: Decimal | None = None) -> Run:
+    run = resume(run, budget)
+    for _ in run_inline(run):
+        pass
+    read_replies(run)
+    return run
+
+
+def study_of(kind: str, count: int = 3) -> Study:
+    study = make_annotation_study(kind=kind)
+    make_items(study, count)
+    return study

@@ -1,0 +1,160 @@
+"""The batch API fills the same rows, each once, whatever order and whichever part comes back."""
+
+import json
+import time
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from analysis.models import Run
+from analysis.runs.lanes import batches, runs
+from analysis.runs.tasks import work_batches
+from tests.analysis.runs.servers import Server, make_fake, make_planned, make_server_endpoint, serving
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def make_batched(server: Server, repeats: int = 10, **changes: object) -> Run:
+    return runs.start(make_planned(make_study(), make_server_endpoint(server, **changes), repeats, batch=True))
+
+
+def work_until_done(run: Run, seconds: float = 20) -> Run:
+    deadline = time.monotonic() + seconds
+    while run.state == "running" and time.monotonic() < deadline:
+        batches.work(run.pk)
+        run.refresh_from_db()
+        time.sleep(0.1)
+    return run
+
+
+def test_rows_are_filled_from_the_batch_at_half_the_price() -> None:
+    with serving() as server:
+        run = make_batched(server, price_in=Decimal(2), price_out=Decimal(4))
+        assert batches.work(run.pk) == 0
+        assert set(run.completions.values_list("status", flat=True)) == {"leased"}
+        time.sleep(0.3)
+        run = work_until_done(run)
+        assert run.state == "done" and run.reserved == 0
+        assert {request["path"] for request in server.requests()} == {"/batches"}
+        assert set(server.answers().values()) == {1} and len(server.answers()) == 20
+    call = run.completions.first()
+    # half of (in x 2 + out x 4) dollars a million
+    assert call.cost == Decimal(call.prompt_tokens + 2 * call.completion_tokens) / 1_000_000
+    assert call.reply and call.model_served == "fake-1" and call.messages_sha256
+
+
+def test_part_that_failed_is_sent_again_or_failed_by_its_reason() -> None:
+    with serving("--fault", "500=0.2", "--fault", "400=0.1", "--batch-seconds", "0") as server:
+        run = work_until_done(make_batched(server, repeats=30))
+    statuses = list(run.completions.values_list("status", "error_kind"))
+    assert run.state == "done" and len(run.batch_ids) > 1
+    assert set(statuses) == {("done", ""), ("failed", "refused")} and statuses.count(("done", "")) > 30
+
+
+def test_batch_whose_number_was_not_noted_before_a_crash_is_found_and_not_paid_twice() -> None:
+    with serving("--batch-seconds", "1") as server:
+        run = make_batched(server, repeats=3)
+        batches.work(run.pk)
+        name = run.completions.first().lane
+        batches.note_batch(run.pk, name, {"batch": "", "state": ""})  # as if we had died while it was created
+        run = work_until_done(run)
+        assert run.state == "done" and set(server.answers().values()) == {1} and len(server.answers()) == 6
+        assert [entry["state"] for entry in run.batch_ids] == ["completed"]
+
+
+def test_two_processes_do_not_work_on_one_run_s_batches() -> None:
+    with serving("--batch-seconds", "0") as server, connection.cursor() as cursor:
+        run = make_batched(server, repeats=3)
+        cursor.execute("SELECT pg_advisory_lock(hashtext('batches'), %s)", [run.pk])
+        assert batches.work(run.pk) == 0 and not run.completions.exclude(status="pending").exists()
+        cursor.execute("SELECT pg_advisory_unlock(hashtext('batches'), %s)", [run.pk])
+        assert work_until_done(run).state == "done"
+
+
+def test_batch_that_never_reached_the_provider_gives_its_rows_back() -> None:
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=3)
+        run.batch_ids = [{"name": "batch-gone", "batch": "", "calls": 0}]
+        run.save()
+        run.completions.update(status="leased", lane="batch-gone", lease_until="2100-01-01T00:00Z")
+        batches.work(run.pk)
+        assert set(run.completions.values_list("status", flat=True)) == {"pending"}
+        assert work_until_done(run).state == "done"
+
+
+def test_budget_holds_for_batches_too() -> None:
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=10, price_out=Decimal(1000))  # at most $0.10 a call at half price
+        Run.objects.filter(pk=run.pk).update(budget=Decimal("0.55"))
+        run = work_until_done(run)
+    assert run.state == "stopped" and "budget" in run.reason
+    assert 0 < run.spent <= Decimal("0.55") and run.reserved == 0
+
+
+def test_cancelled_run_cancels_its_batch() -> None:
+    with serving("--batch-seconds", "60") as server:
+        run = make_batched(server, repeats=2)
+        batches.work(run.pk)
+        runs.cancel(run)
+        assert batches.cancel_batches(run.pk) == 1
+        assert not server.requests()
+
+
+def test_answers_that_were_there_before_the_cancel_are_read_back_once_and_paid() -> None:
+    with serving("--batch-seconds", "60", "--answered-before-cancel", "3") as server:
+        run = make_batched(server, repeats=4, price_out=Decimal(1000))
+        batches.work(run.pk)
+        runs.cancel(run)
+        batches.cancel_batches(run.pk)
+        assert work_batches() == 3
+        assert work_batches() == 0 and set(server.answers().values()) == {1}
+    run.refresh_from_db()
+    answered = run.completions.filter(status="done")
+    assert (run.state, run.reserved, answered.count()) == ("cancelled", 0, 3)
+    assert all(call.reply for call in answered) and run.spent == sum(call.cost for call in answered) > 0
+    assert set(run.completions.exclude(status="done").values_list("status", "lane")) == {("pending", "")}
+
+
+def test_cancel_that_the_provider_did_not_hear_is_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving("--batch-seconds", "60", "--answered-before-cancel", "2") as server:
+        run = make_batched(server, repeats=4)
+        batches.work(run.pk)
+        runs.cancel(run)
+        call_command("run", str(run.pk), "cancel", "--json")
+        assert json.loads(capsys.readouterr().out)["done"] == 2
+    with pytest.raises(CommandError, match="is cancelled, so it can't be cancelled"):
+        call_command("run", str(run.pk), "cancel")
+
+
+def test_paused_run_keeps_what_its_batch_answers_and_submits_no_other() -> None:
+    with serving("--batch-seconds", "0.1") as server:
+        run = make_batched(server, repeats=4)
+        batches.work(run.pk)
+        more = make_planned(run.study, run.endpoint, 6, batch=True)
+        assert more == runs.pause(run)
+        time.sleep(0.2)
+        assert work_batches() == 8
+    assert sorted(run.completions.values_list("status", flat=True)) == ["done"] * 8 + ["pending"] * 4
+
+
+def test_batch_that_the_provider_has_forgotten_ends_with_its_cancelled_run() -> None:
+    with serving("--batch-seconds", "60") as server:
+        run = make_batched(server, repeats=2)
+        batches.work(run.pk)
+        run.refresh_from_db()
+        batches.note_batch(run.pk, run.batch_ids[0]["name"], {"batch": "batch_unknown"})
+        runs.cancel(run)
+        assert work_batches() == 0
+    run.refresh_from_db()
+    assert [entry["state"] for entry in run.batch_ids] == ["gone"]
+    assert set(run.completions.values_list("status", flat=True)) == {"pending"}
+
+
+def test_endpoint_without_a_batch_api_stops_the_run() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(), 2, batch=True))
+    batches.work(run.pk)
+    run.refresh_from_db()
+    assert run.state == "stopped" and "no batch API" in run.reason

@@ -1,0 +1,65 @@
+"""Money is set aside before a call is sent and settled after it, so that lanes cannot walk past the budget."""
+
+import threading
+from decimal import Decimal
+
+import pytest
+from django.db import connections
+
+from analysis.models import Run
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.lanes import run_lane
+from tests.analysis.runs.servers import make_fake, make_planned, work_off
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PRICES = {"price_in": Decimal(0), "price_out": Decimal(1000), "max_tokens": 100}
+
+
+def with_budget(budget: str, **changes: object) -> Run:
+    """Calls of at most $0.10 each that really cost less; the plan expects them to cost nothing."""
+    run = make_planned(make_study(), make_fake(**PRICES | changes), repeats=200)
+    Run.objects.filter(pk=run.pk).update(budget=Decimal(budget))
+    run.refresh_from_db()
+    return run
+
+
+def test_spent_is_the_sum_of_what_the_calls_cost() -> None:
+    run = work_off(make_planned(make_study(), make_fake(**PRICES), repeats=20))
+    costs = run.completions.values_list("cost", "completion_tokens")
+    assert all(cost == Decimal(tokens) / 1000 for cost, tokens in costs)
+    assert run.spent == sum(cost for cost, _ in costs) and run.reserved == 0
+
+
+def test_run_that_turns_out_dearer_stops_within_its_budget() -> None:
+    run = work_off(with_budget("1.50"))
+    assert run.state == "stopped" and "budget of $1.5 is used up" in run.reason
+    assert Decimal("1.40") - Decimal("0.1") < run.spent <= Decimal("1.50") and run.reserved == 0
+    assert set(run.completions.values_list("status", flat=True)) == {"done", "pending"}
+
+
+def test_two_lanes_together_stay_within_the_budget() -> None:
+    run = runs.start(with_budget("2.00", concurrency=16, extra={"latency_ms": 5}))
+
+    def work() -> None:
+        run_lane(run.pk)
+        connections.close_all()
+
+    lanes = [threading.Thread(target=work) for _ in range(3)]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join(30)
+    run.refresh_from_db()
+    assert run.state == "stopped" and Decimal("1.8") < run.spent <= Decimal("2.00") and run.reserved == 0
+
+
+def test_raised_budget_lets_it_go_on() -> None:
+    run = work_off(with_budget("0.50"))
+    before = run.completions.filter(status="done").count()
+    runs.resume(run, Decimal("1.00"))
+    for _ in runs.run_inline(run):
+        pass
+    run.refresh_from_db()
+    assert run.completions.filter(status="done").count() > before
+    assert Decimal("0.5") < run.spent <= Decimal("1.00")

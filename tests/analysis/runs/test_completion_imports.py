@@ -1,0 +1,205 @@
+"""Completions from elsewhere: all of them or none, every fault with its line, and never twice."""
+
+import csv
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from analysis.answers.readings import read_new
+from analysis.models import Answer, Completion, Run
+from analysis.runs.imports import completions
+from analysis.runs.imports.completions import import_completions
+from surveys.imports.files import MOST_FAULTS, ImportFault
+from surveys.models import AuditEvent, Study
+from tests.analysis.runs.baseline_factories import make_item
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+HEADER = ["source", "model", "prompt", "text"]
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "completions.csv"
+
+
+def write_rows(path: Path, *rows: list[str], header: list[str] = HEADER) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def faults_of(study: Study, path: Path, benchmark: str = "") -> list[str]:
+    with pytest.raises(ImportFault) as raised:
+        import_completions(study, path, "tests", benchmark)
+    assert not Run.objects.exists()
+    return [str(fault) for fault in raised.value.faults]
+
+
+def test_rows_become_finished_runs(study: Study, file: Path) -> None:
+    header = [*HEADER, "run", "temperature"]
+    write_rows(
+        file,
+        ["Offline", "tea-1", "teas", "1. Assam", "monday", "0.7"],
+        ["offline", "tea-1", "teas", "1. Sencha", "monday", "0.7"],
+        ["other-lab", "tea-2", "water", "B", "", ""],
+        header=header,
+    )
+    assert vars(import_completions(study, file, "tests")) == {"runs": 2, "completions": 3, "skipped": 0}
+    first, second = Run.objects.order_by("pk")
+    assert (first.source, first.model, first.imported_run, first.temperature) == ("offline", "tea-1", "monday", 0.7)
+    assert (second.source, second.temperature, second.state) == ("other-lab", None, "done")
+    assert list(first.completions.order_by("repeat").values_list("repeat", "reply")) == [
+        (0, "1. Assam"),
+        (1, "1. Sencha"),
+    ]
+    assert AuditEvent.objects.get(action="imported completions").detail["completions"] == 3
+
+
+def test_same_file_again_changes_nothing(study: Study, file: Path) -> None:
+    write_rows(file, ["offline", "m", "teas", "same"], ["offline", "m", "teas", "same"])
+    import_completions(study, file, "tests")
+    assert vars(import_completions(study, file, "tests")) == {"runs": 0, "completions": 0, "skipped": 2}
+
+
+def test_runs_with_and_without_a_temperature_stay_apart(study: Study, file: Path) -> None:
+    header = [*HEADER, "temperature"]
+    import_completions(study, write_rows(file, ["offline", "m", "teas", "x", "1"], header=header), "tests")
+    import_completions(study, write_rows(file, ["offline", "m", "teas", "y", ""], header=header), "tests")
+    assert sorted(Run.objects.values_list("temperature", flat=True), key=str) == [1.0, None]
+
+
+def test_another_text_for_a_known_repeat_is_refused_and_nothing_is_stored(study: Study, file: Path) -> None:
+    import_completions(study, write_rows(file, ["offline", "m", "teas", "one"]), "tests")
+    write_rows(file, ["offline", "m", "water", "B"], ["offline", "m", "teas", "two"])
+    with pytest.raises(ImportFault, match="line 3: repeat 0 of this prompt is in the study already"):
+        import_completions(study, file, "tests")
+    assert Completion.objects.count() == 1
+
+
+def test_a_benchmarks_items_are_answered_by_run(study: Study, file: Path) -> None:
+    make_item(1)
+    make_item(2)
+    rows = [["helm", "m", f"sums/{item}", text, run] for run, text in (("a", "B"), ("b", "C")) for item in (1, 2)]
+    import_completions(study, write_rows(file, *rows, header=[*HEADER, "run"]), "tests", "sums")
+    assert list(Run.objects.order_by("pk").values_list("benchmark", "imported_run")) == [("sums", "a"), ("sums", "b")]
+    read_new(study)
+    assert list(Answer.objects.order_by("pk").values_list("letter", flat=True)) == ["B", "B", "C", "C"]
+
+
+def test_an_empty_reply_is_kept_as_what_it_is(study: Study, file: Path) -> None:
+    import_completions(study, write_rows(file, ["offline", "m", "water", ""]), "tests")
+    read_new(study)
+    assert Answer.objects.get().letter == ""
+
+
+def test_all_faults_are_listed_with_their_lines(study: Study, file: Path) -> None:
+    header = [*HEADER, "repeat", "temperature"]
+    write_rows(
+        file,
+        ["field", "m", "teas", "x", "0", "1"],
+        ["Some Lab!", "m", "teas", "x", "0", "1"],
+        ["offline", "", "teas", "x", "0", "1"],
+        ["offline", "m", "tees", "x", "0", "1"],
+        ["offline", "m", "teas", "x", "-1", "1"],
+        ["offline", "m", "teas", "x", "0", "warm"],
+        ["offline", "m", "teas", "x", "0"],
+        ["offline", "m", "teas", "x", "0", "nan"],
+        ["offline", "m", "teas", "x\ny", "7", "1"],
+        ["offline", "m", "teas", "z", "7", "1"],
+        header=header,
+    )
+    assert faults_of(study, file) == [
+        "line 2: source 'field' is for people's answers: use import_responses for them",
+        "line 3: source 'some lab!' must be a name such as offline, sp-rag or other-lab: at most 50 small letters, "
+        "digits, . _ -",
+        "line 4: model must be a name of 1 to 200 printable characters",
+        "line 5: the study has no prompt 'tees'; did you mean teas?",
+        "line 6: repeat must be a whole number below 1,000,000, not '-1'",
+        "line 7: temperature must be a number from 0 to 5, not 'warm'",
+        "line 8: has 5 cells, but there are 6 columns",
+        "line 9: temperature must be a number from 0 to 5, not 'nan'",
+        "line 12: this repeat of this prompt stands on line 10 already; count them in `repeat`",
+    ]
+
+
+def test_reply_of_200_kilobytes(study: Study, file: Path) -> None:
+    import_completions(study, write_rows(file, ["offline", "m", "teas", "Tea für alle. " * 15_000]), "tests")
+    assert len(Completion.objects.get().reply) == 14 * 15_000
+
+
+def test_a_quote_that_is_not_closed_is_named(study: Study, file: Path) -> None:
+    file.write_text('source,model,prompt,text\noffline,m,teas,"open\n' + "words and words\n" * 100_000)
+    (fault,) = faults_of(study, file)
+    assert "a cell is longer than 1,000,000 characters, or a quote is not closed" in fault
+
+
+def test_fault_that_only_the_database_knows_takes_all_batches_back(
+    study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = [*HEADER, "repeat"]
+    import_completions(study, write_rows(file, ["offline", "m", "teas", "One.", "9"], header=header), "tests")
+    monkeypatch.setattr(completions, "BATCH", 2)
+    rows = [["offline", "m", "teas", f"New {n}.", str(n)] for n in range(9)]
+    write_rows(file, *rows, ["offline", "m", "teas", "Two.", "9"], header=header)
+    with pytest.raises(ImportFault, match="line 11: repeat 9 of this prompt is in the study already"):
+        import_completions(study, file, "tests")
+    assert [completion.reply for completion in Completion.objects.all()] == ["One."]
+
+
+def test_large_file_is_never_held_as_a_whole(study: Study, file: Path) -> None:
+    write_rows(file, *(["offline", "m", "teas", "Tea today. " * 18_000] for _ in range(150)), ["", "m", "teas", "x"])
+    assert file.stat().st_size > 29_000_000
+    tracemalloc.start()
+    try:
+        assert [fault.partition(":")[0] for fault in faults_of(study, file)] == ["line 152"]
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_only_the_first_faults_are_listed(study: Study, file: Path) -> None:
+    write_rows(file, *[["offline", "m", "none", "x"]] * (MOST_FAULTS + 7))
+    with pytest.raises(ImportFault, match="… and 7 more"):
+        import_completions(study, file, "tests")
+
+
+@pytest.mark.parametrize(
+    ("header", "fault"),
+    [
+        (["source", "model", "text"], "line 1: the column prompt is missing"),
+        ([*HEADER, "text"], "line 1: the column 'text' is there more than once"),
+        ([*HEADER, "colour"], "line 1: there is no use for the column 'colour'"),
+        (["source;model;prompt;text"], "separated by commas"),
+    ],
+)
+def test_a_wrong_header_is_named(study: Study, file: Path, header: list[str], fault: str) -> None:
+    assert fault in faults_of(study, write_rows(file, header=header))[0]
+
+
+def test_another_encoding_is_named(study: Study, file: Path) -> None:
+    file.write_bytes("source,model,prompt,text\noffline,m,teas,Früchtetee\n".encode("latin-1"))
+    assert faults_of(study, file)[0].startswith("line 2: is not UTF-8")
+
+
+def test_an_unknown_benchmark_is_named(study: Study, file: Path) -> None:
+    assert faults_of(study, write_rows(file), "sums")[0].startswith("There is no benchmark 'sums' (none yet)")
+
+
+def test_command_prints_json_alone(study: Study, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_rows(file, ["offline", "m", "teas", "x"])
+    call_command("import_completions", "teas", str(file), json=True)
+    assert json.loads(capsys.readouterr().out) == {"study": "teas", "runs": 1, "completions": 1, "skipped": 0}
+
+
+def test_command_names_studies_when_there_is_no_such_one(study: Study, file: Path) -> None:
+    with pytest.raises(CommandError, match="There is no study coffees. Studies: teas"):
+        call_command("import_completions", "coffees", str(file))

@@ -1,0 +1,370 @@
+"""Models as raters: shown what people are shown, read strictly, kept once, in both orders."""
+
+import json
+import threading
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connections, transaction
+
+from analysis.endpoints.endpoints import add_endpoint
+from analysis.models import Completion, Judgement, Run
+from analysis.runs.judging.judgements import count_labels, read_replies, read_reply, without_label
+from analysis.runs.judging.judges import compare_orders, position_bias, rater_of
+from analysis.runs.judging.plans import judge_plan, open_tasks, plan_judging
+from analysis.runs.judging.prompts import write_history
+from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
+from analysis.runs.recipes.conditions import messages_for
+from analysis.runs.recipes.plans import PlanError
+from surveys.models import Annotation
+from surveys.studies.lifecycle import load_definition
+from surveys.study_files.kinds import KINDS
+from tests.analysis.runs.baseline_factories import make_run
+from tests.analysis.runs.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off
+from tests.factories import definition_of, make_items, make_study
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def contents(run: Run) -> list[str]:
+    calls = run.completions.order_by("position")
+    return [messages_for(call).messages[0]["content"] for call in calls]
+
+
+def test_labels_are_kept_with_all_that_made_them() -> None:
+    study = study_of("relevance")
+    make_judge('{"relevance": "yes"}')
+    run = judge(study, temperature=0.5)
+    assert (run.state, count_labels(run)) == ("done", {"labelled": 3, "unread": 0, "waiting": 0})
+    kept = Annotation.objects.first()
+    assert (kept.judge, kept.labels, kept.participant) == ("judge same-1 t=0.5", {"relevance": "yes"}, None)
+    detail, call = kept.detail, kept.judgements.get().completion
+    assert (detail["model"], detail["temperature"], detail["prompt"]) == ("judge-1", 0.5, "same-1")
+    assert (len(detail["prompt_sha256"]), detail["usd"] > 0) == (64, True)
+    assert (detail["run"], detail["call"], call.annotation_item) == (run.pk, call.pk, kept.item)
+    assert run.spent == sum(run.completions.values_list("cost", flat=True)) > 0
+
+
+def test_what_is_judged_is_not_asked_again() -> None:
+    study = study_of("relevance")
+    make_judge("Yes")
+    run = judge(study, limit=2)
+    assert (run.completions.count(), len(open_tasks(run))) == (2, 1)
+    assert judge(study) == run
+    assert (run.completions.count(), Annotation.objects.count()) == (3, 3)
+    assert plan(study, "optimised").completions.count() == 3
+
+
+def test_items_that_came_later_extend_the_run() -> None:
+    study = study_of("relevance")
+    make_judge("Yes")
+    run = judge(study)
+    make_items(study, 2, start=3)
+    assert judge(study) == run
+    assert list(run.completions.order_by("position").values_list("attempts", flat=True)) == [1] * 5
+    assert (run.state, Annotation.objects.count()) == ("done", 5)
+
+
+def test_labels_from_another_run_of_the_judge_are_not_asked_for_again() -> None:
+    study = study_of("preference", 2)
+    make_judge(BOTH)
+    one = judge(study, both_orders=False)
+    both = judge(study)
+    assert set(one.completions.values_list("left", flat=True)) == {"generic"}
+    assert set(both.completions.values_list("left", flat=True)) == {"personalised"}
+    assert Annotation.objects.count() == 4
+
+
+def test_limit_counts_what_waits_already() -> None:
+    study = study_of("relevance", 5)
+    make_judge("Yes")
+    plan(study, limit=2)
+    assert plan(study, limit=3).completions.count() == 3
+
+
+def test_cancelled_run_leaves_its_items_to_the_next() -> None:
+    study = study_of("relevance")
+    make_judge("Yes")
+    cancel(plan(study))
+    assert judge(study).completions.count() == Annotation.objects.count() == 3
+
+
+def test_both_orders_are_asked_and_stored() -> None:
+    study = study_of("preference", 1)
+    make_judge(BOTH)
+    run = judge(study)
+    rows = Annotation.objects.order_by("left").values_list("left", "labels")
+    labels = {"preference/milk": "4", "preference/budget": "3"}
+    assert list(rows) == [("generic", labels), ("personalised", labels)]
+    # It prefers the right one wherever it stands, and ties stay ties.
+    assert position_bias(study, rater_of(run)) == {"pairs": 2, "consistent": 0.5, "left": 0.0, "right": 0.5}
+    assert plan(study, "optimised", both_orders=False).completions.count() == 1
+
+
+def test_the_order_shown_is_the_order_asked() -> None:
+    study = study_of("preference", 1)
+    make_judge(BOTH)
+    first, second = contents(plan(study))
+    assert "Answer A:\nAssam.\n\nAnswer B:\nAssam, without milk." in first
+    assert "Answer A:\nAssam, without milk.\n\nAnswer B:\nAssam." in second
+
+
+def test_a_judge_reads_what_annotators_read() -> None:
+    study = study_of("attribute", 1)
+    make_judge("Yes")
+    (content,) = contents(plan(study))
+    assert content.startswith("Say yes when the response would change.")
+    assert "user: I like tea, said 0." in content
+    assert "What was concluded: Drinks tea number 0." in content
+    assert '"quality": "…"' in content
+
+
+def test_messages_stay_the_same_when_the_endpoint_changes() -> None:
+    study = study_of("attribute", 1)
+    make_judge("Yes")
+    call = judge(study).completions.get()
+    add_endpoint("judge", context_window=200, max_tokens=100)
+    again = messages_for(Completion.objects.get(pk=call.pk))
+    assert (again.sha256, len(again.sha256)) == (call.messages_sha256, 64)
+    assert "I like tea" in again.messages[0]["content"]
+
+
+def test_run_keeps_the_guidelines_that_it_was_planned_with() -> None:
+    study = study_of("relevance", 1)
+    make_judge("yes")
+    run = plan(study)
+    definition = definition_of(study)
+    work = replace(definition.annotation, guidelines="Say no when in doubt.", guidelines_version="2")
+    study, _ = load_definition(replace(definition, annotation=work), "tests", "Another rule.")
+    with pytest.raises(PlanError, match=f"planned already: go on with `manage.py run {run.pk} resume"):
+        plan(study)
+    work_off(run)
+    kept = Annotation.objects.get()
+    assert (kept.version, kept.guidelines_version) == (run.version, "1")
+    make_items(study, 1, start=1)
+    later = judge(study)
+    assert later != run and contents(later)[0].startswith("Say no when in doubt.")
+    assert Annotation.objects.get(item=later.completions.get().annotation_item).guidelines_version == "2"
+
+
+def test_a_small_window_leaves_the_history_out_and_says_so() -> None:
+    study = study_of("attribute", 1)
+    make_judge("Yes", context_window=200, max_tokens=100)
+    (content,) = contents(plan(study))
+    assert "[… 1 conversation left out: the rest does not fit.]" in content
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["I would rather not say.", '{"relevance": "perhaps"}', "yes and no", "", '{"relevance": ', '{"other": "yes"}'],
+)
+def test_what_is_no_label_is_counted_and_not_guessed(reply: str) -> None:
+    study = study_of("relevance", 1)
+    make_judge(reply or " ")
+    run = judge(study)
+    assert count_labels(run) == {"labelled": 0, "unread": 1, "waiting": 0}
+    assert not Annotation.objects.exists()
+    assert without_label(run).get().judgement.fault
+    assert judge(study).completions.get().attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [
+        ("yes", "yes"),
+        ("**No.**", "no"),
+        ('{"relevance": "YES"}', "yes"),
+        ('Thinking… {"relevance": "no"} but then {"relevance": "yes"}', "yes"),
+        ('```json\n{"relevance": "No"}\n```', "no"),
+    ],
+)
+def test_a_label_is_read_in_its_usual_dress(reply: str, label: str) -> None:
+    assert read_reply(reply, KINDS["relevance"].questions, {}) == {"relevance": label}
+
+
+def test_a_toggle_must_be_said() -> None:
+    questions = KINDS["attribute"].questions
+    assert read_reply('{"quality": "yes"}', questions, {})["uncomfortable"] == "not said"
+    said = read_reply('{"quality": "yes", "uncomfortable": "no"}', questions, {})
+    assert said == {"quality": "yes", "uncomfortable": "no"}
+
+
+def test_a_long_history_keeps_the_conversations_with_evidence() -> None:
+    history = [{"title": str(n), "turns": [{"role": "user", "text": f"{n} " * 100}]} for n in range(1, 6)]
+    written = write_history(history, {4}, 500)
+    assert "Conversation 4" in written
+    assert "Conversation 1 (1)" in written
+    assert "Conversation 2" not in written
+    assert written.endswith("[… 3 conversations left out: the rest does not fit.]")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "what"),
+    [("1", "5", "consistent"), ("1", "1", "left"), ("5", "4", "right"), ("3", "3", "consistent"), ("3", "5", "mixed")],
+)
+def test_two_orders_compared(first: str, second: str, what: str) -> None:
+    assert compare_orders(first, second) == what
+
+
+def test_what_has_no_label_is_asked_again_by_a_run_of_its_own() -> None:
+    study = study_of("relevance")
+    endpoint = make_judge("perhaps")
+    first = judge(study, limit=2)
+    endpoint.extra = {"reply": "yes"}
+    endpoint.save()
+    judge(study)
+    second = judge(study, again=True)
+    assert (first.completions.count(), second.completions.count(), second.first_run) == (3, 2, first)
+    assert (count_labels(first)["unread"], count_labels(second)["labelled"]) == (2, 2)
+    assert Annotation.objects.count() == 3
+
+
+def test_first_label_of_a_judge_stands() -> None:
+    study = study_of("relevance", 1)
+    endpoint = make_judge("yes")
+    first = plan(study)
+    # Cancelled with a call in flight, whose reply still comes: the next run has asked about the same item.
+    cancel(first)
+    judge(study)
+    Completion.objects.filter(run=first).update(status="done", reply="no", done_at=first.created_at)
+    assert read_replies(first) == 1
+    assert Annotation.objects.get().labels == {"relevance": "yes"}
+    assert [row.annotation.judge for row in Judgement.objects.all()] == [f"{endpoint.name} same-1"] * 2
+
+
+def test_two_readers_at_a_time_read_each_reply_once() -> None:
+    study = study_of("relevance", 40)
+    make_judge("yes")
+    run = resume(plan(study))
+    for _ in run_inline(run):
+        pass
+    both, read = threading.Barrier(2), []
+
+    def work() -> None:
+        both.wait()
+        read.append(read_replies(Run.objects.get(pk=run.pk)))
+        connections.close_all()
+
+    readers = [threading.Thread(target=work) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join(30)
+    assert (sum(read), Annotation.objects.count(), Judgement.objects.count()) == (40, 40, 40)
+    assert set(Annotation.objects.values_list("revision", flat=True)) == {1}
+
+
+def test_the_budget_holds() -> None:
+    study = study_of("relevance")
+    make_judge("yes", max_tokens=300, concurrency=1)
+    run = work_off(plan(study, budget=Decimal("0.00045")))
+    assert (run.state, "used up" in run.reason) == ("stopped", True)
+    assert 0 < run.completions.filter(status="done").count() < 3
+    assert run.spent <= run.budget
+    run = work_off(run, Decimal(1))
+    assert (run.state, Annotation.objects.count()) == ("done", 3)
+    assert list(run.completions.values_list("attempts", flat=True)) == [1, 1, 1]
+
+
+def test_calls_that_fail_are_told_apart_and_sent_again_on_demand() -> None:
+    study = study_of("relevance")
+    endpoint = make_judge("yes", faults={"refused": 1.0})
+    run = judge(study)
+    assert (run.state, run.completions.filter(status="failed").count(), len(open_tasks(run))) == ("done", 3, 0)
+    endpoint.extra = {"reply": "yes"}
+    endpoint.save()
+    assert retry_failed(run) == 3
+    judge(study)
+    assert Annotation.objects.count() == 3
+
+
+def test_the_estimate_counts_calls_and_dollars() -> None:
+    study = study_of("relevance")
+    make_judge("yes")
+    asked, estimate = plan_judging(judge_plan(study, "judge"), "tests", dry_run=True)
+    assert (estimate["calls"], estimate["completion_tokens"]) == (3, 120)
+    assert estimate["usd"] == pytest.approx((estimate["prompt_tokens"] + 120) / 1e6)
+    assert not Run.objects.exists()
+
+
+def test_a_study_without_items_is_refused() -> None:
+    make_judge("yes")
+    with pytest.raises(PlanError, match="no annotation study"):
+        judge_plan(make_study("draft", slug="coffees"), "judge")
+    with pytest.raises(PlanError, match="no pilot items"):
+        plan(study_of("relevance"), pilot=True)
+
+
+def test_the_database_refuses_a_judge_that_is_none() -> None:
+    study = study_of("relevance", 1)
+    for wrong in ({"condition": "judge"}, {"condition": "offline", "instruction": "same-1"}):
+        with pytest.raises(IntegrityError, match="run_judges_as_instructed"), transaction.atomic():
+            make_run(study=study, **wrong)
+    make_judge("yes")
+    call = plan(study).completions.get()
+    for wrong in ({"left": "above"}, {"left": "generic", "annotation_item": None, "prompt": None}):
+        with pytest.raises(IntegrityError, match="call_"), transaction.atomic():
+            Completion.objects.filter(pk=call.pk).update(**wrong)
+    call.pk = None
+    with pytest.raises(IntegrityError, match="call_once"), transaction.atomic():
+        call.save(force_insert=True)
+
+
+def test_command_judges_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("relevance")
+    make_judge("yes")
+    call_command("judge", "teas", endpoint="judge", dry_run=True, json=True)
+    assert json.loads(capsys.readouterr().out)["calls"] == 3
+    assert not Annotation.objects.exists()
+    call_command("judge", "teas", endpoint="judge", json=True)
+    said = json.loads(capsys.readouterr().out)
+    assert (said["labelled"], said["state"], said["usd"] > 0) == (3, "done", True)
+    call_command("judge", "teas", endpoint="judge", prompt="optimised")
+    assert "judge optimised-1: 3 labelled, 0 replies were no label" in capsys.readouterr().out
+
+
+def test_command_shows_replies_that_are_no_label(capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("relevance", 1)
+    make_judge("It depends.")
+    call_command("judge", "teas", endpoint="judge")
+    assert "1 replies were no label" in (said := capsys.readouterr().out)
+    assert "no label: 'It depends.'" in said
+
+
+def test_command_says_where_the_rest_is_planned() -> None:
+    study = study_of("relevance", 1)
+    make_judge("yes")
+    run = plan(study)
+    with pytest.raises(CommandError, match=f"manage.py run {run.pk} resume"):
+        call_command("judge", "teas", endpoint="judge", new=True)
+
+
+def test_command_stops_at_a_wrong_key_and_keeps_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("relevance")
+    make_judge("yes", faults={"authentication": 1.0})
+    with pytest.raises(CommandError, match="stopped after 0 answers: 401"):
+        call_command("judge", "teas", endpoint="judge", json=True)
+    assert json.loads(capsys.readouterr().out)["stopped"].startswith("401")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"study": "coffees"}, "no study coffees"),
+        ({"endpoint": "none"}, "none"),
+        ({"budget": Decimal(0)}, "above 0 dollars"),
+        ({"budget": Decimal("0.000001")}, "above the budget of"),
+        ({"temperature": 9.0}, "outside 0 to 2"),
+        ({"pilot": True}, "no pilot items"),
+        ({"limit": 0}, "1 or more"),
+    ],
+)
+def test_command_says_what_is_wrong(given: dict[str, Any], words: str) -> None:
+    study_of("relevance")
+    make_judge("yes")
+    options = {"study": "teas", "endpoint": "judge"} | given
+    with pytest.raises(CommandError, match=words):
+        call_command("judge", options.pop("study"), **options)

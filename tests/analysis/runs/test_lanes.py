@@ -1,0 +1,148 @@
+"""A lane sends what is pending, keeps what comes back, and leaves the rest for the next one."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from analysis.models import Completion, Run
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.calls import expire_leases
+from analysis.runs.lanes.lanes import Bounds, run_lane
+from analysis.runs.recipes.conditions import hash_messages
+from tests.analysis.runs.servers import make_fake, make_planned, make_server_endpoint, serving, work_off
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_every_call_is_answered_and_described() -> None:
+    run = work_off(make_planned(make_study(), make_fake(), repeats=20))
+    assert run.state == "done" and run.ended_at
+    call = run.completions.first()
+    assert run.completions.filter(status="done").count() == 40
+    assert (call.attempts, call.lost_answers, call.model_served, call.lane) == (1, 0, "scripted", "")
+    assert call.messages_sha256 == hash_messages([{"role": "user", "content": call.prompt.text}])
+    assert call.done_at and call.latency_ms is not None and call.prompt_tokens and not call.error
+
+
+def test_repeats_are_different_draws() -> None:
+    run = work_off(make_planned(make_study(), make_fake(), repeats=30))
+    first = run.completions.filter(prompt=run.completions.first().prompt)
+    assert len(set(first.values_list("reply", flat=True))) > 3
+
+
+def test_refused_call_fails_with_its_reason_and_the_others_go_on() -> None:
+    run = work_off(make_planned(make_study(), make_fake(extra={"faults": {"refused": 0.2}}), repeats=50))
+    now = runs.progress(run)
+    assert now["state"] == "done" and now["done"] + now["failed"] == 100 and 5 < now["failed"] < 40
+    assert [row["kind"] for row in runs.failures(run)] == ["refused"]
+    assert set(run.completions.filter(status="failed").values_list("attempts", flat=True)) == {1}
+
+
+def test_authentication_error_stops_the_run_with_one_line() -> None:
+    run = work_off(make_planned(make_study(), make_fake(extra={"faults": {"authentication": 1}}), repeats=50))
+    assert run.state == "stopped" and run.reason == "401: The script says so."
+    assert not run.completions.exclude(status="pending").exists()
+    assert sum(run.completions.values_list("attempts", flat=True)) <= 8  # what was in flight
+
+
+def test_call_that_always_fails_is_given_up_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.runs.lanes.lanes.LONGEST_BACKOFF", 0.01)
+    run = work_off(make_planned(make_study(), make_fake(extra={"faults": {"timeout": 1}}), repeats=2))
+    assert run.state == "done"
+    assert set(run.completions.values_list("status", "attempts", "lost_answers")) == {("failed", 8, 8)}
+    assert runs.progress(run)["maybe_paid"]["attempts"] == 4 * 8
+
+
+def test_retry_failed_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = make_fake(extra={"faults": {"refused": 1}})
+    run = work_off(make_planned(make_study(), endpoint, repeats=2))
+    endpoint.extra = {}
+    endpoint.save()
+    assert runs.retry_failed(run) == 4
+    assert work_off(run).completions.filter(status="done", error="").count() == 4
+
+
+def test_lane_ends_after_its_time_and_the_next_goes_on() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(concurrency=2, extra={"latency_ms": 50}), repeats=100))
+    began = time.monotonic()
+    answered = run_lane(run.pk, Bounds(seconds=0.5))
+    assert time.monotonic() - began < 3 and 2 < answered < 60
+    left = run.completions.exclude(status="done")
+    assert set(left.values_list("status", "lane", "lost_answers", "attempts")) == {("pending", "", 0, 0)}
+    assert run_lane(run.pk, Bounds(seconds=0.5)) > 2
+
+
+def test_paused_run_finishes_what_is_in_flight_and_sends_no_more() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(concurrency=4, extra={"latency_ms": 100}), repeats=200))
+    lane = threading.Thread(target=run_lane, args=(run.pk,))
+    lane.start()
+    time.sleep(1.0)
+    runs.pause(run)
+    lane.join(10)
+    assert not lane.is_alive()
+    statuses = set(run.completions.values_list("status", flat=True))
+    assert statuses == {"done", "pending"}
+    assert not run.completions.filter(lost_answers__gt=0).exists()
+    runs.cancel(run)
+    assert run_lane(run.pk) == 0
+
+
+def test_lane_stops_when_its_worker_does() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(concurrency=2, extra={"latency_ms": 50}), repeats=200))
+    began = time.monotonic()
+    run_lane(run.pk, should_stop=lambda: time.monotonic() - began > 0.5)
+    assert time.monotonic() - began < 4
+    assert not run.completions.filter(status="leased").exists()
+
+
+def test_dead_lane_s_rows_come_back_and_only_the_sent_ones_count_as_lost() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(), repeats=2))
+    sent, unsent, alive, _ = run.completions.order_by("position")
+    held = {"status": "leased", "lane": "dead", "lease_until": timezone.now() - timedelta(seconds=1)}
+    Completion.objects.filter(pk=sent.pk).update(**held, sent_at=timezone.now(), reserved="0.5")
+    Completion.objects.filter(pk=unsent.pk).update(**held)
+    later = timezone.now() + timedelta(minutes=1)
+    Completion.objects.filter(pk=alive.pk).update(**held | {"lease_until": later})
+    Run.objects.filter(pk=run.pk).update(reserved="0.5")
+    assert expire_leases(run.pk) == 2
+    seen = run.completions.order_by("position").values_list("status", "attempts", "lost_answers")
+    assert list(seen) == [("pending", 1, 1), ("pending", 0, 0), ("leased", 0, 0), ("pending", 0, 0)]
+    run.refresh_from_db()
+    assert run.reserved == 0
+
+
+def test_run_that_mixes_two_served_models_says_so(capsys: pytest.CaptureFixture) -> None:
+    make_study()
+    with serving("--model", "m-old", "--model", "m-new") as server:
+        make_server_endpoint(server)
+        options = ["--endpoint", "served", "--condition", "offline", "--repeats", "5", "--inline", "--json"]
+        call_command("run_baseline", "teas", *options)
+    assert "mixes 2 served models" in capsys.readouterr().err
+    assert {part["model"] for part in runs.progress(Run.objects.get())["served"]} == {"m-old", "m-new"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "planned"), [("html", "web page", False), ("no-choices", "no choices", True)]
+)
+def test_endpoint_that_is_none_is_one_line(fault: str, words: str, planned: bool) -> None:
+    make_study()
+    with serving("--fault", fault) as server:
+        make_server_endpoint(server)
+        options = ["--endpoint", "served", "--condition", "offline", "--repeats", "5", "--inline"]
+        with pytest.raises(CommandError, match=words) as failed:
+            call_command("run_baseline", "teas", *options)
+    assert "\n" not in str(failed.value)
+    assert Run.objects.exists() is planned
+    assert not Completion.objects.exclude(status="pending").exists()
+
+
+def test_one_lane_obeys_the_rate_while_many_calls_are_in_flight() -> None:
+    run = make_planned(make_study(), make_fake(requests_per_minute=1200, concurrency=16), repeats=30)
+    began = time.monotonic()
+    work_off(run)
+    assert 60 / 20 * 0.9 < time.monotonic() - began < 60 / 20 * 1.6

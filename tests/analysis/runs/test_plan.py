@@ -1,0 +1,238 @@
+"""Every call is a row before anything is sent; what it costs is known, and nothing is planned above the budget."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from analysis.models import Completion, Run
+from analysis.runs.lanes import runs
+from analysis.runs.lanes.schedules import end_schedule, make_schedule, repeat_due
+from analysis.runs.recipes.plans import Plan, PlanError, plan_run
+from surveys.models import BenchmarkItem
+from tests.analysis.runs.baseline_factories import make_corpus
+from tests.analysis.runs.servers import make_fake, make_planned
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+
+
+def plan_of_teas(**changes: object) -> Plan:
+    return Plan(**{"endpoint": make_fake(), "condition": "offline", "version": make_study().current} | changes)
+
+
+def test_one_row_for_each_prompt_and_repeat_with_repeats_adjacent() -> None:
+    run, estimate = plan_run(plan_of_teas(), 3, "tests")
+    rows = run.completions.order_by("position").values_list("prompt__slug", "repeat", "position", "status")
+    first, second = (prompt.slug for prompt in run.version.prompts.order_by("position"))
+    asked = [(first, 0), (first, 1), (first, 2), (second, 0), (second, 1), (second, 2)]
+    assert list(rows) == [(slug, repeat, place, "pending") for place, (slug, repeat) in enumerate(asked)]
+    assert estimate["calls"] == 6 and run.state == "planned"
+
+
+def test_more_repeats_add_only_the_new_rows() -> None:
+    plan = plan_of_teas()
+    run, _ = plan_run(plan, 2, "tests")
+    again, estimate = plan_run(plan, 5, "tests")
+    assert again.pk == run.pk and estimate["calls"] == 2 * 3
+    assert sorted(again.completions.values_list("repeat", flat=True)) == sorted([0, 1, 2, 3, 4] * 2)
+    assert len(set(again.completions.values_list("position", flat=True))) == 10
+
+
+def test_same_plan_again_has_nothing_to_send() -> None:
+    plan = plan_of_teas()
+    plan_run(plan, 4, "tests")
+    run, estimate = plan_run(plan, 3, "tests")
+    assert estimate["calls"] == 0 and run.repeats == 4 and run.completions.count() == 8
+
+
+@pytest.mark.parametrize("changes", [{"temperature": 0.5}, {"seed": 1}, {"batch": True}])
+def test_another_plan_is_another_run(changes: dict) -> None:
+    plan = plan_of_teas()
+    run, _ = plan_run(plan, 1, "tests")
+    other, _ = plan_run(Plan(**{**plan.__dict__, **changes}), 1, "tests")
+    assert other.pk != run.pk
+
+
+def test_again_makes_a_run_of_its_own_linked_to_the_first() -> None:
+    plan = plan_of_teas()
+    first, _ = plan_run(plan, 1, "tests")
+    second, _ = plan_run(plan, 1, "tests", again=True)
+    third, _ = plan_run(plan, 1, "tests", again=True)
+    assert second.first_run == first == third.first_run
+    assert Completion.objects.count() == 6
+
+
+def test_dry_run_keeps_nothing() -> None:
+    plan = plan_of_teas()
+    _, estimate = plan_run(plan, 100, "tests", dry_run=True)
+    assert estimate["calls"] == 200
+    assert not Run.objects.exists() and not Completion.objects.exists()
+
+
+def test_estimate_is_priced_by_the_endpoint() -> None:
+    endpoint = make_fake(price_in=Decimal(1), price_out=Decimal(10), max_tokens=1000)
+    _, estimate = plan_run(plan_of_teas(endpoint=endpoint), 10, "tests")
+    # 300 tokens for each recommendation, 60 for each choice, until the endpoint has answered
+    written = sum({"recommendation": 300, "choice": 60}[kind] for kind in kinds()) * 10
+    assert estimate["completion_tokens"] == written
+    assert estimate["usd"] == pytest.approx((estimate["prompt_tokens"] + 10 * written) / 1e6)
+    assert estimate["usd_most"] == pytest.approx((estimate["prompt_tokens"] + 10 * 20 * 1000) / 1e6)
+
+
+def kinds() -> list[str]:
+    return list(Completion.objects.filter(repeat=0).values_list("prompt__kind", flat=True))
+
+
+def test_plan_above_the_budget_is_refused_and_not_written() -> None:
+    endpoint = make_fake(price_out=Decimal(10))
+    with pytest.raises(PlanError, match="above the budget"):
+        plan_run(plan_of_teas(endpoint=endpoint), 1000, "tests", budget=Decimal("0.01"))
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "repeats", "words"),
+    [
+        ({}, 0, "at least 1"),
+        ({"temperature": 3.0}, 1, "outside 0 to 2"),
+        ({"temperature": float("nan")}, 1, "outside 0 to 2"),
+        ({"users": 2}, 1, "no simulated users"),
+        ({"condition": "sp-history"}, 1, r"needs a corpus \(--corpus NAME\)"),
+        ({"condition": "sp-profile"}, 1, r"needs a set of personas \(--personas NAME\)"),
+    ],
+)
+def test_plan_that_makes_no_sense_is_refused(changes: dict, repeats: int, words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        plan_run(plan_of_teas(**changes), repeats, "tests")
+    assert not Run.objects.exists()
+
+
+def test_database_holds_one_row_for_each_call() -> None:
+    run, _ = plan_run(plan_of_teas(), 1, "tests")
+    call = run.completions.first()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Completion.objects.create(run=run, prompt=call.prompt, repeat=0, position=9)
+
+
+def test_hundred_thousand_calls_are_planned_by_one_statement(django_assert_max_num_queries) -> None:
+    plan = plan_of_teas()
+    with django_assert_max_num_queries(40):
+        run, _ = plan_run(plan, 50_000, "tests")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*), max(position) FROM analysis_completion WHERE run_id = %s", [run.pk])
+        assert cursor.fetchone() == (100_000, 99_999)
+
+
+def test_benchmark_is_planned_item_by_item() -> None:
+    for number in range(3):
+        BenchmarkItem.objects.create(benchmark="quiz", item=f"q{number}", question="?", choices=["a", "b"], answer="A")
+    run, _ = plan_run(Plan(endpoint=make_fake(), condition="offline", benchmark="quiz"), 2, "tests")
+    asked = run.completions.order_by("position").values_list("item__item", "repeat")
+    assert list(asked) == [("q0", 0), ("q0", 1), ("q1", 0), ("q1", 1), ("q2", 0), ("q2", 1)]
+
+
+# --- states
+
+
+def test_states_follow_their_rules() -> None:
+    run = make_planned(make_study(), make_fake())
+    assert runs.start(run).state == "running"
+    assert runs.pause(run).state == "paused"
+    assert runs.resume(run, Decimal("2.5")).budget == Decimal("2.5")
+    assert runs.cancel(run).state == "cancelled"
+    for action in (runs.start, runs.pause, runs.resume, runs.cancel, runs.retry_failed):
+        with pytest.raises(runs.RunError, match="cancelled"):
+            action(run)
+
+
+def test_progress_and_failures_count_by_state_and_reason() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(), repeats=4))
+    calls = list(run.completions.order_by("position"))
+    done = {"status": "done", "done_at": timezone.now(), "model_served": "m-1"}
+    Completion.objects.filter(pk__in=[call.pk for call in calls[:3]]).update(**done)
+    Completion.objects.filter(pk=calls[3].pk).update(**done | {"model_served": "m-2"})
+    failed = {"status": "failed", "error": "400: no", "error_kind": "refused", "lost_answers": 2}
+    Completion.objects.filter(pk__in=[call.pk for call in calls[4:6]]).update(**failed)
+    now = runs.progress(run)
+    assert (now["calls"], now["done"], now["failed"], now["pending"], now["in_flight"]) == (8, 4, 2, 2, 0)
+    assert now["mixed"] and [part["completions"] for part in now["served"]] == [3, 1]
+    assert (now["maybe_paid"]["calls"], now["maybe_paid"]["attempts"]) == (2, 4)
+    assert [(row["reason"], row["count"]) for row in runs.failures(run)] == [("400: no", 2)]
+    assert runs.retry_failed(run) == 2 and runs.progress(run)["pending"] == 4
+
+
+# --- weekly repeats
+
+
+def test_schedule_starts_a_run_of_its_own_each_week() -> None:
+    run = make_planned(make_study(), make_fake(), repeats=2)
+    schedule = make_schedule(run, 7)
+    assert repeat_due() == []
+    later = timezone.now() + timedelta(days=7, minutes=1)
+    [second] = repeat_due(later)
+    assert second.first_run == run and second.state == "running" and second.completions.count() == 4
+    assert repeat_due(later) == []
+    schedule.refresh_from_db()
+    assert later < schedule.next_at < later + timedelta(days=7)
+
+
+def test_schedule_that_slept_for_weeks_repeats_once() -> None:
+    make_schedule(make_planned(make_study(), make_fake()), 7)
+    assert len(repeat_due(timezone.now() + timedelta(days=40))) == 1
+
+
+def test_ended_schedule_repeats_nothing() -> None:
+    run = make_planned(make_study(), make_fake())
+    make_schedule(run)
+    assert end_schedule(run) and not end_schedule(run)
+    assert repeat_due(timezone.now() + timedelta(days=8)) == []
+
+
+# --- commands
+
+
+def baseline(*options: str) -> None:
+    call_command("run_baseline", "teas", "--endpoint", "scripted", "--condition", "offline", *options)
+
+
+def test_dry_run_prints_calls_tokens_and_dollars(capsys: pytest.CaptureFixture) -> None:
+    make_study(), make_fake()
+    baseline("--repeats", "7", "--dry-run", "--json")
+    estimate = json.loads(capsys.readouterr().out)["estimate"]
+    assert estimate["calls"] == 14
+    assert {"prompt_tokens", "completion_tokens", "usd", "usd_most"} < set(estimate)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("run_baseline", "nothing", "--endpoint", "scripted", "--condition", "offline"), "no study nothing"),
+        (("run_baseline", "teas", "--endpoint", "nowhere", "--condition", "offline"), "no endpoint 'nowhere'"),
+        (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-rag", "--corpus", "x"), "no corpus"),
+        (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-profile", "--personas", "x"),
+         "no persona set"),
+        (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-history", "--corpus", "empty"),
+         "empty"),
+        (("run_benchmark", "nothing", "--endpoint", "scripted", "--condition", "offline"), "no benchmark"),
+        (("run", "999999", "pause"), "no run 999999"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_writes_nothing(command: tuple[str, ...], words: str) -> None:
+    make_study(), make_fake(), make_corpus("empty")
+    with pytest.raises(CommandError) as failed:
+        call_command(*command)
+    assert words in str(failed.value) and "\n" not in str(failed.value)
+    assert not Run.objects.exists()
+
+
+def test_unset_key_is_refused_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_study(), make_fake(key_env="NO_SUCH_KEY")
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    with pytest.raises(CommandError, match="NO_SUCH_KEY"):
+        baseline()
+    assert not Run.objects.exists()

@@ -1,0 +1,203 @@
+"""Programs start runs, follow them and read their completions, each account in its own studies."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.authtoken.models import Token
+
+from analysis.models import Run
+from analysis.runs.pages import actions
+from surveys.models import AuditEvent, Study
+from tests.analysis.runs.baseline_factories import make_call, make_corpus, make_endpoint, make_run
+from tests.analysis.runs.run_samples import answer, make_done, make_running, order_of
+from tests.factories import make_account, make_study
+
+pytestmark = pytest.mark.django_db
+ACTIONS = ("pause", "resume", "cancel", "retry")
+
+
+def client_of(name: str, study: Study | None = None, role: str = "") -> Client:
+    token = Token.objects.create(user=make_account(name, study, role))
+    return Client(headers={"Authorization": f"Token {token.key}"})
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft")
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return client_of("ada", study, "researcher")
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The runs that were handed to workers."""
+    runs: list[int] = []
+    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
+    return runs
+
+
+def at(name: str, *args: object) -> str:
+    return reverse(f"api:{name}", args=args)
+
+
+def post(client: Client, address: str, content: object = None):
+    return client.post(address, json.dumps({} if content is None else content), "application/json")
+
+
+def test_addresses_for_every_kind_of_account(study: Study) -> None:
+    run = make_running(study)
+    clients = {
+        401: Client(),
+        404: client_of("stranger", make_study("draft", slug="coffees"), "owner"),
+        403: client_of("viewer", study, "viewer"),
+    }
+    for status, client in clients.items():
+        for name, args in (("runs", ["teas"]), ("completions", ["teas"]), ("run", [run.pk])):
+            assert client.get(at(name, *args)).status_code == (200 if status == 403 else status)
+        for address in (at("runs", "teas"), *(at(f"{action}-run", run.pk) for action in ACTIONS)):
+            assert post(client, address, order_of(endpoint=run.endpoint.name)).status_code == status
+    run.refresh_from_db()
+    assert run.state == "running" and Run.objects.count() == 1
+
+
+def test_post_plans_starts_and_names_the_estimate(
+    client: Client, sent: list[int], django_capture_on_commit_callbacks: Callable
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        response = post(client, at("runs", "teas"), order_of(repeats=3, budget="2", seed=7))
+    assert response.status_code == 201
+    found = response.json()
+    run = Run.objects.get()
+    assert (found["run"]["id"], found["run"]["state"], found["run"]["simulated"]) == (run.pk, "running", True)
+    assert (found["estimate"]["calls"], found["run"]["budget_usd"], run.seed, sent) == (6, 2.0, 7, [run.pk])
+    assert AuditEvent.objects.get(action="baseline started").actor == "ada"
+
+
+def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> None:
+    order = order_of(repeats=3)
+    first = post(client, at("runs", "teas"), order)
+    again = post(client, at("runs", "teas"), order)
+    more = post(client, at("runs", "teas"), order | {"repeats": 5})
+    assert [reply.status_code for reply in (first, again, more)] == [201, 200, 200]
+    assert [reply.json()["estimate"]["calls"] for reply in (first, again, more)] == [6, 0, 4]
+    assert Run.objects.get().completions.count() == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"endpoint": "nowhere"}, "endpoint: There is none of this name."),
+        ({"repeats": 0}, "repeats: Ensure this value is greater than or equal to 1."),
+        ({"repeats": None}, "repeats: This field is required."),
+        ({"repeats": [1]}, "repeats: Enter a whole number."),
+        (
+            {"condition": "online"},
+            "condition: Select a valid choice. online is not one of the available choices.",
+        ),
+        ({"users": 5}, "users: offline does not take this."),
+        ({"corpus": "corpus"}, "corpus: offline does not take this."),
+        ({"condition": "sp-history"}, "corpus: Choose the corpus whose conversations stand in front."),
+        ({"condition": "sp-history", "corpus": "corpus"}, "The corpus corpus has 0 conversations"),
+        ({"budget": "0.0001"}, "will cost about"),
+        ({"repeat": 5}, "repeat: no such field."),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(client: Client, changes: dict, words: str) -> None:
+    make_corpus()
+    make_endpoint(name="priced", price_out=100)
+    response = post(client, at("runs", "teas"), order_of(endpoint="priced") | changes)
+    assert response.status_code == 400
+    assert words in response.json()["detail"]
+    assert not Run.objects.exists()
+
+
+def test_what_is_no_object_is_refused(client: Client) -> None:
+    assert post(client, at("runs", "teas"), [1]).status_code == 400
+    assert client.post(at("runs", "teas"), "{", "application/json").status_code == 400
+
+
+def test_paused_run_is_not_started_by_ordering_it_again(client: Client) -> None:
+    order = order_of(repeats=3)
+    number = post(client, at("runs", "teas"), order).json()["run"]["id"]
+    post(client, at("pause-run", number))
+    response = post(client, at("runs", "teas"), order | {"repeats": 9})
+    assert response.status_code == 409
+    assert response.json()["detail"] == f"Run {number} is paused, so it can't be started."
+    assert Run.objects.get().completions.count() == 6
+
+
+def test_run_is_followed_paused_resumed_and_cancelled(client: Client, study: Study) -> None:
+    run = make_running(study)
+    found = client.get(at("run", run.pk)).json()
+    counts = {name: found["progress"][name] for name in ("calls", "done", "failed", "in_flight", "pending")}
+    assert counts == {"calls": 6, "done": 3, "failed": 1, "in_flight": 1, "pending": 1}
+    assert found["failures"][0]["reason"] == "400: No." and found["run"]["state"] == "running"
+    assert post(client, at("pause-run", run.pk)).json()["run"]["state"] == "paused"
+    resumed = post(client, at("resume-run", run.pk), {"budget": 3}).json()["run"]
+    assert (resumed["state"], resumed["budget_usd"]) == ("running", 3.0)
+    assert post(client, at("retry-run", run.pk)).json()["progress"]["failed"] == 0
+    assert post(client, at("cancel-run", run.pk)).json()["run"]["state"] == "cancelled"
+    refused = post(client, at("resume-run", run.pk))
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409, f"Run {run.pk} is cancelled, so it can't be resumed.",
+    )  # fmt: skip
+    assert AuditEvent.objects.filter(study=study, action__startswith="baseline").count() == 4
+
+
+@pytest.mark.parametrize("budget", ["much", -1, "NaN", [3]])
+def test_resume_refuses_a_budget_that_is_none(client: Client, study: Study, budget: object) -> None:
+    run = make_running(study, state="paused")
+    assert post(client, at("resume-run", run.pk), {"budget": budget}).status_code == 400
+    run.refresh_from_db()
+    assert run.state == "paused"
+
+
+def test_completions_are_filtered_and_name_what_they_are(client: Client, study: Study) -> None:
+    run, other = make_running(study), make_done(study)
+    found = client.get(at("completions", "teas"), {"run": run.pk, "status": "done"}).json()
+    assert found["count"] == 3
+    row = found["results"][0]
+    prompt = study.current.prompts.order_by("position").first().slug
+    assert (row["run"], row["prompt"], row["repeat"], row["reply"]) == (run.pk, prompt, 0, "1. Sencha")
+    assert (row["simulated"], row["condition"], row["model_served"]) == (True, "offline", "scripted")
+    assert len(row["messages_sha256"]) == 64
+    assert client.get(at("completions", "teas"), {"prompt": prompt}).json()["count"] == 7
+    assert client.get(at("completions", "teas"), {"run": other.pk}).json()["count"] == 1
+    for wrong in ({"run": "x"}, {"status": "lost"}):
+        assert client.get(at("completions", "teas"), wrong).status_code == 400
+
+
+def test_completions_of_other_studies_are_not_found(client: Client) -> None:
+    make_done(make_study("draft", slug="coffees"))
+    assert client.get(at("completions", "teas")).json()["count"] == 0
+    assert client.get(at("runs", "teas")).json()["count"] == 0
+
+
+@pytest.mark.parametrize(("name", "queries"), [("runs", 7), ("completions", 5)])
+def test_queries_do_not_grow_with_the_rows(
+    client: Client, study: Study, name: str, queries: int, django_assert_num_queries: Callable
+) -> None:
+    for rows in (1, 30):
+        while study.runs.count() < rows:
+            answer(make_call(make_run(study=study, state="running")))
+        with django_assert_num_queries(queries):
+            assert len(client.get(at(name, "teas")).json()["results"]) == rows
+
+
+def test_schema_names_every_address_of_runs() -> None:
+    schema = json.loads(Client().get(at("schema"), headers={"Accept": "application/json"}).content)
+    ways = {path: set(methods) for path, methods in schema["paths"].items() if "run" in path or "compl" in path}
+    assert ways == {
+        "/api/v1/studies/{slug}/runs/": {"get", "post"},
+        "/api/v1/studies/{slug}/completions/": {"get"},
+        "/api/v1/runs/{number}/": {"get"},
+        **{f"/api/v1/runs/{{number}}/{action}/": {"post"} for action in ACTIONS},
+    }
+    order = schema["components"]["schemas"]["NewRun"]
+    assert sorted(order["required"]) == ["condition", "endpoint", "repeats"]

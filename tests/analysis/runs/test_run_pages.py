@@ -1,0 +1,461 @@
+"""The console's pages of baselines say where each run stands, and do what their buttons say."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from analysis.models import Completion, Run, Schedule, SimulatedUser
+from analysis.runs.pages import actions
+from analysis.runs.recipes.plans import Plan, plan_run
+from surveys.models import AuditEvent, Study
+from tests.analysis.runs.baseline_factories import (
+    make_call,
+    make_conversation,
+    make_corpus,
+    make_endpoint,
+    make_item,
+    make_run,
+)
+from tests.analysis.runs.run_samples import answer, fail, make_done, make_running, order_of
+from tests.factories import make_study
+from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
+
+pytestmark = pytest.mark.django_db
+RUN_PAGE = 22  # statements
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft")
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The runs that were handed to workers."""
+    runs: list[int] = []
+    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
+    return runs
+
+
+@pytest.fixture(autouse=True)
+def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is that runs the tests."""
+    for module in ("runs", "run_lists"):
+        monkeypatch.setattr(f"analysis.{module}.seconds_at_work", lambda run: 10.0)
+
+
+def page_of(name: str, *args: object) -> str:
+    return reverse(f"baselines:{name}", args=["teas", *args])
+
+
+def change(client: Client, run: Run, action: str, **given: object):
+    return client.post(page_of("change-run", run.pk, action), given, follow=True)
+
+
+# --- the list
+
+
+def test_empty_list_says_what_comes_first(client: Client) -> None:
+    assert "First it takes an endpoint" in lines_of(client.get(page_of("runs")))
+    make_endpoint()
+    assert page_of("new-run") in text_of(client.get(page_of("runs")))
+
+
+def test_list_shows_each_run_with_its_numbers(client: Client, study: Study) -> None:
+    make_running(study, budget=5, spent=Decimal("0.0042"))
+    make_done(study, condition="sp-profile", endpoint=make_endpoint(provider="openai", base_url="http://x/v1"))
+    page = client.get(page_of("runs"))
+    words = lines_of(page)
+    assert "2 runs, 1 going on with 2 calls left." in words
+    # 4 calls have ended in the 10 seconds since it began: 2 left at 0.4 a second are 5 seconds.
+    assert "3 of 6 1 1 0.4 $0.0042 of $5.00 5 s" in words
+    assert text_of(page).count('<span class="chip mark">simulated</span>') == 1
+
+
+def test_list_leaves_out_other_studies_and_benchmarks(client: Client, study: Study) -> None:
+    make_done(make_study("draft", slug="coffees"))
+    make_run(benchmark="sums")
+    assert "No baseline has been run yet." in lines_of(client.get(page_of("runs")))
+
+
+@pytest.mark.parametrize("runs", [1, 30])
+def test_list_takes_as_many_statements_for_many(
+    runs: int, client: Client, study: Study, django_assert_num_queries: Callable
+) -> None:
+    for _ in range(runs):
+        make_running(study)
+    # Session, account, study, role twice; how many runs, rows, calls by status and of the last minute; the rail.
+    with django_assert_num_queries(10):
+        assert client.get(page_of("runs")).status_code == 200
+
+
+def test_part_of_the_list_stops_asking_when_nothing_goes_on(client: Client, study: Study) -> None:
+    run = make_running(study)
+    assert client.get(page_of("runs-part")).status_code == 200
+    Run.objects.filter(pk=run.pk).update(state="paused")
+    response = client.get(page_of("runs-part"))
+    assert (response.status_code, "<html" in text_of(response)) == (286, False)
+
+
+# --- a new run
+
+
+def test_estimate_names_calls_tokens_and_dollars_and_keeps_nothing(client: Client) -> None:
+    make_endpoint(name="priced", price_in=1, price_out=10)
+    response = client.post(page_of("new-run"), order_of(endpoint="priced", repeats=3, estimate=1))
+    # The study of teas has two prompts: one asks for items (300 tokens), one is a choice (60).
+    assert "6 calls, about" in lines_of(response) and "and 1,080 out: $0.01" in lines_of(response)
+    assert not Run.objects.exists() and not AuditEvent.objects.filter(action="baseline started").exists()
+
+
+def test_part_with_the_estimate_follows_the_form(client: Client) -> None:
+    part = page_of("estimate")
+    assert "Complete the form" in lines_of(client.get(part, {"condition": "offline"}))
+    assert "10 calls" in lines_of(client.get(part, order_of(repeats=5)))
+    assert not Run.objects.exists()
+
+
+def test_estimate_of_many_users_is_measured_on_two(client: Client, study: Study) -> None:
+    corpus = make_corpus()
+    for _ in range(4):
+        make_conversation(corpus, turns=6)
+    order = order_of(condition="sp-history", corpus="corpus", history_size=2, users=40, repeats=1)
+    shown = re.search(r"(\d+) calls, about ([\d,]+) tokens in", lines_of(client.get(page_of("estimate"), order)))
+    plan = Plan(make_endpoint(), "sp-history", study.current, users=40, corpus=corpus, history_size=2, temperature=1.0)
+    _, whole = plan_run(plan, 1, "tests", dry_run=True)
+    assert int(shown[1]) == whole["calls"] == 80
+    assert int(shown[2].replace(",", "")) == pytest.approx(whole["prompt_tokens"], rel=0.05)
+
+
+def test_run_is_planned_started_audited_and_handed_over_once(
+    client: Client, sent: list[int], django_capture_on_commit_callbacks: Callable
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        response = client.post(page_of("new-run"), order_of(repeats=2, budget="1.5", start=1))
+    run = Run.objects.get()
+    assert response["Location"] == page_of("run", run.pk)
+    assert (run.state, run.budget, run.completions.count(), sent) == ("running", Decimal("1.5"), 4, [run.pk])
+    event = AuditEvent.objects.get(action="baseline started")
+    assert (event.actor, event.subject, event.detail["calls"]) == ("ada", f"run {run.pk}", 4)
+    client.post(page_of("new-run"), order_of(endpoint="scripted", repeats=2, budget="1.5", start=1))
+    assert Run.objects.count() == 1 and run.completions.count() == 4
+
+
+def test_more_repeats_extend_the_run_and_the_estimate_says_so(client: Client, sent: list[int]) -> None:
+    client.post(page_of("new-run"), order_of(repeats=2, start=1))
+    more = order_of(endpoint="scripted", repeats=5)
+    run = Run.objects.get()
+    words = lines_of(client.get(page_of("estimate"), more))
+    assert "6 calls" in words and f"Run {run.pk} has the same plan with 2 repeats" in words
+    same = lines_of(client.get(page_of("estimate"), more | {"repeats": 2}))
+    assert f"Run {run.pk} has asked all of this already" in same
+    client.post(page_of("new-run"), more | {"start": 1})
+    assert run.completions.count() == 10
+    client.post(page_of("new-run"), more | {"start": 1, "again": "on"})
+    assert [row.first_run for row in Run.objects.order_by("pk")] == [None, run]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"endpoint": "nowhere"}, "Endpoint : There is none of this name."),
+        ({"repeats": "0"}, "Repeats : Ensure this value is greater than or equal to 1."),
+        ({"condition": "sp-history"}, "Choose the corpus whose conversations stand in front."),
+        ({"condition": "sp-profile"}, "Choose the personas that profiles are drawn from."),
+        ({"temperature": "3"}, "Temperature : Ensure this value is less than or equal to 2."),
+        ({"budget": "-1"}, "Budget in dollars : Ensure this value"),
+        ({"batch": "on"}, "has no batch API."),
+    ],
+)
+def test_what_cannot_be_run_is_said_at_its_field(client: Client, changes: dict, words: str) -> None:
+    make_endpoint(name="scripted")
+    response = client.post(page_of("new-run"), order_of(endpoint="scripted", start=1) | changes)
+    assert response.status_code == 422 and words in lines_of(response)
+    assert not Run.objects.exists()
+
+
+def test_fields_of_another_condition_are_dropped(client: Client, sent: list[int]) -> None:
+    make_corpus()
+    client.post(page_of("new-run"), order_of(users=7, corpus="corpus", history_size=3, start=1))
+    run = Run.objects.get()
+    assert (run.users, run.corpus, run.history_size) == (1, None, None)
+
+
+def test_refusal_of_the_plan_is_shown_and_nothing_is_kept(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_endpoint(name="dear", price_out=1000)
+    response = client.post(page_of("new-run"), order_of(endpoint="dear", budget="0.01", start=1))
+    assert response.status_code == 422 and "above the budget of $0.01" in lines_of(response)
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    make_endpoint(name="keyless", provider="openai", base_url="https://93.184.215.14/v1", key_env="NO_SUCH_KEY")
+    response = client.post(page_of("new-run"), order_of(endpoint="keyless", start=1))
+    assert response.status_code == 422 and "NO_SUCH_KEY" in lines_of(response)
+    assert not Run.objects.exists()
+
+
+# --- one run
+
+
+def test_run_says_where_it_stands(client: Client, study: Study) -> None:
+    run = make_running(study, budget=Decimal("2.5"), spent=Decimal("0.25"))
+    words = lines_of(client.get(page_of("run", run.pk)))
+    assert "Running, 3 of 6 calls answered, about 5 s to go." in words
+    assert "Spent $0.25 of $2.50" in words
+    assert "refused 400: No. 1" in words
+    assert "These answers are scripted by the product" in words
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("planned", "Planned: 2 calls to send, 3 of 6 calls answered."),
+        ("paused", "Paused, 3 of 6 calls answered. 1 call still in flight."),
+        ("stopped", "Stopped, 3 of 6 calls answered: The key was refused."),
+        ("cancelled", "Cancelled, 3 of 6 calls answered."),
+        ("done", "Done, 3 of 6 calls answered; 1 failed."),
+    ],
+)
+def test_heading_of_each_state(client: Client, study: Study, state: str, words: str) -> None:
+    run = make_running(study, state=state, reason="The key was refused." if state == "stopped" else "")
+    assert words in lines_of(client.get(page_of("run", run.pk)))
+
+
+def test_waiting_for_the_provider_is_said(client: Client, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = timezone.now().replace(hour=14, minute=2, second=10)
+    monkeypatch.setattr("analysis.runs.lanes.runs.waiting_until", lambda name: at.timestamp())
+    page = client.get(page_of("run", make_running(study).pk))
+    assert "The provider asked us to wait until 14:02:10 UTC." in lines_of(page)
+
+
+def test_mixture_of_models_is_warned_of(client: Client, study: Study) -> None:
+    run = make_running(study)
+    assert "mixes" not in lines_of(client.get(page_of("run", run.pk)))
+    Completion.objects.filter(pk=run.completions.filter(status="done").first().pk).update(fingerprint="fp2")
+    words = lines_of(client.get(page_of("run", run.pk)))
+    assert "This run mixes 2 served models." in words and "scripted fp1 2 scripted fp2 1" in words
+
+
+def test_calls_that_may_be_paid_are_counted_and_listed(client: Client, study: Study) -> None:
+    run = make_running(study)
+    lost = run.completions.get(status="leased")
+    Completion.objects.filter(pk=lost.pk).update(lost_answers=2)
+    # Two attempts at a tenth of the estimated half dollar.
+    assert "2 attempts of 1 call, about $0.10." in lines_of(client.get(page_of("run", run.pk)))
+    listed = client.get(page_of("run", run.pk), {"lost": "1"})
+    assert [row.pk for row in listed.context["rows"]] == [lost.pk]
+
+
+def test_failures_are_grouped_by_reason(client: Client, study: Study) -> None:
+    run = make_running(study)
+    for repeat in (10, 11):
+        fail(make_call(run, repeat=repeat), "500: Over and over.", "server")
+    groups = client.get(page_of("run", run.pk)).context["failures"]
+    assert [(group["reason"], group["count"]) for group in groups] == [
+        ("500: Over and over.", 2),
+        ("400: No.", 1),
+    ]
+
+
+@pytest.mark.parametrize("calls", [1, 60])
+def test_run_takes_as_many_statements_for_many_calls(
+    calls: int, client: Client, study: Study, django_assert_num_queries: Callable
+) -> None:
+    run = make_done(study)
+    for repeat in range(1, calls):
+        answer(make_call(run, repeat=repeat))
+    with django_assert_num_queries(RUN_PAGE):
+        assert client.get(page_of("run", run.pk)).status_code == 200
+
+
+def test_calls_are_filtered_by_prompt_status_and_user(client: Client, study: Study) -> None:
+    run = make_run("sp-profile", study=study, users=2)
+    users = [SimulatedUser.objects.create(run=run, index=index) for index in range(2)]
+    prompts = list(study.current.prompts.order_by("position"))
+    calls = {(prompt.slug, user.index): make_call(run, prompt, user) for prompt in prompts for user in users}
+    fail(calls[prompts[1].slug, 1])
+
+    def found(**wanted: str) -> set[int]:
+        return {row.pk for row in client.get(page_of("run", run.pk), wanted).context["rows"]}
+
+    assert found() == {call.pk for call in calls.values()}
+    assert found(prompt=prompts[0].slug) == {calls[prompts[0].slug, index].pk for index in (0, 1)}
+    assert found(user="1", prompt=prompts[0].slug) == {calls[prompts[0].slug, 1].pk}
+    assert found(status="failed") == {calls[prompts[1].slug, 1].pk}
+    assert found(status="nonsense", user="x") == found()
+    assert found(user="9" * 30) == set()
+
+
+def test_calls_come_in_pages(client: Client, study: Study) -> None:
+    run = make_run(study=study)
+    for repeat in range(51):
+        make_call(run, repeat=repeat)
+    page = client.get(page_of("run", run.pk), {"status": "pending", "page": "2"})
+    assert len(page.context["rows"]) == 1 and "?status=pending&amp;page=1" in text_of(page)
+
+
+# --- what is done to a run
+
+
+def test_buttons_fit_the_state(client: Client, study: Study) -> None:
+    run = make_running(study)
+    offered = {}
+    for state in Run.State.values:
+        Run.objects.filter(pk=run.pk).update(state=state)
+        offered[state] = client.get(page_of("run", run.pk)).context["can"]
+    assert offered == {
+        "planned": {"pause", "resume", "cancel", "retry"},
+        "running": {"pause", "cancel", "retry"},
+        "paused": {"resume", "cancel", "retry"},
+        "stopped": {"resume", "cancel", "retry"},
+        "cancelled": set(),
+        "done": {"retry"},
+    }
+
+
+def test_pause_resume_and_cancel_are_done_and_audited(
+    client: Client, study: Study, sent: list[int], django_capture_on_commit_callbacks: Callable
+) -> None:
+    run = make_running(study)
+    states = []
+    with django_capture_on_commit_callbacks(execute=True):
+        for action in ("pause", "resume", "cancel"):
+            change(client, run, action)
+            run.refresh_from_db()
+            states.append(run.state)
+    assert states == ["paused", "running", "cancelled"] and sent == [run.pk]
+    events = AuditEvent.objects.filter(study=study, action__startswith="baseline").order_by("number")
+    assert [(event.actor, event.action, event.subject) for event in events] == [
+        ("ada", f"baseline {what}", f"run {run.pk}") for what in ("paused", "resumed", "cancelled")
+    ]
+
+
+def test_what_the_state_does_not_allow_is_refused_in_words(client: Client, study: Study) -> None:
+    run = make_done(study)
+    response = change(client, run, "pause")
+    assert said(response) == [f"Run {run.pk} is done, so it can't be paused."]
+    assert not AuditEvent.objects.filter(action="baseline paused").exists()
+
+
+def test_cancel_asks_first(client: Client, study: Study) -> None:
+    run = make_running(study)
+    assert "Cancel this run?" in lines_of(client.get(page_of("change-run", run.pk, "cancel")))
+    assert client.get(page_of("change-run", run.pk, "pause")).status_code == 405
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+def test_failed_calls_are_sent_again(
+    client: Client, study: Study, sent: list[int], django_capture_on_commit_callbacks: Callable
+) -> None:
+    run = make_running(study)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert said(change(client, run, "retry")) == ["1 failed call will be sent again."]
+    assert not run.completions.filter(status="failed").exists() and sent == [run.pk]
+    assert said(change(client, run, "retry")) == [f"Run {run.pk} has no failed calls."]
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ("0.20", "$0.2 is no more than the $0.25 spent already. Give a larger budget."),
+        ("much", "“much” is no amount in dollars."),
+        ("nan", "The budget must be above 0 and below 1,000,000 dollars."),
+    ],
+)
+def test_resume_refuses_a_budget_that_is_none(client: Client, study: Study, budget: str, words: str) -> None:
+    run = make_running(study, state="stopped", budget=Decimal("0.25"), spent=Decimal("0.25"))
+    assert said(change(client, run, "resume", budget=budget)) == [words]
+    run.refresh_from_db()
+    assert (run.state, run.budget) == ("stopped", Decimal("0.25"))
+
+
+def test_resume_takes_a_larger_budget(client: Client, study: Study, sent: list[int]) -> None:
+    run = make_running(study, state="stopped", budget=Decimal("0.25"), spent=Decimal("0.25"))
+    change(client, run, "resume", budget="2")
+    run.refresh_from_db()
+    assert (run.state, run.budget) == ("running", Decimal("2"))
+
+
+def test_repeating_is_scheduled_and_ended(client: Client, study: Study) -> None:
+    run = make_done(study)
+    change(client, run, "repeat", days="7")
+    schedule = Schedule.objects.get(first_run=run)
+    assert schedule.next_at - timezone.now() > timedelta(days=6, hours=23)
+    assert "The same plan is run again every 7 days" in lines_of(client.get(page_of("run", run.pk)))
+    repetition = make_done(study, first_run=run)
+    assert f"run {run.pk}," in lines_of(client.get(page_of("run", repetition.pk)))
+    change(client, repetition, "stop-repeating")
+    schedule.refresh_from_db()
+    assert not schedule.active
+    assert "a whole number from 1 to 366" in said(change(client, run, "repeat", days="-3"))[0]
+
+
+# --- one call
+
+
+def test_call_shows_messages_reply_and_that_the_hash_holds(client: Client, study: Study) -> None:
+    run = make_run(study=study)
+    call = answer(make_call(run), "1. <b>Sencha</b>")
+    page = client.get(page_of("completion", run.pk, call.pk))
+    assert call.prompt.text.split("\n")[0] in page.context["asked"][0]["content"]
+    assert "&lt;b&gt;Sencha" in text_of(page)
+    assert "the same to the letter as what was sent" in lines_of(page)
+    Completion.objects.filter(pk=call.pk).update(messages_sha256="0" * 64)
+    assert "the hashes differ" in lines_of(client.get(page_of("completion", run.pk, call.pk)))
+
+
+def test_call_that_is_not_sent_yet_shows_what_will_be(client: Client, study: Study) -> None:
+    call = make_call(make_run(study=study))
+    words = lines_of(client.get(page_of("completion", call.run_id, call.pk)))
+    assert "Not sent yet. These are the messages that will be." in words
+
+
+def test_call_of_a_benchmark_run_of_no_study_is_read_from_any_study(client: Client, study: Study) -> None:
+    run = make_run(study=None, version=None, benchmark="sums")
+    call = answer(make_call(run, make_item(1)), "B")
+    page = client.get(page_of("completion", run.pk, call.pk))
+    assert call.item.question in text_of(page)
+    assert f"Run {run.pk} of no study, on sums" in lines_of(page)
+
+
+def test_call_of_another_study_is_not_found(client: Client, study: Study) -> None:
+    call = make_call(make_run(study=make_study(slug="other")))
+    assert client.get(page_of("completion", call.run_id, call.pk)).status_code == 404
+
+
+def test_long_history_is_shown_from_its_end_and_whole_on_demand(client: Client, study: Study) -> None:
+    corpus = make_corpus()
+    for _ in range(3):
+        make_conversation(corpus, turns=5)
+    plan = Plan(make_endpoint(), "sp-history", study.current, corpus=corpus, history_size=3)
+    run, _ = plan_run(plan, 1, "tests")
+    call = answer(run.completions.order_by("position").first())
+    page = client.get(page_of("completion", run.pk, call.pk))
+    assert (len(page.context["asked"]), page.context["left_out"]) == (12, 19)
+    assert page.context["reading"].is_same
+    whole = client.get(page_of("completion", run.pk, call.pk), {"all": "1"})
+    assert len(whole.context["asked"]) == 31
+    file = client.get(page_of("completion-messages", run.pk, call.pk)).json()
+    assert len(file["messages"]) == 31 and file["sha256"] == file["stored"] == call.messages_sha256
+
+
+def test_call_whose_corpus_has_changed_says_why_it_is_not_shown(client: Client, study: Study) -> None:
+    corpus = make_corpus()
+    make_conversation(corpus, turns=5)
+    plan = Plan(make_endpoint(), "sp-history", study.current, corpus=corpus, history_size=1)
+    run, _ = plan_run(plan, 1, "tests")
+    call = run.completions.order_by("position").first()
+    corpus.conversations.all().delete()
+    words = lines_of(client.get(page_of("completion", run.pk, call.pk)))
+    assert "The messages can't be rebuilt" in words and "Import its file again." in words
+    assert client.get(page_of("completion-messages", run.pk, call.pk)).status_code == 404

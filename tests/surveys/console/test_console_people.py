@@ -1,0 +1,248 @@
+"""The console on people: the monitor, the list, one participant, the flow and the audit trail."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from surveys.access import audit
+from surveys.console import people_views
+from surveys.models import AuditEvent, Participant
+from tests.factories import make_participant, make_response, make_study
+from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
+
+pytestmark = pytest.mark.django_db
+State, Step = Participant.State, Participant.Step
+HOSTILE = "</pre><script>alert('x')</script>\u202e<img src=x onerror=alert(1)>"
+
+
+# --- collect and participants -------------------------------------------------
+
+
+def test_monitor_names_simulated_people_and_those_left_out() -> None:
+    study = make_study(places=9)
+    make_participant(study, origin="simulated")
+    make_participant(study, origin="preview")
+    page = lines_of(log_in(study).get("/console/teas/collect/"))
+    assert "1 of these people is simulated." in page
+    assert "Left out: 1 previewing." in page
+
+
+def test_bars_are_drawn_from_the_numbers() -> None:
+    study = make_study(places=4)
+    make_participant(study, State.COMPLETED)
+    make_participant(study)
+    page = text_of(log_in(study).get("/console/teas/collect/numbers/"))
+    assert 'aria-label="1 filled, 1 working, 2 free"' in page
+    assert '<rect class="filled" width="250" height="10"/><rect class="leased" x="250" width="250"' in page
+
+
+def test_part_of_the_monitor_is_no_whole_page() -> None:
+    page = text_of(log_in(make_study()).get("/console/teas/collect/numbers/?who=nonsense"))
+    assert "<html" not in page and "0 of 12 places are filled" in page
+
+
+def people_found(client: Client, query: str) -> list[str]:
+    return re.findall(
+        r'class="name" href="/console/teas/participants/(\w+)/"',
+        text_of(client.get(f"/console/teas/participants/?{query}")),
+    )
+
+
+def test_filters_leave_the_people_asked_for() -> None:
+    study = make_study(places=9)
+    done = make_participant(study, State.COMPLETED)
+    flagged = make_participant(study, chatbot="gemini")
+    make_response(flagged, "teas", "1. Only one", keep=True)
+    preview = make_participant(study, origin="preview")
+    client = log_in(study, "researcher")
+    assert people_found(client, "") == [flagged.pseudonym, done.pseudonym]
+    for query, found in {
+        "state=completed": [done],
+        f"cell={flagged.cell_id}": [flagged],
+        "flag=too-few-items": [flagged],
+        f"q={done.pseudonym[2:7]}": [done],
+        f"q={done.pid}": [done],
+        "q=zzzzzzzzzz": [],
+        "who=preview": [preview],
+        "who=all&sort=oldest": [done, flagged, preview],
+        "sort=answers": [done, flagged],
+        "sort=flags": [flagged, done],
+        "state=nonsense&cell=x&flag=y&sort=z&who=w&page=99": [flagged, done],
+        "q=%00&cell=99999999999999999999": [],
+    }.items():
+        assert people_found(client, query) == [person.pseudonym for person in found], query
+
+
+def test_list_is_paged_and_links_keep_the_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people_views, "PAGE_SIZE", 2)
+    study = make_study(places=9)
+    made = [make_participant(study, Step.QUESTIONS).pseudonym for _ in range(3)]
+    client = log_in(study)
+    assert people_found(client, "sort=oldest") == made[:2]
+    page = text_of(client.get("/console/teas/participants/?sort=oldest&state=screening"))
+    assert "?sort=oldest&amp;state=screening&amp;page=2" in page
+    assert people_found(client, "sort=oldest&page=2") == made[2:]
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_list_of_participants_takes_as_many_statements_for_many(rows: int, django_assert_num_queries: Callable) -> None:
+    study = make_study(places=40)
+    for _ in range(rows):
+        make_response(make_participant(study), "teas")
+    client = log_in(study)
+    # Session, account, study, role (2), number of people, people, kinds, cells.
+    with django_assert_num_queries(10):
+        assert text_of(client.get("/console/teas/participants/")).count('class="name"') == rows
+
+
+def test_empty_list_says_why() -> None:
+    client = log_in(make_study("draft"))
+    assert "Nobody has agreed to take part yet. The study is a draft." in lines_of(
+        client.get("/console/teas/participants/")
+    )
+    assert "Nobody matches these filters." in lines_of(client.get("/console/teas/participants/?state=completed"))
+
+
+def test_participant_shows_answers_revisions_flags_and_evidence() -> None:
+    study = make_study(places=9)
+    person = make_participant(study)
+    make_response(
+        person,
+        "teas",
+        "1. Only one",
+        evidence={"observed": True, "copied_at": 1, "pasted": 11, "typed": 0, "share_pasted": 1.0},
+    )
+    make_response(person, "teas", "1. Two\n2. Three", keep=True)
+    page = lines_of(log_in(study).get(f"/console/teas/participants/{person.pseudonym}/"))
+    for words in (
+        "1. Ask for teas" if person.order[0] == "teas" else "2. Ask for teas",
+        "1. Two 2. Three",
+        "1 other revision",
+        "held by a question",
+        "The copy button was pressed. 11 characters pasted, 0 typed (100% pasted).",
+        "Fewer items than asked",
+        "this is what i got",
+        "GPT-4o mini",
+        "Chatbot context given",
+        "Are you an adult? Yes",
+    ):
+        assert words in page, words
+
+
+def test_hostile_text_is_shown_as_text_everywhere() -> None:
+    study = make_study(places=9)
+    person = make_participant(study)
+    for text in (HOSTILE, HOSTILE + "x" * 2000):
+        make_response(person, "teas", text, keep=True, html=HOSTILE)
+    Participant.objects.filter(pk=person.pk).update(
+        comments=HOSTILE, reason=HOSTILE[:200], state="technical", finished_at="2026-01-01T00:00Z"
+    )
+    client = log_in(study, name="<script>alert(2)</script>")
+    for path in (
+        f"participants/{person.pseudonym}/",
+        "participants/",
+        "collect/",
+        "flow/",
+        "audit/",
+        "members/",
+    ):
+        page = text_of(client.get(f"/console/teas/{path}"))
+        assert "<script>alert" not in page and "<img src=x" not in page, path
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)" in text_of(
+        client.get(f"/console/teas/participants/{person.pseudonym}/")
+    )
+
+
+def test_text_comes_back_to_the_letter_as_plain_text() -> None:
+    study = make_study()
+    person = make_participant(study)
+    text = "1. שלום\n\n2. 🍵\t" + HOSTILE + "é" * 50_000
+    response = make_response(person, "teas", text, keep=True)
+    got = log_in(study).get(f"/console/teas/participants/{person.pseudonym}/{response.pk}.txt")
+    assert got.content.decode("utf-8") == text
+    assert (got["Content-Type"], got["X-Content-Type-Options"]) == ("text/plain; charset=utf-8", "nosniff")
+
+
+def test_page_of_a_participant_holds_only_the_beginning_of_huge_answers() -> None:
+    study = make_study()
+    person = make_participant(study)
+    make_response(person, "teas", "1. " + "tea " * 50_000, keep=True)
+    page = text_of(log_in(study).get(f"/console/teas/participants/{person.pseudonym}/"))
+    assert len(page) < 60_000 and "200,003 characters" in page and "all of it" in page
+
+
+def test_participant_takes_as_many_statements_whatever_they_gave(django_assert_num_queries: Callable) -> None:
+    study = make_study(places=9)
+    client = log_in(study)
+    for revisions in (1, 20):
+        person = make_participant(study)
+        for number in range(revisions):
+            make_response(person, "teas", f"{number}. Only one", keep=True)
+        # Session, account, study, role (2), person, answers, flags, sessions, drafts, decisions.
+        with django_assert_num_queries(12):
+            client.get(f"/console/teas/participants/{person.pseudonym}/")
+
+
+def test_researcher_marks_somebody_as_returned() -> None:
+    study = make_study()
+    person = make_participant(study)
+    client = log_in(study, "researcher")
+    response = client.post(f"/console/teas/participants/{person.pseudonym}/returned/", follow=True)
+    assert said(response) == [f"{person.pseudonym} is marked as returned; the place is free again."]
+    assert "Marked as returned by ada" in lines_of(response)
+    again = client.post(f"/console/teas/participants/{person.pseudonym}/returned/", follow=True)
+    assert "has already ended" in said(again)[0]
+
+
+# --- flow and audit trail -----------------------------------------------------
+
+
+def test_flow_page_shows_figure_and_table() -> None:
+    study = make_study(places=9)
+    make_participant(study, State.COMPLETED)
+    response = log_in(study).get("/console/teas/flow/")
+    assert "1 person came, 1 agreed, 1 completed." in lines_of(response)
+    assert '<svg xmlns="http://www.w3.org/2000/svg" class="flow"' in text_of(response)
+
+
+def test_flow_is_taken_away_as_svg_and_json() -> None:
+    study = make_study(places=9)
+    make_participant(study, State.COMPLETED)
+    client = log_in(study)
+    drawn = client.get("/console/teas/flow/flow.svg")
+    assert drawn["Content-Type"] == "image/svg+xml; charset=utf-8"
+    assert drawn["Content-Disposition"] == 'attachment; filename="teas-flow.svg"'
+    assert client.get("/console/teas/flow/flow.json").json()["completed"] == 1
+
+
+def test_audit_trail_has_the_newest_first_and_filters() -> None:
+    study = make_study()
+    client = log_in(study)
+    rows = re.findall(r'<tr><td class="number">(\d+)</td>', text_of(client.get("/console/teas/audit/")))
+    assert rows == ["2", "1"]
+    page = text_of(client.get("/console/teas/audit/?action=launched&actor=tests"))
+    assert re.findall(r'<tr><td class="number">(\d+)</td>', page) == ["2"]
+    assert "1 decision matches" in lines_of(client.get("/console/teas/audit/?action=launched"))
+
+
+def test_audit_trail_is_verified_on_demand() -> None:
+    study = make_study()
+    client = log_in(study)
+    assert "The chain holds." in lines_of(client.get("/console/teas/audit/?verify=1"))
+    # As if somebody had written a row past the rules.
+    AuditEvent.objects.create(study=study, number=9, actor="x", action="forged", previous="0" * 64, sha256="1" * 64)
+    page = lines_of(client.get("/console/teas/audit/?verify=1"))
+    assert "The chain does not hold." in page and "event 3 is missing" in page
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_audit_trail_takes_as_many_statements_for_many(rows: int, django_assert_num_queries: Callable) -> None:
+    study = make_study("draft")
+    for number in range(rows - 1):
+        audit.record(study, "ada", "tested", f"row {number}")
+    client = log_in(study)
+    # Session, account, study, role (2), number of events, events, actions, actors.
+    with django_assert_num_queries(10):
+        assert text_of(client.get("/console/teas/audit/")).count('<tr><td class="number">') == rows

@@ -1,0 +1,265 @@
+"""Many people and many windows at once: real threads, each with a connection of its own, on PostgreSQL."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+
+from surveys.models import Participant, Place, QuotaCell, Response, Study
+from surveys.participation import recruitment
+from surveys.participation.places import release_expired
+from surveys.participation.steps import address
+from surveys.pasting.capture import Submission, submit_paste
+from tests.factories import (
+    answer_text,
+    definition_of,
+    fitting_answers,
+    make_participant,
+    make_study,
+    make_visit,
+    prompt_of,
+)
+from tests.surveys.participation.threads import PATIENCE, at_once, beside
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def one_thread() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def wait_until_somebody_waits() -> None:
+    """Until another connection stands still before a lock of ours."""
+    for _ in range(PATIENCE * 100):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0]:
+                return
+        threading.Event().wait(0.01)
+    raise AssertionError("Nobody waits for the lock.")
+
+
+def arrive(study: Study, cell: str = "", chatbot: str = "chatgpt") -> Callable[[], str]:
+    """Somebody new who has consented and sends the first answers; gives their state."""
+    participant = make_participant(study, at="questions")
+    answers = fitting_answers(definition_of(study), cell)
+    return lambda: recruitment.screen(participant, chatbot, answers).state
+
+
+# --- the last place -----------------------------------------------------------------------------------------
+
+
+def test_last_place_is_over_quota_when_its_holder_commits() -> None:
+    study = make_study(places=1)
+    holder, late = arrive(study), arrive(study)
+    with one_thread() as pool:
+        with transaction.atomic():
+            assert holder() == "active"
+            waiting = beside(late, pool)
+            wait_until_somebody_waits()
+            assert not waiting.done()
+        assert waiting.result(PATIENCE) == "over_quota"
+
+
+def test_last_place_goes_to_who_waits_when_its_holder_rolls_back() -> None:
+    study = make_study(places=1)
+    holder, late = arrive(study), arrive(study)
+    with one_thread() as pool:
+        with transaction.atomic():
+            assert holder() == "active"
+            waiting = beside(late, pool)
+            wait_until_somebody_waits()
+            transaction.set_rollback(True)
+        assert waiting.result(PATIENCE) == "active"
+
+
+def test_last_place_locked_by_a_third_connection_goes_to_one_of_two() -> None:
+    study = make_study(places=1)
+    arrivals = [arrive(study), arrive(study)]
+    with ThreadPoolExecutor(2) as pool:
+        with transaction.atomic():
+            list(Place.objects.select_for_update().filter(cell__study=study))
+            waiting = [beside(arrival, pool) for arrival in arrivals]
+            wait_until_somebody_waits()
+            assert not any(each.done() for each in waiting)
+        assert sorted(each.result(PATIENCE) for each in waiting) == ["active", "over_quota"]
+
+
+def test_place_that_is_only_about_to_be_given_back_is_not_waited_for() -> None:
+    study = make_study(places=1)
+    holder = make_participant(study)
+    late = arrive(study)
+    with one_thread() as pool, transaction.atomic():
+        recruitment.stop(holder, Participant.State.RETURNED)
+        assert beside(late, pool).result(PATIENCE) == "over_quota"
+
+
+# --- many arrivals ------------------------------------------------------------------------------------------
+
+
+def test_forty_arrivals_for_ten_places() -> None:
+    study = make_study(places=10)
+    states = at_once([arrive(study) for _ in range(40)])
+    assert states.count("active") == 10 and states.count("over_quota") == 30
+    held = Place.objects.filter(cell__slug="milky", cell__chatbot="chatgpt", participant__isnull=False)
+    assert held.count() == 10 and held.values("participant").distinct().count() == 10
+
+
+def test_forty_arrivals_over_four_cells_fill_each_exactly() -> None:
+    study = make_study(places=3)
+    cells = [(bot, cell) for bot in ("chatgpt", "gemini") for cell in ("milky", "plain")]
+    states = at_once([arrive(study, cell, bot) for bot, cell in cells for _ in range(10)])
+    assert states.count("active") == 12 and states.count("over_quota") == 28
+    for cell in QuotaCell.objects.filter(study=study):
+        assert cell.places.filter(participant__cell=cell).count() == 3
+
+
+def test_people_who_fit_two_cells_never_take_more_than_both_have() -> None:
+    study = make_study(places=3)
+    states = at_once([arrive(study, chatbot="several") for _ in range(16)])
+    assert states.count("active") == 6
+
+
+def test_late_people_who_finish_together_fill_the_cell_and_overflow() -> None:
+    study = make_study(places=2)
+    people = [make_participant(study, "debrief"), make_participant(study, "debrief")]
+    Place.objects.filter(cell__study=study).update(participant=None, expires_at=None)
+    people += [make_participant(study, "debrief"), make_participant(study, "debrief")]
+    done = at_once([lambda person=person: recruitment.complete(person) for person in people])
+    assert sorted(person.overflow for person in done) == [False, False, True, True]
+    assert all(person.state == "completed" and person.code for person in done)
+    assert Place.objects.filter(cell__study=study, confirmed_at__isnull=False).count() == 2
+
+
+def test_release_and_finish_together_leave_one_holder() -> None:
+    study = make_study(places=1)
+    for _ in range(5):
+        person = make_participant(study, "debrief")
+        Place.objects.filter(participant=person).update(expires_at=person.consented_at)
+        at_once([lambda: release_expired(study), lambda person=person: recruitment.complete(person)])
+        person.refresh_from_db()
+        confirmed = Place.objects.filter(cell__study=study, confirmed_at__isnull=False)
+        assert person.state == "completed" and not person.overflow
+        assert [place.participant_id for place in confirmed] == [person.pk]
+        recruitment.withdraw(person)
+
+
+@pytest.mark.parametrize("step,name", [("context", "instructions"), ("debrief", "attention")])
+def test_form_sent_after_the_place_was_given_away_leads_on(step: str, name: str) -> None:
+    study = make_study(places=1)
+    person = make_participant(study, step)
+    Participant.objects.filter(pk=person.pk).update(checks={})
+    Place.objects.filter(participant=person).update(expires_at=person.consented_at)
+    assert make_participant(study).state == "active"
+    path = address(person, name, "leaf") if name == "attention" else address(person, name)
+    replies = at_once([lambda: Client().post(path, {"answer": "Green tea"}) for _ in range(3)])
+    assert {reply.status_code for reply in replies} == {302}
+
+
+def test_windows_that_take_a_place_again_together_take_one() -> None:
+    study = make_study(places=3)
+    person = make_participant(study)
+    Place.objects.filter(participant=person).update(participant=None, expires_at=None)
+    path = address(person, "instructions")
+    replies = at_once([lambda: Client().post(path) for _ in range(6)])
+    assert {reply.status_code for reply in replies} == {302}
+    assert Place.objects.filter(participant=person).count() == 1
+
+
+# --- one person in many windows ------------------------------------------------------------------------------
+
+
+def test_same_person_consents_in_many_windows_once() -> None:
+    study, visit = make_study(), make_visit()
+    people = at_once([lambda: recruitment.give_consent(study, visit) for _ in range(8)])
+    assert len({person.pk for person in people}) == 1
+    assert Participant.objects.filter(study=study).count() == 1 and people[0].sessions.count() == 1
+
+
+def test_same_person_with_new_sessions_consents_once_and_keeps_all_sessions() -> None:
+    study = make_study()
+    visits = [make_visit(7, session_id=f"{n:024x}") for n in range(6)]
+    at_once([lambda visit=visit: recruitment.give_consent(study, visit) for visit in visits])
+    assert Participant.objects.get(study=study).sessions.count() == 6
+
+
+def test_first_answers_sent_twice_take_one_place() -> None:
+    study = make_study()
+    participant = make_participant(study, at="questions")
+    answers = fitting_answers(definition_of(study))
+    at_once([lambda: recruitment.screen(participant, "chatgpt", answers) for _ in range(6)])
+    assert Place.objects.filter(participant=participant).count() == 1
+    assert Place.objects.filter(cell__study=study, participant__isnull=False).count() == 1
+
+
+def test_double_click_is_one_revision() -> None:
+    participant, key = make_participant(), uuid.uuid4()
+    prompt = prompt_of(participant)
+    text = answer_text(prompt)
+    outcomes = at_once([lambda: submit_paste(participant, Submission(prompt, text, key=key)) for _ in range(6)])
+    assert {outcome.revision for outcome in outcomes} == {1} and all(outcome.accepted for outcome in outcomes)
+    assert Response.objects.filter(participant=participant).count() == 1
+
+
+def test_two_windows_sent_at_once_keep_both_and_the_newest_counts() -> None:
+    participant = make_participant()
+    prompt = prompt_of(participant)
+    texts = [answer_text(prompt, number) + "\n" for number in range(6)]
+    outcomes = at_once([lambda text=text: submit_paste(participant, Submission(prompt, text)) for text in texts])
+    stored = Response.objects.filter(participant=participant, accepted=True)
+    assert sorted(stored.values_list("text", flat=True)) == sorted(texts)
+    assert sorted(outcome.revision for outcome in outcomes) == [1, 2, 3, 4, 5, 6]
+    assert sum(not outcome.older_page for outcome in outcomes) == 1
+    newest = next(outcome for outcome in outcomes if outcome.revision == 6)
+    assert stored.order_by("-revision")[0].text == newest.text
+
+
+def test_last_page_sent_twice_confirms_one_place() -> None:
+    participant = make_participant(at="debrief")
+    done = at_once([lambda: recruitment.complete(participant) for _ in range(6)])
+    assert {person.code for person in done} == {"CODE1"}
+    assert Place.objects.filter(confirmed_at__isnull=False).count() == 1
+
+
+def test_people_never_wait_for_each_other() -> None:
+    study = make_study()
+    one, other = make_participant(study), make_participant(study)
+    prompt = prompt_of(one)
+    with one_thread() as pool, transaction.atomic():
+        submit_paste(one, Submission(prompt, answer_text(prompt)))
+        theirs = beside(lambda: submit_paste(other, Submission(prompt, answer_text(prompt, 1))), pool)
+        assert theirs.result(PATIENCE).accepted
+
+
+@pytest.mark.parametrize("how", ["withdraw", "return"])
+def test_stop_sent_twice_leads_to_the_same_page(how: str) -> None:
+    participant = make_participant()
+    path = address(participant, "stop")
+    replies = at_once([lambda: Client().post(path, {"how": how}, follow=True) for _ in range(4)])
+    assert {reply.status_code for reply in replies} == {200}
+    expected = "/withdrawn/" if how == "withdraw" else "/end/"
+    assert all(reply.request["PATH_INFO"].endswith(expected) for reply in replies)
+
+
+def test_answer_while_another_window_withdraws_is_erased_too() -> None:
+    study = make_study()
+    for _ in range(4):
+        participant = make_participant(study)
+        prompt = prompt_of(participant)
+        page, stop = address(participant, "prompt", 1), address(participant, "stop")
+        text = answer_text(prompt)
+        replies = at_once(
+            [
+                lambda page=page, text=text: Client().post(page, {"text": text}, follow=True),
+                lambda stop=stop: Client().post(stop, {"how": "withdraw"}, follow=True),
+            ]
+        )
+        assert [reply.status_code for reply in replies] == [200, 200]
+        assert not Response.objects.exists() and not Participant.objects.exists()

@@ -1,0 +1,336 @@
+"""Definitions: the shipped studies, their documents, and what they say about people and prompts."""
+
+import json
+import os
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surveys.reading.checks import CHECKS
+from surveys.study_files.definitions import (
+    Definition,
+    StudyFileError,
+    cells_for,
+    fill_benchmark_items,
+    fingerprint,
+    letters,
+    parse_study,
+    prompt_text,
+    read_study,
+    screened_out,
+)
+from tests.surveys.study_files.sample_study import GOOD, changed, make_definition
+
+ROOT = Path(__file__).resolve().parents[3]
+STUDIES = ROOT / "surveys" / "studies"
+SHARED = Path(os.environ.get("FIELDSTUDY_SHARED", ROOT.parent / "shared"))
+
+# Shipped studies -----------------------------------------------------------------------------------------
+
+
+def test_field_13_has_the_design_of_the_field_evaluation():
+    study = read_study(STUDIES / "field-13.toml")
+    kinds = [prompt.kind for prompt in study.prompts]
+    assert (kinds.count("recommendation"), kinds.count("choice")) == (9, 4)
+    assert all(prompt.items == 5 for prompt in study.prompts if prompt.kind == "recommendation")
+    assert [prompt.benchmark for prompt in study.prompts[9:]] == ["mmlu", "mmlu", "ethics", "ethics"]
+    assert [bot.slug for bot in study.chatbots] == ["chatgpt", "gemini"]
+    assert {cell.slug: cell.places for cell in study.cells} == {
+        "black-women": 100,
+        "black-men": 100,
+        "white-women": 100,
+        "white-men": 100,
+    }
+    assert study.pay_per_hour == 12
+    assert len(study.attention) == 2
+
+
+@pytest.mark.skipif(not (SHARED / "data" / "mmlu").is_dir(), reason="needs the benchmark files of FIELDSTUDY_SHARED")
+def test_field_13_names_items_that_the_benchmarks_have():
+    files = ["mmlu/college_medicine_test", "ethics/commonsense_short_test", "ethics/justice_test"]
+    rows = [json.loads(line) for name in files for line in (SHARED / "data" / f"{name}.jsonl").open(encoding="utf-8")]
+    items = {row["id"]: row for row in rows}
+    study = read_study(STUDIES / "field-13.toml")
+    assert all(prompt.item in items for prompt in study.prompts if prompt.kind == "choice")
+    medicine = {name: item for name, item in items.items() if "choices" in item}
+    filled = fill_benchmark_items(study, medicine)
+    assert [prompt.imported for prompt in filled.prompts[9:]] == [True, True, False, False]
+    assert filled.prompts[9].question == items["mmlu/college_medicine/test/16"]["question"]
+
+
+def test_field_13_consent_says_what_prolific_asks_for():
+    text = read_study(STUDIES / "field-13.toml").consent.text.casefold()
+    for word in (
+        "what we collect",
+        "use",
+        "keep",
+        "90 days",
+        "anonymous",
+        "share",
+        "withdraw",
+        "legal basis",
+        "paste",
+    ):
+        assert word in text
+
+
+def test_demo_has_a_place_for_every_answer():
+    study = read_study(STUDIES / "demo.toml")
+    quota = [question for question in study.questions if question.purpose == "quota"]
+    assert len(quota) == 1
+    assert not study.chatbot_question.none
+    for option in quota[0].options:
+        for bot in study.chatbots:
+            answers = {quota[0].slug: option}
+            assert screened_out(study, answers, bot.slug) is None
+            assert len(cells_for(study, [bot.slug], answers)) == 1
+
+
+def test_demo_has_four_prompts_and_no_checks_of_people():
+    study = read_study(STUDIES / "demo.toml")
+    assert [prompt.kind for prompt in study.prompts] == ["recommendation"] * 3 + ["choice"]
+    assert study.comprehension == study.attention == ()
+    assert [cell.places for cell in study.cells] == [10, 10]
+    assert study.pay_per_hour >= 12
+    assert set(study.paste_checks) == set(CHECKS)
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
+def test_shipped_study_survives_its_document(path):
+    study = read_study(path)
+    assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
+
+
+# Documents and fingerprints ------------------------------------------------------------------------------
+
+
+def test_left_out_keys_get_their_defaults():
+    study = make_definition()
+    assert study.lease_minutes == 45
+    assert study.order_scheme == "williams"
+    assert study.paste_checks == tuple(CHECKS)
+    assert study.chatbot_question.several == "More than one of these"
+    assert study.prompts[0].items == 5
+    assert study.questions[0].required
+    assert study.prolific_study_ids == ()
+
+
+def test_keys_left_blank_count_as_left_out():
+    blank = make_definition(("required = false", 'required = false\nhelp = ""\noptions = []\naccept = []'))
+    assert blank == make_definition()
+
+
+def test_paste_checks_can_all_be_switched_off():
+    assert make_definition(("[debrief]", "[checks]\npaste = []\n[debrief]")).paste_checks == ()
+
+
+def test_misunderstood_code_may_be_left_out_without_comprehension_checks():
+    comprehension = GOOD[GOOD.index("[[comprehension]]") : GOOD.index("[[attention]]")]
+    study = make_definition((comprehension, ""), ('misunderstood = "CODE9"\n', ""))
+    assert "misunderstood" not in study.codes
+
+
+def test_short_study_may_exclude_after_one_failed_check():
+    study = make_definition(("minutes = 10", "minutes = 4"), ("attention_fails = 2", "attention_fails = 1"))
+    assert study.exclusions[0].attention_fails == 1
+
+
+def test_pay_of_exactly_the_minimum_is_enough():
+    # 1.60 for 12 minutes is 8.00 an hour.
+    study = make_definition(("minutes = 10", "minutes = 12"), ("amount = 2.00", "amount = 1.6"))
+    assert (study.pay.amount, study.pay.cents, study.pay_per_hour) == (Decimal("1.60"), 160, 8)
+
+
+def test_amounts_that_are_equal_give_the_same_document():
+    assert make_definition(("2.00", "2")).to_document() == make_definition(("2.00", "2.0")).to_document()
+    assert make_definition().to_document()["pay"] == {"currency": "USD", "amount": "2.00"}
+
+
+def test_document_is_plain_json_and_complete():
+    document = make_definition().to_document()
+    assert json.loads(json.dumps(document)) == document
+    assert document["cells"][0]["where"] == {"milk": ["Milk", "Oat milk"]}
+    assert document["cells"][1]["where"] == {"milk": ["No milk"]}
+    assert document["consent"]["text"].startswith("We ask about tea.")
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=60).filter(str.strip)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(TEXT.map(str.strip), min_size=2, max_size=8, unique=True), TEXT, st.integers(1, 20))
+def test_definition_survives_file_and_document(choices, text, items):
+    study = make_definition(
+        ('choices = ["Cold", "Warm", "Hot"]', f"choices = {json.dumps(choices, ensure_ascii=False)}"),
+        ('answer = "C"', 'answer = "B"'),
+        ('text = "Recommend five teas."', f"text = {json.dumps(text, ensure_ascii=False)}\nitems = {items}"),
+    )
+    assert study.prompts[1].choices == tuple(choices)
+    assert (study.prompts[0].text, study.prompts[0].items) == (text.strip(), items)
+    assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
+
+
+def test_fingerprint_does_not_depend_on_the_order_of_keys():
+    # printf '{"a":"é","b":[1,2]}' | sha256sum
+    expected = "9cfb1f938a87f2b8f3b8cc429c7a09116d54f048322742d4c23d4767b85f85da"
+    assert fingerprint({"b": [1, 2], "a": "é"}) == fingerprint({"a": "é", "b": [1, 2]}) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("We ask about tea.", "We ask about teas."),
+        ("amount = 2.00", "amount = 2.01"),
+        ("after = 1", "after = 2"),
+        ('answer = "C"', 'answer = "B"'),
+        ("[debrief]", '[order]\nscheme = "latin"\n[debrief]'),
+        ('options = ["Milk", "No milk", "Oat milk"]', 'options = ["No milk", "Milk", "Oat milk"]'),
+    ],
+)
+def test_fingerprint_changes_with_whatever_a_participant_meets(change):
+    assert fingerprint(make_definition(change).to_document()) != fingerprint(make_definition().to_document())
+
+
+def test_fingerprint_does_not_change_with_comments_and_layout():
+    spaced = make_definition(("minutes = 10", "# about ten\nminutes   =  1_0"))
+    assert fingerprint(spaced.to_document()) == fingerprint(make_definition().to_document())
+
+
+# People --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chatbots", "answers", "cells"),
+    [
+        (["chatgpt"], {"milk": "Milk"}, [("chatgpt", "milky")]),
+        (["chatgpt"], {"milk": "Oat milk"}, [("chatgpt", "milky")]),
+        (["gemini", "chatgpt"], {"milk": "No milk"}, [("gemini", "plain"), ("chatgpt", "plain")]),
+        (["chatgpt"], {"milk": "Soy"}, []),
+        (["chatgpt"], {}, []),
+        (["claude"], {"milk": "Milk"}, []),
+        ([], {"milk": "Milk"}, []),
+    ],
+)
+def test_cells_for_a_person(chatbots, answers, cells):
+    assert cells_for(make_definition(), chatbots, answers) == cells
+
+
+def test_cell_without_conditions_takes_everybody():
+    plain = GOOD[GOOD.rindex("[[cells]]") : GOOD.index("[codes]")]
+    study = make_definition((plain, ""), ('where = { milk = ["Milk", "Oat milk"] }', "where = {}"))
+    assert cells_for(study, ["gemini"], {}) == [("gemini", "milky")]
+
+
+SUGAR = """
+[[questions]]
+slug = "sugar"
+text = "Do you take sugar?"
+kind = "choice"
+options = ["Sugar", "No sugar"]
+purpose = "quota"
+
+[[cells]]
+"""
+
+
+def test_cells_that_name_different_questions_overlap():
+    # A person who takes milk and no sugar would fit both.
+    text = changed(("\n[[cells]]\n", SUGAR), ('{ milk = "No milk" }', '{ sugar = "No sugar" }'))
+    with pytest.raises(StudyFileError) as caught:
+        parse_study(text.encode(), "teas")
+    assert [(fault.place, fault.message) for fault in caught.value.faults] == [
+        ("cells[2].where", "overlaps with the cell `milky`: a person could fit both")
+    ]
+
+
+def test_cells_told_apart_by_one_of_two_questions_do_not_overlap():
+    study = read_study(STUDIES / "field-13.toml")
+    black, white = "Black or African American", "White"
+    fits = [
+        cells_for(study, ["chatgpt"], {"ethnicity": ethnicity, "gender": gender})
+        for ethnicity in (black, white)
+        for gender in ("Woman", "Man")
+    ]
+    assert fits == [[("chatgpt", cell.slug)] for cell in study.cells]
+
+
+@pytest.mark.parametrize(
+    ("answers", "chatbot", "reason"),
+    [
+        ({"adult": "Yes"}, "chatgpt", None),
+        ({"adult": "Yes"}, "several", None),
+        ({"adult": "Yes"}, "none", "chatbot"),
+        ({"adult": "No"}, "chatgpt", "adult"),
+        ({"adult": "yes"}, "chatgpt", "adult"),
+        ({}, "chatgpt", "adult"),
+        ({"adult": "No"}, "none", "chatbot"),
+    ],
+)
+def test_reason_for_screening_out(answers, chatbot, reason):
+    assert screened_out(make_definition(), answers, chatbot) == reason
+
+
+def test_nobody_is_screened_out_by_a_chatbot_question_without_none():
+    study = make_definition(('none = "Neither"\n', ""))
+    assert screened_out(study, {"adult": "Yes"}, "none") is None
+
+
+def test_attention_check_accepts_each_of_its_answers():
+    leaf, sea = make_definition().attention
+    assert [leaf.passed_by(answer) for answer in ("Green tea", "Black tea", "")] == [True, False, False]
+    assert [sea.passed_by(answer) for answer in sea.options] == [False, True, True]
+
+
+def test_comprehension_check_accepts_its_answer():
+    (task,) = make_definition().comprehension
+    assert [task.passed_by(answer) for answer in task.options] == [True, False]
+
+
+# Prompts -------------------------------------------------------------------------------------------------
+
+
+def test_recommendation_is_asked_as_it_stands():
+    prompt = make_definition().prompts[0]
+    assert prompt_text(prompt) == "Recommend five teas."
+    assert letters(prompt) == ""
+
+
+def test_choice_is_asked_with_lettered_options():
+    prompt = make_definition().prompts[1]
+    assert letters(prompt) == "ABC"
+    assert prompt_text(prompt) == (
+        "How hot should it be?\n\nA. Cold\nB. Warm\nC. Hot\n\nPlease answer with the letter of one option."
+    )
+
+
+def test_request_for_the_letter_can_be_in_another_language():
+    prompt = make_definition(('answer = "C"', 'answer = "C"\nrequest = "Nenne nur den Buchstaben."')).prompts[1]
+    assert prompt_text(prompt).endswith("C. Hot\n\nNenne nur den Buchstaben.")
+
+
+def test_benchmark_item_replaces_the_default():
+    study = make_definition()
+    item = {"question": "How long?", "choices": ["1", "2", "3", "4"], "answer": "D", "subject": "tea"}
+    filled = fill_benchmark_items(study, {"tea/1": item, "tea/2": item})
+    assert filled.prompts[0] == study.prompts[0]
+    assert filled.prompts[1] == replace(
+        study.prompts[1], question="How long?", choices=("1", "2", "3", "4"), answer="D", imported=True
+    )
+    assert letters(filled.prompts[1]) == "ABCD"
+    assert Definition.from_document(filled.to_document()) == filled
+
+
+def test_default_stays_where_no_item_was_imported():
+    study = make_definition()
+    assert fill_benchmark_items(study, {"tea/2": {"question": "?", "choices": ["1", "2"], "answer": "A"}}) == study
+
+
+@pytest.mark.parametrize("answer", ["E", "", "AB", "a"])
+def test_benchmark_item_without_a_right_answer_is_refused(answer):
+    item = {"question": "How long?", "choices": ["1", "2", "3", "4"], "answer": answer}
+    with pytest.raises(ValueError, match="tea/1"):
+        fill_benchmark_items(make_definition(), {"tea/1": item})

@@ -1,0 +1,285 @@
+"""What a study file says about the comparison: rules, variants, models and references are read, kept and checked."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from surveys.models import Study
+from surveys.studies.lifecycle import load_definition
+from surveys.study_files.definitions import Definition, StudyFileError, fill_benchmark_items, fingerprint, parse_study
+from surveys.study_files.parts import Exclusion, Reference
+from tests.surveys.study_files.sample_study import changed, make_definition
+
+RULE = "attention_fails = 2"
+END = "[debrief]"
+# The SHA-256 over the document of the sample as it was before the keys of this module were known.
+FINGERPRINT = "25ad46f47eafc3db5c5e69c05932114a01bbf98eccde9d0b996bf9b3c153a83f"
+VARIANT = """
+[[prompts]]
+slug = "teas-typos"
+title = "Ask for teas, in haste"
+kind = "recommendation"
+text = "recomend five tease"
+variant_of = "teas"
+variant = "typos"
+
+"""
+CHOICE_VARIANT = """
+[[prompts]]
+slug = "water-slang"
+title = "Ask about water, casually"
+kind = "choice"
+question = "How hot, mate?"
+choices = ["Cold", "Warm", "Hot"]
+answer = "C"
+variant_of = "water"
+variant = "slang"
+
+"""
+REFERENCE = """
+[[references]]
+benchmark = "tea"
+name = "Best kettle"
+accuracy = 0.82
+source = "A leaderboard of kettles"
+
+"""
+
+
+def faults_of(*changes: tuple[str, str]) -> list[tuple[str, str]]:
+    with pytest.raises(StudyFileError) as caught:
+        parse_study(changed(*changes).encode(), "teas")
+    return [(fault.place, fault.message) for fault in caught.value.faults]
+
+
+# Reading -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "threshold"),
+    [
+        ("minutes_under = 4", "minutes_under", 4.0),
+        ("minutes_under = 4.5", "minutes_under", 4.5),
+        ("seconds_under = 10", "seconds_under", 10.0),
+        ("pasted_under = 0.5", "pasted_under", 0.5),
+        ("pasted_under = 1", "pasted_under", 1.0),
+        ('flags = ["refusal", "cut-off"]', "flags", ("refusal", "cut-off")),
+        ("flags_kept = 3", "flags_kept", 3),
+        (
+            'context = { memory = "off", chat = ["same", "temporary"] }',
+            "context",
+            {"memory": ("off",), "chat": ("same", "temporary")},
+        ),
+        ('context = { product = "other" }', "context", {"product": ("other",)}),
+        ('context = { product = ["gemini"] }', "context", {"product": ("gemini",)}),
+        ("attention_fails = 0", "", None),
+        ("flags = []\ncontext = {}", "", None),
+    ],
+)
+def test_rule_has_one_kind_and_survives_its_document(written: str, kind: str, threshold: Any) -> None:
+    study = make_definition((RULE, written))
+    (rule,) = study.exclusions
+    assert (rule.kind, rule.threshold) == (kind, threshold)
+    assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
+
+
+def test_number_written_in_two_ways_is_one_document() -> None:
+    first, second = (make_definition((RULE, f"minutes_under = {minutes}")) for minutes in ("8", "8.00"))
+    assert fingerprint(first.to_document()) == fingerprint(second.to_document())
+
+
+def test_variants_models_and_references_survive_their_document() -> None:
+    study = make_definition(
+        ("[[exclusions]]", VARIANT + CHOICE_VARIANT + "[[exclusions]]"),
+        ('model = "GPT-4o mini"', 'model = "GPT-4o mini"\nmodels = ["gpt-*", "o?-*"]'),
+        (END, REFERENCE + END),
+    )
+    assert [(prompt.slug, prompt.variant_of, prompt.variant) for prompt in study.prompts] == [
+        ("teas", "", ""),
+        ("water", "", ""),
+        ("teas-typos", "teas", "typos"),
+        ("water-slang", "water", "slang"),
+    ]
+    assert [bot.models for bot in study.chatbots] == [("gpt-*", "o?-*"), ()]
+    assert study.references == (Reference("tea", "Best kettle", 0.82, "A leaderboard of kettles"),)
+    assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
+
+
+# Studies that were stored before -------------------------------------------------------------------------
+
+
+def old_document() -> dict[str, Any]:
+    """The document of the sample as it was stored before: with none of the later keys."""
+    document = json.loads(json.dumps(make_definition().to_document()))
+    assert "references" not in document
+    assert document["exclusions"] == [
+        {"slug": "inattentive", "text": "Both attention checks failed.", "attention_fails": 2}
+    ]
+    assert not any("models" in bot for bot in document["chatbots"])
+    assert not any({"variant", "variant_of"} & prompt.keys() for prompt in document["prompts"])
+    return document
+
+
+def test_document_of_an_older_study_is_read() -> None:
+    study = Definition.from_document(old_document())
+    assert study == make_definition()
+    assert study.references == () and study.chatbots[0].models == ()
+    assert study.exclusions == (Exclusion("inattentive", "Both attention checks failed.", attention_fails=2),)
+
+
+def test_fingerprint_of_an_older_study_is_what_it_was() -> None:
+    assert fingerprint(make_definition().to_document()) == FINGERPRINT
+
+
+@pytest.mark.parametrize("change", [(RULE, "minutes_under = 4"), (END, REFERENCE + END)])
+def test_fingerprint_changes_with_what_the_new_keys_say(change: tuple[str, str]) -> None:
+    assert fingerprint(make_definition(change).to_document()) != FINGERPRINT
+
+
+@pytest.mark.django_db
+def test_unchanged_file_of_an_older_study_makes_no_new_version() -> None:
+    load_definition(make_definition(), "tests")
+    study = Study.objects.get()
+    assert study.current.document == old_document()
+    assert load_definition(make_definition(), "tests")[1] == "unchanged"
+    assert load_definition(make_definition((END, REFERENCE + END)), "tests")[1] == "updated"
+
+
+# Faults --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("new", "place", "says"),
+    [
+        ("attention_fails = 2\nflags_kept = 3", "exclusions[1].flags_kept", "stands beside `attention_fails`"),
+        ("minutes_under = 4\npasted_under = 0.5", "exclusions[1].pasted_under", "stands beside `minutes_under`"),
+        ("minutes_under = 10", "exclusions[1].minutes_under", "is 10, but 10 minutes are what people are told"),
+        ("minutes_under = 0", "exclusions[1].minutes_under", "must be a number above 0 and at most 240"),
+        ("minutes_under = nan", "exclusions[1].minutes_under", "must be a number above 0"),
+        ("minutes_under = 1e-999999", "exclusions[1].minutes_under", "must be a number above 0"),
+        ('minutes_under = "4"', "exclusions[1].minutes_under", "must be a number, not text"),
+        ("seconds_under = true", "exclusions[1].seconds_under", "must be a number, not true or false"),
+        ("seconds_under = 9e9999", "exclusions[1].seconds_under", "at most 3,600"),
+        ("pasted_under = 50", "exclusions[1].pasted_under", "must be a number above 0 and at most 1"),
+        ("flags_kept = 0", "exclusions[1].flags_kept", "must be a whole number from 1"),
+        ('flags = ["refusals"]', "exclusions[1].flags", "did you mean `refusal`?"),
+        ('context = { memori = "off" }', "exclusions[1].context", "did you mean `memory`?"),
+        ('context = { memory = "of" }', "exclusions[1].context", "names 'of' for `memory`, which can be `on`, `off`"),
+        ('context = { product = "claude" }', "exclusions[1].context", "which can be `chatgpt`, `gemini`, `other`"),
+        ('context = "off"', "exclusions[1].context", "must be a table"),
+        ("context = { memory = [] }", "exclusions[1].context", "has 0 entries"),
+    ],
+)
+def test_fault_of_a_rule_is_named(new: str, place: str, says: str) -> None:
+    ((found, message),) = faults_of((RULE, new))
+    assert found == place and says in message
+
+
+def test_flags_are_those_of_checks_that_the_study_uses() -> None:
+    changes = ((RULE, 'flags = ["refusal", "residue"]'), (END, f'[checks]\npaste = ["refusal"]\n{END}'))
+    ((place, message),) = faults_of(*changes)
+    assert place == "exclusions[1].flags" and message.startswith("names `residue`, which is none of the paste checks")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "says"),
+    [
+        ('"teas"\nvariant =', '"tea"\nvariant =', "variant_of", "names the prompt `tea`, which does not exist"),
+        ('variant_of = "teas"', 'variant_of = "teas-typos"', "variant_of", "names the prompt itself"),
+        ('variant_of = "teas"', 'variant_of = "water"', "kind", "is `recommendation`, but `water`"),
+        ('variant_of = "teas"\n', "", "variant_of", "come together"),
+        ('variant = "typos"\n', "", "variant", "come together"),
+        ('variant = "typos"', f'variant = "{"x" * 41}"', "variant", "at most 40 characters"),
+        ('text = "recomend', 'items = 4\ntext = "recomend', "items", "is 4, but it is 5 for `teas`"),
+    ],
+)
+def test_fault_of_a_variant_is_named(old: str, new: str, place: str, says: str) -> None:
+    assert old in VARIANT
+    ((found, message),) = faults_of(("[[exclusions]]", VARIANT.replace(old, new) + "[[exclusions]]"))
+    assert found == f"prompts[3].{place}" and says in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "says"),
+    [
+        ('"Cold", ', '"Cold", "Tepid", ', "choices", "has 4 entries, but `water`, of which it is a variant, has 3"),
+        ('answer = "C"', 'answer = "B"', "answer", "is B, but it is C for `water`"),
+        ('answer = "C"', 'answer = "C"\nbenchmark = "tea"\nitem = "tea/2"', "item", "is not for a variant"),
+    ],
+)
+def test_fault_of_a_choice_variant_is_named(old: str, new: str, place: str, says: str) -> None:
+    ((found, message),) = faults_of(("[[exclusions]]", CHOICE_VARIANT.replace(old, new) + "[[exclusions]]"))
+    assert found == f"prompts[3].{place}" and says in message
+
+
+def test_variant_of_a_variant_is_refused() -> None:
+    chained = VARIANT.replace('"teas"\nvariant', '"teas-typos"\nvariant').replace('slug = "teas-typos"', 'slug = "b"')
+    chained = chained.replace("in haste", "in a hurry")
+    ((place, message),) = faults_of(("[[exclusions]]", VARIANT + chained + "[[exclusions]]"))
+    assert place == "prompts[4].variant_of"
+    assert message == "names `teas-typos`, which is a variant itself; name `teas`"
+
+
+@pytest.mark.parametrize(
+    ("models", "says"),
+    [
+        ('["gpt 4"]', "entry 1 is 'gpt 4', but must be a model's name"),
+        ('"gpt-*"', "must be a list in square brackets"),
+        ('["gpt-*", "gpt-*"]', "more than once"),
+    ],
+)
+def test_fault_of_models_is_named(models: str, says: str) -> None:
+    ((place, message),) = faults_of(('model = "GPT-4o mini"', f'model = "GPT-4o mini"\nmodels = {models}'))
+    assert place == "chatbots[1].models" and says in message
+
+
+def test_pattern_belongs_to_one_chatbot() -> None:
+    both = [(f'model = "{name}"', f'model = "{name}"\nmodels = ["{p}"]') for name, p in (("GPT-4o mini", "m-*"),)]
+    ((place, message),) = faults_of(*both, ('model = "Gemini 2.0 Flash"', 'model = "x"\nmodels = ["M-*"]'))
+    assert place == "chatbots[2].models" and message == "names 'M-*', which chatbots[1] names already"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "says"),
+    [
+        ("0.82", "82", "accuracy", "must be a number from 0 to 1"),
+        ("0.82", "-0.1", "accuracy", "must be a number from 0 to 1"),
+        ('source = "A leaderboard of kettles"\n', "", "source", "is missing"),
+        ('benchmark = "tea"', 'benchmark = ""', "benchmark", "is empty"),
+    ],
+)
+def test_fault_of_a_reference_is_named(old: str, new: str, place: str, says: str) -> None:
+    ((found, message),) = faults_of((END, REFERENCE.replace(old, new) + END))
+    assert found == f"references[1].{place}" and says in message
+
+
+def test_reference_stands_once_for_each_benchmark() -> None:
+    other = REFERENCE.replace('"tea"', '"coffee"')
+    assert len(make_definition((END, REFERENCE + other + END)).references) == 2
+    again = REFERENCE.replace("Best", "BEST")
+    ((place, message),) = faults_of((END, REFERENCE + again + END))
+    assert place == "references[2].name" and "references[1] has it for `tea` already" in message
+
+
+@pytest.mark.parametrize("accuracy", ["0", "1", "0.0", "1.0"])
+def test_reference_may_be_at_either_end(accuracy: str) -> None:
+    (reference,) = make_definition((END, REFERENCE.replace("0.82", accuracy) + END)).references
+    assert reference.accuracy == float(accuracy)
+
+
+# Benchmark items -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("choices", "answer", "filled"),
+    [(["1", "2", "3"], "C", True), (["1", "2", "3"], "A", False), (["1", "2", "3", "4"], "C", False)],
+)
+def test_item_is_taken_where_variants_of_the_prompt_fit_it(choices: list[str], answer: str, filled: bool) -> None:
+    study = make_definition(("[[exclusions]]", CHOICE_VARIANT + "[[exclusions]]"))
+    item = {"question": "How long?", "choices": choices, "answer": answer}
+    water = fill_benchmark_items(study, {"tea/1": item}).prompts[1]
+    assert water.imported is filled
+    assert (water.question == "How long?") is filled
+    assert fill_benchmark_items(replace(study, prompts=study.prompts[:2]), {"tea/1": item}).prompts[1].imported

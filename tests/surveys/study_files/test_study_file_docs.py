@@ -1,0 +1,29 @@
+"""docs/study-files.md describes the format that the code reads."""
+
+import re
+from pathlib import Path
+
+from surveys.reading.checks import CHECKS
+from surveys.study_files.definitions import parse_study
+from surveys.study_files.orders import SCHEMES
+from surveys.study_files.schema import LISTS, PROMPT_KINDS, STUDY, TABLES
+
+DOCS = (Path(__file__).resolve().parents[3] / "docs" / "study-files.md").read_text(encoding="utf-8")
+
+
+def test_example_of_the_docs_is_a_study():
+    example = re.search(r"```toml\n(.*?)```", DOCS, re.DOTALL)
+    study = parse_study(example[1].encode(), "tea")
+    assert (len(study.prompts), study.cells[0].places, study.pay_per_hour) == (1, 20, 12)
+
+
+def test_docs_name_every_key_and_table():
+    tables = [keys for group in (TABLES, LISTS, PROMPT_KINDS) for keys in group.values()]
+    keys = {*STUDY, *(key for table in tables for key in table)}
+    assert [key for key in sorted(keys) if f"`{key}`" not in DOCS] == []
+    assert [name for name in LISTS if f"### `[[{name}]]`" not in DOCS] == []
+    assert [name for name in TABLES if f"### `[{name}]`" not in DOCS and f"| `{name}` |" not in DOCS] == []
+
+
+def test_docs_name_every_scheme_and_check():
+    assert [name for name in (*SCHEMES, *CHECKS) if f"`{name}`" not in DOCS] == []
