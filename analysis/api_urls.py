@@ -31,7 +31,7 @@ urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path(
         "docs/",
-        SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="analysis/api_docs.html"),
+        SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="exports/api_docs.html"),
         name="docs",
     ),
 ]

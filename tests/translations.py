@@ -24,8 +24,8 @@ from surveys.study_files.kinds import KINDS  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 LOCALE = ROOT / "surveys" / "locale"
 SOURCES = (
-    *("forms.py", "views/arrival.py", "views/participant.py", "views/paste.py"),
-    *("views/annotate.py", "views/task_page.py"),
+    *("participation/forms.py", "participation/arrival_views.py", "participation/views.py", "pasting/views.py"),
+    *("annotation/views.py", "annotation/pages.py"),
 )
 GETTEXT = ("gettext", "gettext_lazy", "_")
 
@@ -45,7 +45,9 @@ def find_messages() -> dict[Message, list[str]]:
 
 def _from_templates() -> Iterator[tuple[str, Message]]:
     folder = ROOT / "templates"
-    pages = [path for area in ("survey", "annotation") for path in sorted((folder / area).glob("*.html"))]
+    pages = [
+        path for area in ("annotation", "participation", "pasting") for path in sorted((folder / area).glob("*.html"))
+    ]
     for path in [folder / "base.html", *pages]:
         nodes = engines["django"].get_template(str(path.relative_to(folder))).template.nodelist
         for node in nodes.get_nodes_by_type(TranslateNode):

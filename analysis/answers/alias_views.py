@@ -37,7 +37,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
     decisions = AliasDecision.objects.filter(study=request.study).select_related("undone_by").order_by("-number")
     return show(
         request,
-        "analysis/answers/spellings.html",
+        "answers/spellings.html",
         HERE,
         proposals=[line_up(number, proposal) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
         alike=[proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE],

@@ -70,7 +70,7 @@ def answers(request: HttpRequest) -> HttpResponse:
     found = find_answers(everything, wanted).select_related(*UNION).order_by("-pk")
     return show(
         request,
-        "analysis/answers/list.html",
+        "answers/list.html",
         HERE,
         rows=page_of(request, found, PAGE_SIZE),
         wanted=wanted,
@@ -87,7 +87,7 @@ def answers(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def standing_part(request: HttpRequest) -> HttpResponse:
-    return render(request, "analysis/answers/_standing.html", {"study": request.study, **standing(request)})
+    return render(request, "answers/_standing.html", {"study": request.study, **standing(request)})
 
 
 def standing(request: HttpRequest) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def review(request: HttpRequest) -> HttpResponse:
     nearby = order_of(queue)
     key = next_in(nearby, int(after[:18]) if after.isdecimal() else 0)
     if key is None:
-        return show(request, "analysis/answers/done.html", HERE, wanted=wanted, **standing(request))
+        return show(request, "answers/done.html", HERE, wanted=wanted, **standing(request))
     return show_answer(request, key, wanted, nearby)
 
 
@@ -168,7 +168,7 @@ def show_answer(
     place = queue.index(key) if key in queue else None
     return show(
         request,
-        "analysis/answers/answer.html",
+        "answers/answer.html",
         HERE,
         status=status,
         answer=shown,

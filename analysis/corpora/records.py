@@ -76,3 +76,32 @@ def hash_conversation(messages: Sequence[Message]) -> str:
     """SHA-256 over the messages' roles and contents."""
     pairs = [[message["role"], message["content"]] for message in messages]
     return hashlib.sha256(json.dumps(pairs, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+
+
+# --- formats ----------------------------------------------------------------
+
+
+def read_wildchat(record: Any) -> Record:
+    messages = read_messages(record, "conversation", "role", "content")
+    first = record["conversation"][0] if messages else {}
+    return Record(
+        messages,
+        source_id=storable(record.get("conversation_hash"))[:200],
+        user=storable(record.get("hashed_ip") or first.get("hashed_ip"))[:100],
+        language=storable(record.get("language"))[:30],
+        began_at=read_time(first.get("timestamp")) or read_time(record.get("timestamp")),
+    )
+
+
+def read_sharegpt(record: Any) -> Record:
+    messages = read_messages(record, "conversations", "from", "value")
+    return Record(messages, source_id=storable(record.get("id"))[:200])
+
+
+def read_lmsys(record: Any) -> Record:
+    messages = read_messages(record, "conversation", "role", "content")
+    return Record(
+        messages,
+        source_id=storable(record.get("conversation_id"))[:200],
+        language=storable(record.get("language"))[:30],
+    )

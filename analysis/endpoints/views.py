@@ -24,7 +24,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
     rows = [
         {"endpoint": endpoint, "has_key": has_key(endpoint), "prices": write_prices(endpoint)} for endpoint in found
     ]
-    return show(request, "analysis/endpoints.html", HERE, rows=rows)
+    return show(request, "endpoints/endpoints.html", HERE, rows=rows)
 
 
 def write_prices(endpoint: Endpoint) -> str:
@@ -41,7 +41,7 @@ def edit(request: HttpRequest, name: str = "") -> HttpResponse:
     if sent is not None and form.is_valid() and save(request, form):
         messages.success(request, f"{form.cleaned_data['name']} is saved.")
         return redirect("baselines:endpoints", request.study.slug)
-    return show(request, "analysis/endpoint.html", HERE, 422 if form.errors else 200, form=form, old=name)
+    return show(request, "endpoints/endpoint.html", HERE, 422 if form.errors else 200, form=form, old=name)
 
 
 def save(request: HttpRequest, form: EndpointForm) -> bool:

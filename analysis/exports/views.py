@@ -48,7 +48,7 @@ def page(request: HttpRequest) -> HttpResponse:
     described = codebook_of(request.study).tables
     return show(
         request,
-        "analysis/export.html",
+        "exports/export.html",
         "export",
         selection=selection,
         query=write_selection(selection),
@@ -98,4 +98,4 @@ def token(request: HttpRequest) -> HttpResponse:
         if request.POST.get("what") == "make":
             made = Token.objects.create(user=request.user)
     has_token = Token.objects.filter(user=request.user).exists()
-    return render(request, "analysis/token.html", {"made": made, "has_token": has_token})
+    return render(request, "exports/token.html", {"made": made, "has_token": has_token})

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 from surveys.annotation import work as annotation_work
 from surveys.annotation.labels import Outcome, Submission, TooManyRevisions, submit, take_back
 from surveys.annotation.labels import skip as skip_item
+from surveys.annotation.pages import about, describe, headline, label_in_words, read_opened, task_page, words_of
 from surveys.annotation.slots import renew_holds
-from surveys.annotation.task_page import about, describe, headline, label_in_words, read_opened, task_page, words_of
 from surveys.annotation.training import Feedback, feedback_on
 from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_newest, find_task, next_tasks, open_task
 from surveys.models import AnnotationItem, Participant

@@ -52,7 +52,7 @@ def arrive(request: HttpRequest, study: str, begin: Callable[[Participant], Part
         return trouble(request, found.state, definition, status=200)
     if request.POST.get("consent") in ("yes", "no"):
         return decide(request, found, visit, begin)
-    return render(request, "survey/consent.html", consent_page(request, found, definition, visit))
+    return render(request, "participation/consent.html", consent_page(request, found, definition, visit))
 
 
 def consent_page(request: HttpRequest, study: Study, definition: Definition, visit: Visit) -> dict:
@@ -103,7 +103,7 @@ def farewell(request: HttpRequest, slug: str, outcome: str) -> HttpResponse:
     code = definition.codes[outcome]
     page = {"definition": definition, "outcome": outcome, "code": code, "completion_url": completion_url(code)}
     page["goes_by_itself"] = outcome == "no_consent"
-    return render(request, "survey/end.html", page)
+    return render(request, "participation/end.html", page)
 
 
 def choose_language(request: HttpRequest, definition: Definition) -> None:
@@ -121,4 +121,4 @@ def trouble(
 ) -> HttpResponse:
     """A page that says what is wrong and what the person can do."""
     page = {"what": what, "definition": definition, "faults": faults}
-    return render(request, "survey/trouble_at_entry.html", page, status=status)
+    return render(request, "participation/trouble_at_entry.html", page, status=status)

@@ -163,11 +163,11 @@ def questions(request: HttpRequest, admit: Callable[[Participant], Participant] 
         if admit:
             participant = admit(participant)
         return redirect(current_page(participant, request.definition))
-    return form_page(request, "survey/questions.html", Step.QUESTIONS, form)
+    return form_page(request, "participation/questions.html", Step.QUESTIONS, form)
 
 
 @participant_page(Step.INSTRUCTIONS)
-def instructions(request: HttpRequest, template: str = "survey/instructions.html") -> HttpResponse:
+def instructions(request: HttpRequest, template: str = "participation/instructions.html") -> HttpResponse:
     if request.method == "POST":
         following = Step.COMPREHENSION if request.definition.comprehension else first_work(request.definition)
         return go_on(request, following)
@@ -182,7 +182,7 @@ def comprehension(request: HttpRequest) -> HttpResponse:
         return go_on(request, following)
     form = ComprehensionForm(checks, posted(request))
     if request.method != "POST" or not form.is_valid():
-        return form_page(request, "survey/comprehension.html", Step.COMPREHENSION, form, again=False)
+        return form_page(request, "participation/comprehension.html", Step.COMPREHENSION, form, again=False)
     tries = [*request.participant.checks.get("comprehension", []), form.cleaned_data]
     request.participant.checks = {**request.participant.checks, "comprehension": tries}
     wrong = [check for check in checks if not check.passed_by(form.cleaned_data[check.slug])]
@@ -194,7 +194,7 @@ def comprehension(request: HttpRequest) -> HttpResponse:
         return redirect(current_page(participant, request.definition))
     form = ComprehensionForm(checks, initial=form.cleaned_data)
     page = page_context(request, Step.COMPREHENSION, form=form, wrong=wrong, again=True, draft_number=0)
-    return render(request, "survey/comprehension.html", page)
+    return render(request, "participation/comprehension.html", page)
 
 
 @participant_page(Step.CONTEXT)
@@ -208,7 +208,7 @@ def context(request: HttpRequest) -> HttpResponse:
         given.participant, given.recorded_at = request.participant, timezone.now()
         given.save()
         return go_on(request, Step.PROMPTS)
-    return form_page(request, "survey/context.html", Step.CONTEXT, form)
+    return form_page(request, "participation/context.html", Step.CONTEXT, form)
 
 
 @participant_page(Step.PROMPTS)
@@ -223,7 +223,7 @@ def attention(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         note_attention(participant, check, form.cleaned_data["answer"])
         return go_on(request, Step.PROMPTS)
-    return form_page(request, "survey/attention.html", f"attention:{slug}", form)
+    return form_page(request, "participation/attention.html", f"attention:{slug}", form)
 
 
 def note_attention(participant: Participant, check: AttentionCheck, answer: str) -> None:
@@ -237,7 +237,7 @@ def debrief(request: HttpRequest) -> HttpResponse:
     participant = request.participant
     if set(participant.order) - answered_slugs(participant):
         return redirect(next_prompt(participant, request.definition))
-    return last_page(request, "survey/debrief.html", address(participant, "prompt", len(participant.order)))
+    return last_page(request, "participation/debrief.html", address(participant, "prompt", len(participant.order)))
 
 
 def last_page(request: HttpRequest, template: str, back_url: str, **more: object) -> HttpResponse:
@@ -263,11 +263,11 @@ def end(request: HttpRequest) -> HttpResponse:
     page["completion_url"] = completion_url(participant.code)
     # Somebody who returned may go on after all, and a researcher's preview has nothing to finish at Prolific.
     page["goes_by_itself"] = outcome != State.RETURNED and participant.origin != Participant.Origin.PREVIEW
-    return render(request, "survey/end.html", page)
+    return render(request, "participation/end.html", page)
 
 
 @participant_page()
-def trouble(request: HttpRequest, template: str = "survey/trouble.html") -> HttpResponse:
+def trouble(request: HttpRequest, template: str = "participation/trouble.html") -> HttpResponse:
     """Something does not work: how to go on, and a paid way out for those who can't."""
     form = TroubleForm(posted(request))
     if request.method == "POST" and form.is_valid() and not request.participant.has_ended:
@@ -279,7 +279,7 @@ def trouble(request: HttpRequest, template: str = "survey/trouble.html") -> Http
 
 @participant_page()
 def stop(request: HttpRequest) -> HttpResponse:
-    return leave(request) or render(request, "survey/stop.html", page_context(request, "stop"))
+    return leave(request) or render(request, "participation/stop.html", page_context(request, "stop"))
 
 
 def leave(request: HttpRequest) -> HttpResponse | None:

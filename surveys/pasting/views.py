@@ -33,7 +33,7 @@ def prompt(request: HttpRequest, number: int) -> HttpResponse:
         return receive(request, asked, number)
     if number > 1 and set(order[: number - 1]) - answered_slugs(request.participant):
         return redirect(next_prompt(request.participant, request.definition))
-    return render(request, "survey/prompt.html", fresh_page(request, asked, number))
+    return render(request, "pasting/prompt.html", fresh_page(request, asked, number))
 
 
 def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
@@ -150,7 +150,7 @@ def answer_again(
         else [],
         "messages": messages,
     }
-    return render(request, "survey/prompt.html", page)
+    return render(request, "pasting/prompt.html", page)
 
 
 def translate(finding: Finding) -> str:

@@ -35,7 +35,8 @@ def prompts_of(version_id: int) -> dict[str, Prompt]:
 def interface_hash() -> str:
     """SHA-256 over the files that make up the participant's pages: templates, styles, scripts, translations."""
     root = Path(settings.BASE_DIR)
-    folders = ("templates/survey", "templates/annotation", "surveys/static/surveys", "surveys/locale")
+    templates = tuple(f"templates/{room}" for room in ("annotation", "participation", "pasting"))
+    folders = (*templates, "surveys/static/surveys", "surveys/locale")
     files = [path for folder in folders for path in sorted((root / folder).rglob("*")) if path.is_file()]
     digest = hashlib.sha256()
     for path in [root / "templates" / "base.html", *files]:

@@ -66,7 +66,7 @@ def gate(request: HttpRequest) -> HttpResponse:
     page["rows"] = [(one, broken[one.pseudonym], not broken[one.pseudonym], "") for one in page["people"]]
     if request.headers.get("HX-Request"):
         frame = {"study": request.study, "live": True, "may_act": may(request, Role.RESEARCHER)}
-        return render(request, "analysis/agreement/_who_stays.html", frame | page)
+        return render(request, "agreement/_who_stays.html", frame | page)
     return show_gate(request, page)
 
 
@@ -74,7 +74,7 @@ def show_gate(request: HttpRequest, page: dict[str, Any], status: int = 200, **m
     decisions = request.study.gate_decisions.prefetch_related("verdicts__participant").order_by("-number")
     return show(
         request,
-        "analysis/agreement/gate.html",
+        "agreement/gate.html",
         HERE,
         status=status,
         decisions=[tell_decision(decision) for decision in decisions],

@@ -65,7 +65,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         )
     return show(
         request,
-        "analysis/agreement/overview.html",
+        "agreement/overview.html",
         HERE,
         choice=choice,
         chosen=choice != Choice(pilot=choice.pilot),
@@ -181,7 +181,7 @@ def differing(request: HttpRequest) -> HttpResponse:
     items = find_items(request.study, choice.pilot, [split.item for split in page])
     return show(
         request,
-        "analysis/agreement/differing.html",
+        "agreement/differing.html",
         HERE,
         rows=page,
         shown=[(split, *items[split.item]) for split in page],
@@ -218,7 +218,7 @@ def item(request: HttpRequest, key: int) -> HttpResponse:
     said = found.annotations.select_related("participant").order_by("judge", "participant", "revision")
     return show(
         request,
-        "analysis/agreement/item.html",
+        "agreement/item.html",
         HERE,
         item=found,
         parts=list(read_payload(found.payload)),

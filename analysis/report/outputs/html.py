@@ -15,7 +15,7 @@ STYLES = ("surveys/tokens.css", "analysis/figures.css", "analysis/report_file.cs
 
 def write_html(report: Mapping[str, Any]) -> str:
     document = make_document(report, "light")
-    return render_to_string("analysis/report_file.html", {"document": document, "style": style_element()})
+    return render_to_string("report/report_file.html", {"document": document, "style": style_element()})
 
 
 def style_element() -> str:

@@ -78,7 +78,7 @@ def texts(request: HttpRequest) -> HttpResponse:
     read = [text_of(request.study, row, spellings) for row in rows.object_list]
     return show(
         request,
-        "analysis/compare/texts.html",
+        "report/texts.html",
         "compare",
         rows=rows,
         texts=read,

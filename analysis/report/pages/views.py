@@ -38,7 +38,7 @@ def compare_page(view: View) -> View:
 def wrong(request: HttpRequest, reason: str, status: int) -> HttpResponse:
     return show(
         request,
-        "analysis/compare/wrong.html",
+        "report/wrong.html",
         "compare",
         status,
         reason=reason,
@@ -67,8 +67,8 @@ def show_page(request: HttpRequest, wanted: Page) -> HttpResponse:
         shown.compute()
     if not shown.is_complete:
         page = frame(request, wanted, asked) | standing(wanted, missing, 0)
-        return show(request, "analysis/compare/computing.html", here(wanted), **page)
-    return show(request, "analysis/compare/page.html", here(wanted), **contents(request, wanted, shown, missing))
+        return show(request, "report/computing.html", here(wanted), **page)
+    return show(request, "report/page.html", here(wanted), **contents(request, wanted, shown, missing))
 
 
 def here(wanted: Page) -> str:
@@ -106,7 +106,7 @@ def figure_part(request: HttpRequest, name: str) -> HttpResponse:
     places = Places(computed(request.study, asked, name))
     section = {"figure": name, **drawing_of(draw(places, name))}
     page = {"study": request.study, "section": section, "query": asked.address()}
-    return render(request, "analysis/compare/_figure.html", page)
+    return render(request, "report/_figure.html", page)
 
 
 def computed(study: Study, asked: Asked, figure: str) -> Shown:

@@ -31,7 +31,7 @@ def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
     beside = Completion.objects.filter(run=number).only("pk")
     return show(
         request,
-        "analysis/completion.html",
+        "runs/completion.html",
         HERE,
         call=shown,
         run=shown.run,

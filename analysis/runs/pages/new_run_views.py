@@ -20,7 +20,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
     """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""
     if request.method != "POST":
         form = RunForm(version=request.study.current, initial=chosen_at_first())
-        return show(request, "analysis/new_run.html", HERE, form=form, any_endpoint=Endpoint.objects.exists())
+        return show(request, "runs/new_run.html", HERE, form=form, any_endpoint=Endpoint.objects.exists())
     form = RunForm(request.POST, version=request.study.current)
     found, problem = None, ""
     if form.is_valid():
@@ -32,7 +32,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
             found, problem = try_to_estimate(request, form)
     status = 422 if form.errors or problem else 200
     page = {"form": form, "any_endpoint": True, "problem": problem, **estimate_page(found)}
-    return show(request, "analysis/new_run.html", HERE, status, **page)
+    return show(request, "runs/new_run.html", HERE, status, **page)
 
 
 def chosen_at_first() -> dict[str, str]:
@@ -69,4 +69,4 @@ def estimate(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.GET, version=request.study.current)
     found, problem = try_to_estimate(request, form) if form.is_valid() else (None, "")
     page = {"incomplete": bool(form.errors), "problem": problem, **estimate_page(found)}
-    return show(request, "analysis/_estimate.html", HERE, **page)
+    return show(request, "runs/_estimate.html", HERE, **page)

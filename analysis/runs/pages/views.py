@@ -35,14 +35,14 @@ CONFIRMED = {"cancel": "Cancel this run?"}
 @require_safe
 @study_page()
 def runs(request: HttpRequest) -> HttpResponse:
-    return show(request, "analysis/runs.html", HERE, **runs_page(request))
+    return show(request, "runs/runs.html", HERE, **runs_page(request))
 
 
 @require_safe
 @study_page()
 def runs_part(request: HttpRequest) -> HttpResponse:
     page = runs_page(request)
-    return show(request, "analysis/_runs.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
+    return show(request, "runs/_runs.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
 
 
 def runs_page(request: HttpRequest) -> dict:
@@ -89,7 +89,7 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
     rows = page_of(request, find_completions(shown, wanted), CALLS_ON_PAGE)
     return show(
         request,
-        "analysis/run.html",
+        "runs/run.html",
         HERE,
         rows=rows,
         wanted=wanted,
@@ -127,7 +127,7 @@ def schedule_of(shown: Run) -> object | None:
 @study_page()
 def run_part(request: HttpRequest, number: int) -> HttpResponse:
     page = run_page(find_run(request, number))
-    return show(request, "analysis/_run.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
+    return show(request, "runs/_run.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
 
 
 def run_page(shown: Run) -> dict:
@@ -182,7 +182,7 @@ def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
     if request.method != "POST":
         if action not in CONFIRMED:
             return HttpResponse(status=405, headers={"Allow": "POST"})
-        return show(request, "analysis/cancel_run.html", HERE, run=shown, question=CONFIRMED[action])
+        return show(request, "runs/cancel_run.html", HERE, run=shown, question=CONFIRMED[action])
     try:
         said = act(action, shown, request.user.get_username(), **read_given(request, action))
     except CANNOT_BE_DONE as error:
