@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analysis.agreement.pages.tables import Number, read_number, write
+from analysis.agreement.tables import Number, read_number, write
 from analysis.stats.agreement.estimates import estimate_share
 from surveys.annotation.counted import questions_of, rater_name
 from surveys.annotation.gate import annotators_of

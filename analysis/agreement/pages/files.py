@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analysis.agreement.pages.tables import GROUP_MEASURES, GROUP_TITLES
+from analysis.agreement.tables import GROUP_MEASURES, GROUP_TITLES
 from analysis.exports.formats import csv_cell
 
 Shape = Mapping[str, Any]

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import Choice
 from analysis.agreement.gate_rules import LIMITS, Candidate, broken_limits, find_candidates, read_limits, say_rule
-from analysis.agreement.pages.tables import Number, coefficient
 from analysis.agreement.pages.views import pick_question, work_of
+from analysis.agreement.tables import Number, coefficient
 from surveys.access.access import Role
 from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.console.pages import may, show, study_page

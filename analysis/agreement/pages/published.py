@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from analysis.agreement.pages.tables import Line, Number, coefficient, mean, read_estimate, share_in
+from analysis.agreement.tables import Line, Number, coefficient, mean, read_estimate, share_in
 
 
 class Published(NamedTuple):

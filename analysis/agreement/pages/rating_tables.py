@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.agreement.pages.tables import Line, Number, aside, read_estimate
+from analysis.agreement.tables import Line, Number, aside, read_estimate
 
 Shape = Mapping[str, Any]
 

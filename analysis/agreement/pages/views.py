@@ -9,11 +9,11 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
+from analysis.agreement import tables
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import Choice, Gathered, gather
 from analysis.agreement.disagreements import compare_raters, cross_table, find_items
 from analysis.agreement.filters import list_offered, read_choice, write_choice
-from analysis.agreement.pages import tables
 from analysis.agreement.pages.agreement_figures import AGREEMENT_FIGURES
 from analysis.agreement.pages.files import write_groups
 from analysis.agreement.pages.published import compare_published

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from analysis.agreement.pages.tables import Number, tone_of
+from analysis.agreement.tables import Number, tone_of
 from surveys.annotation.gate import Verdict, decide_gate
 from surveys.models import Study
 from tests.analysis.agreement.annotation_samples import SAID, make_annotated
