@@ -19,7 +19,7 @@ from fieldstudy.celery import app
 from tests.analysis.servers import Server, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.processes]
 
 
 @contextmanager

@@ -51,6 +51,7 @@ def test_pages_fit_a_phone_and_everybody_can_read_them(
         assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.core
 def test_a_slider_shows_who_would_stay_and_the_decision_holds_its_limit(
     page: Page, context: BrowserContext, site: str
 ) -> None:
