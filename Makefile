@@ -2,13 +2,15 @@
 
 PORT ?= 8000
 PYTHON = .venv/bin/python
+PYTEST = $(PYTHON) -m pytest -q -n 2 --dist worksteal --durations 20 --durations-min 0.5
+LOCAL_MODELS = $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models))
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
 .NOTPARALLEL:
-.PHONY: help setup demo run worker test check lint fix types migrations unit local-models browser chromium benchmarks screenshots translations clean
+.PHONY: help setup demo run worker test test-all check lint fix types migrations quick core unit local-models browser chromium benchmarks screenshots translations clean
 
 help: ## what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
 
 setup: .venv/installed ## the virtual environment with the pinned requirements
 
@@ -30,7 +32,9 @@ worker: setup ## only the worker, with the schedule
 	@mkdir -p $${FIELDSTUDY_VAR:-var}
 	@.venv/bin/celery -A fieldstudy worker --beat --schedule $${FIELDSTUDY_VAR:-var}/beat.db --loglevel INFO
 
-test: setup chromium check unit browser ## everything that CI runs
+test: setup chromium check quick core ## what a change may break, in minutes: style, types, migrations, most tests, the main ways in Chromium
+
+test-all: setup chromium check unit browser ## all that CI runs: with servers and workers that are started and killed, and every page in Chromium
 
 check: lint types migrations
 
@@ -48,8 +52,14 @@ types: setup ## annotations, strict on the pure modules
 migrations: setup # does a model differ from its migrations?
 	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
 
-unit: setup $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models)) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
-	@$(PYTHON) -m pytest -q -n 2 --dist loadfile -m "not browser"
+quick: setup # each in a process of its own: Playwright's event loop would be in the way of asynchronous code
+	@$(PYTEST) -m "not browser and not processes and not slow"
+
+core: setup chromium
+	@$(PYTEST) -m core
+
+unit: setup $(LOCAL_MODELS) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
+	@$(PYTEST) -m "not browser"
 
 local-models: setup # in CI they are wanted, but a registry that fails must not hide what the other tests say
 	@$(MAKE) --no-print-directory .venv/installed-local || printf '\n%s\n%s\n\n' \
@@ -57,7 +67,7 @@ local-models: setup # in CI they are wanted, but a registry that fails must not 
 	  "Their tests are left out: look for SKIPPED and requirements-local.txt below." >&2
 
 browser: setup chromium ## the tests that drive Chromium
-	@$(PYTHON) -m pytest -q -n 2 --dist loadfile -m browser
+	@$(PYTEST) -m browser
 
 chromium:
 	@sh .ci/chromium

@@ -190,6 +190,7 @@ def test_worker_keeps_embeddings_where_the_image_lets_it_write() -> None:
     assert re.search(rf"install --directory --owner fieldstudy --mode 700 {folder}$", DOCKERFILE, re.MULTILINE)
 
 
+@pytest.mark.processes
 def test_static_files_are_collected_with_hashed_names(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "collectstatic", "--noinput", "-v0"],
@@ -250,6 +251,7 @@ def empty_database() -> Iterator[str]:
         server.execute("DROP DATABASE unmigrated WITH (FORCE)")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("module", ["wsgi", "asgi"])
 def test_server_refuses_to_start_on_pending_migrations(module: str, empty_database: str) -> None:
     done = import_server(module, empty_database)
@@ -258,6 +260,7 @@ def test_server_refuses_to_start_on_pending_migrations(module: str, empty_databa
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.processes
 @pytest.mark.django_db
 def test_server_starts_on_a_migrated_database() -> None:
     settings = connection.settings_dict
@@ -266,6 +269,7 @@ def test_server_starts_on_a_migrated_database() -> None:
     assert (done.returncode, done.stdout) == (0, "serves\n"), done.stderr
 
 
+@pytest.mark.processes
 def test_server_says_so_when_no_database_answers() -> None:
     done = import_server("wsgi", "postgresql://nobody@127.0.0.1:1/none")
     assert done.returncode == 1
@@ -348,6 +352,7 @@ def contents(sockets: str, database: str) -> dict[str, list[tuple]]:
     return {**rows, "triggers": triggers}
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_documented_backup_restores_every_row(tmp_path: Path, django_user_model) -> None:
     django_user_model.objects.create_user("owner — 所有者 🙂", password="a long pass phrase")

@@ -68,6 +68,7 @@ def item_on(page: Page) -> str:
     return page.locator("#step").get_attribute("data-item") or ""
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("kind", KINDS)
 def test_whole_work_by_keyboard_alone(page: Page, kind: str) -> None:
     _, someone = make_work(kind, 3)
@@ -132,6 +133,7 @@ def test_chip_goes_back_to_its_question(page: Page) -> None:
     assert given(someone)[0].labels == {"preference/milk": "1", "preference/budget": "3"}
 
 
+@pytest.mark.core
 def test_undo_takes_back_the_last_answer_and_says_which(page: Page) -> None:
     _, someone = make_work("attribute", 3)
     open_work(page, someone)

@@ -38,6 +38,7 @@ def faults_of(page: Page) -> list[str]:
     return [f"{fault['id']}: {node['html'][:120]}" for fault in found for node in fault["nodes"]]
 
 
+@pytest.mark.core
 def test_from_a_number_to_the_person_in_two_clicks(
     page: Page, context: BrowserContext, site: str, study: Study
 ) -> None:

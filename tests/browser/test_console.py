@@ -99,9 +99,11 @@ def test_monitor_keeps_the_focus_and_says_when_the_network_is_gone(page: Page) -
     expect(page.locator("[data-freshness]")).to_contain_text("Updated", timeout=12_000)
 
 
+@pytest.mark.core
 def test_log_in_and_to_a_participant_by_keyboard_alone(page: Page) -> None:
     study = make_collected()
     page.goto("/console/login/?next=/console/teas/participants/%3Fstate%3Dcompleted")
+    expect(page.get_by_label("Name")).to_be_focused()  # before that the first letters go nowhere
     page.keyboard.type("ada")
     page.keyboard.press("Tab")
     page.keyboard.type("password")

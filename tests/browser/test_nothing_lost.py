@@ -84,6 +84,7 @@ def test_autosave_goes_on_when_the_network_is_back(page: Page, context: BrowserC
     assert Draft.objects.get().data["text"] == "over the gap"
 
 
+@pytest.mark.core
 def test_answer_sent_into_a_dead_network_arrives_once(page: Page, context: BrowserContext, person) -> None:
     slug = open_prompt(page, person)
     paste(page, ANSWERS[slug])

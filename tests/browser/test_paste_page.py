@@ -104,6 +104,7 @@ def test_time_away_from_the_page_is_counted(page: Page, person) -> None:
     assert 350 <= newest(person).evidence["away_ms"] < 5000
 
 
+@pytest.mark.core
 def test_gate_asks_right_after_the_paste_and_goes_when_fixed(page: Page, person) -> None:
     paste(page, "1. One thing\n2. Another thing")
     expect(page.locator("#gate")).to_contain_text("We asked for 5 suggestions and found 2.")

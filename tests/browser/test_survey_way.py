@@ -27,6 +27,7 @@ def accepted(participant: Participant) -> dict[str, str]:
     return {row.prompt.slug: row.text for row in rows.order_by("revision")}
 
 
+@pytest.mark.core
 def test_happy_path_by_pasting_ends_at_prolific_with_the_code(page: Page, context: BrowserContext) -> None:
     asked = stand_in_for_prolific(context)
     participant = begin(page, make_demo())

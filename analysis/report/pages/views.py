@@ -91,7 +91,7 @@ def computing(request: HttpRequest, name: str) -> HttpResponse:
     query = asked.address()
     return render(
         request,
-        f"analysis/compare/_{part}.html",
+        f"report/_{part}.html",
         {"study": request.study, "page": wanted, "query": query, "missing": missing, **more},
     )
 

@@ -74,6 +74,7 @@ def test_two_lanes_share_the_calls() -> None:
     check_labels(run)
 
 
+@pytest.mark.processes
 def test_killed_worker_loses_no_reply_and_the_same_command_goes_on() -> None:
     with serving("--latency", "fixed:100", "--reply", "no") as server:
         make_server_endpoint(server, concurrency=8)
