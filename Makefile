@@ -79,6 +79,7 @@ benchmarks: tools ## how fast it is on this computer (benchmarks/README.md)
 	@$(PYTHON) -m benchmarks.retrieval
 	@$(PYTHON) -m benchmarks.report
 	@$(PYTHON) -m benchmarks.agreement
+	@$(PYTHON) -m benchmarks.hops
 
 translations: tools ## renew and compile the translations of the participant's pages
 	@$(PYTHON) -m tests.translations
