@@ -43,11 +43,12 @@ def open_work(page: Page, participant: Participant) -> None:
     expect(page.locator("html.live")).to_be_attached()
 
 
-def wait_until_ahead(page: Page) -> None:
-    """Until the next item has been fetched."""
-    with page.expect_response(lambda answer: "ahead=" in answer.url and answer.status in (200, 204)):
-        pass
-    page.wait_for_timeout(50)
+def open_work_and_next(page: Page, participant: Participant) -> None:
+    """Until the next item has been fetched, too."""
+    with page.expect_response(lambda answer: "ahead=" in answer.url and answer.status in (200, 204)) as ahead:
+        open_work(page, participant)
+    ahead.value.finished()
+    page.evaluate("() => new Promise((done) => setTimeout(done))")  # what waits for the answer goes first
 
 
 def press(page: Page, keys: str) -> None:
@@ -161,8 +162,7 @@ def test_skip_has_a_reason_and_never_answers(page: Page) -> None:
 def test_next_item_stands_there_at_once(page: Page) -> None:
     """Over a network with half a second of delay the next item is there in a tenth of that."""
     _, someone = make_work("relevance", 4)
-    open_work(page, someone)
-    wait_until_ahead(page)
+    open_work_and_next(page, someone)
     page.route("**/item/**", lambda route: (time.sleep(0.5), route.continue_()))
     press(page, "1")
     took = page.evaluate(
@@ -178,8 +178,7 @@ def test_next_item_stands_there_at_once(page: Page) -> None:
 
 def test_answers_wait_for_the_network_and_are_kept_once(page: Page, context: BrowserContext) -> None:
     _, someone = make_work("relevance", 4)
-    open_work(page, someone)
-    wait_until_ahead(page)
+    open_work_and_next(page, someone)
     context.set_offline(True)
     answer(page, "relevance")
     expect(page.locator("header [data-saved]")).to_have_text("1 answer waits for the network")

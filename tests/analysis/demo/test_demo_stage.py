@@ -68,6 +68,7 @@ def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
     assert whole["drift"] and {row["benchmark"] for row in whole["benchmarks"]} == {sources.BENCHMARK}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DEBUG = True

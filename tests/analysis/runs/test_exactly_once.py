@@ -19,7 +19,7 @@ from fieldstudy.embedded import servers
 from tests.analysis.runs.servers import Server, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 LANE = """
 import os, django
@@ -81,7 +81,6 @@ def test_broken_answers_are_asked_again_and_counted_as_maybe_paid(fault: str) ->
         assert runs.progress(run)["maybe_paid"]["attempts"] == lost
 
 
-@pytest.mark.processes
 def test_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight() -> None:
     with serving("--latency", "fixed:100") as server:
         run = make_planned(make_study(), make_server_endpoint(server, concurrency=16), repeats=150)
@@ -106,7 +105,6 @@ def test_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight() -> 
         assert run.reserved == 0
 
 
-@pytest.mark.processes
 def test_terminated_worker_stores_what_is_in_flight_and_repeats_nothing() -> None:
     with serving("--latency", "fixed:200") as server:
         run = runs.start(make_planned(make_study(), make_server_endpoint(server, concurrency=8), repeats=100))
