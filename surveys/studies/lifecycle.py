@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from surveys.access import audit
 from surveys.models import BenchmarkItem, Place, Prompt, QuotaCell, Study, StudyVersion
-from surveys.study_files.definitions import Definition, fill_benchmark_items, fingerprint, prompt_text
+from surveys.models.hashes import fingerprint
+from surveys.study_files.definitions import Definition, fill_benchmark_items, prompt_text
 
 State = Study.State
 
