@@ -19,7 +19,7 @@ from surveys.participation.prolific import Visit
 from surveys.pasting import capture
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.parts import AnnotationWork, Cell, ChatbotQuestion, Question
+from surveys.study_files.schema import AnnotationWork, CellDefinition, ChatbotQuestion, Question
 from tests.surveys.study_files.sample_study import SAMPLES
 
 State, Step = Participant.State, Participant.Step
@@ -218,7 +218,7 @@ def make_work(**changes: Any) -> AnnotationWork:
 
 def make_annotation_study(state: str = "live", slug: str = "teas", places: int = 50, **work: Any) -> Study:
     """A study of annotators in this state; `work` are changes of what they do."""
-    cell = Cell("annotators", "Annotators", {}, places)
+    cell = CellDefinition("annotators", "Annotators", {}, places)
     definition = replace(
         make_definition(slug=slug),
         chatbots=(),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.hops import Hops, count_hops
-from fieldstudy.embedded.servers import (ROOT)
+from fieldstudy.embedded.servers import ROOT
 
 
 def write(path: str, source: str, **names: Any) -> Callable[[], Any]:

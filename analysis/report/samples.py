@@ -15,8 +15,7 @@ from analysis.report.filters.filters import Filters
 from analysis.stats.samples import ChoiceSample, ItemSample
 from analysis.stats.shared_draws import SharedDraws
 from surveys.models import Participant, Prompt, Study
-from surveys.study_files.definitions import Definition
-from surveys.study_files.pairing import chatbot_of
+from surveys.study_files.definitions import Definition, chatbot_of
 
 FIELD = "field"
 ALL = "all"  # the model of a field that is not one chatbot's

@@ -15,8 +15,7 @@ from surveys.participation.prolific import Visit
 from surveys.simulation.annotators.rater import Rater, say
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
-from surveys.study_files.kinds import questions_for
-from surveys.study_files.parts import AnnotationWork
+from surveys.study_files.schema import AnnotationWork, questions_for
 
 SLUG = "profiles"
 FILES = Path(__file__).resolve().parents[2] / "studies"
