@@ -5,7 +5,7 @@ PYTHON = .venv/bin/python
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
 .NOTPARALLEL:
-.PHONY: help setup demo run worker test check lint fix types migrations unit local-models browser chromium benchmarks screenshots translations clean
+.PHONY: help setup demo run worker test check lint fix types migrations unit local-models browser chromium benchmarks styles screenshots translations clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ benchmarks: setup ## how fast it is on this computer (benchmarks/README.md)
 
 translations: setup ## renew and compile the translations of the participant's pages
 	@$(PYTHON) -m tests.translations
+
+styles: setup ## renew the style sheet of sources and conditions
+	@$(PYTHON) -m tests.styles
 
 screenshots: setup chromium ## the pictures of the README
 	@$(PYTHON) -m docs.screenshots
