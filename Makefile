@@ -7,7 +7,7 @@ LOCAL_MODELS = $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
 .NOTPARALLEL:
-.PHONY: help setup tools lock demo run worker test test-all check lint fix types migrations quick core unit local-models browser chromium benchmarks screenshots translations clean
+.PHONY: help setup tools lock demo run worker test test-all check lint fix types migrations quick core unit local-models browser chromium benchmarks styles screenshots translations clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -93,6 +93,9 @@ benchmarks: tools ## how fast it is on this computer (benchmarks/README.md)
 
 translations: tools ## renew and compile the translations of the participant's pages
 	@$(PYTHON) -m tests.translations
+
+styles: tools ## renew the style sheet of sources and conditions
+	@$(PYTHON) -m tests.styles
 
 screenshots: tools chromium ## the pictures of the README
 	@$(PYTHON) -m docs.screenshots

@@ -19,7 +19,7 @@ KINDS: dict[str, Callable[[str], bytes]] = {
 def render(figure: Figure, kind: str, scheme: str = "light") -> bytes:
     """The figure as svg, png or pdf, in the light, dark or print scheme. ValueError for any other.
 
-    An SVG in the light scheme follows the page's scheme where figures.css is loaded, so pages need no other.
+    An SVG in the light scheme follows the page's scheme where sources.css is loaded, so pages need no other.
     """
     if kind not in KINDS or scheme not in PALETTES:
         known = f"{', '.join(KINDS)} in {', '.join(PALETTES)}"

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.exports.api import AnyType, BadRequest
+from analysis.models.conditions import SOURCES
 from analysis.report.figures import FIGURES, Options
 from analysis.report.filters.filters import CHOICES, FilterError, Filters
 from analysis.report.filters.options import checked
@@ -37,7 +38,7 @@ FILTERS = [
         for name, values in CHOICES.items()
     ),
     OpenApiParameter("model", str, many=True, description="Comparisons shown: with this model."),
-    OpenApiParameter("source", str, many=True, description="field, offline, sp-history, sp-rag, sp-profile, …"),
+    OpenApiParameter("source", str, many=True, description=f"{', '.join(SOURCES)}, …"),
     OpenApiParameter("prompt", str, many=True, description="Slug of a prompt."),
     OpenApiParameter("history_size", int, many=True, description="Sock puppets with so many conversations."),
     OpenApiParameter("temperature", float, many=True, description="Runs at this temperature."),

@@ -12,6 +12,7 @@ from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Judgement, Run
+from analysis.models.conditions import CONDITIONS
 from analysis.report.dataset import load_frames, runs_of
 from analysis.runs import tasks
 from analysis.runs.judging.judgements import count_labels, read_all_replies, read_replies
@@ -139,7 +140,7 @@ def test_judges_are_no_source_of_answers() -> None:
     assert list(runs_of(study)) == [] and list(study.runs.all()) == [run]
     assert read_new(study) == 0 and not Answer.objects.exists()
     assert load_frames(study).runs == {}
-    assert Run.Condition.JUDGE not in dict(Run.askable())
+    assert Run.Condition.JUDGE not in CONDITIONS
 
 
 def test_judges_are_not_repeated_by_schedule() -> None:
