@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from analysis.report.samples import FIELD
+from analysis.report.dataset import FIELD
 
 Row = dict[str, Any]
 Report = Mapping[str, Any]
