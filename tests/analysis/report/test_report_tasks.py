@@ -7,9 +7,9 @@ import pytest
 import redis
 from django.conf import settings
 
+from analysis.report import tasks
 from analysis.report.filters.filters import Filters
 from analysis.report.reports import Reporting
-from analysis.report import tasks
 from tests.analysis.report.report_samples import is_kept, make_teas
 
 pytestmark = pytest.mark.django_db
