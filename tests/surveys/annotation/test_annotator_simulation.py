@@ -10,14 +10,15 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from surveys.annotation import items
-from surveys.models import GateVerdict, Participant, Slot, Study
+from surveys.models import AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
-from surveys.simulation.annotators.check import count_overlap
-from surveys.simulation.annotators.rater import Rater, say, say_wrong
-from surveys.simulation.check import Exits, find_violations
+from surveys.simulation.annotating import AnnotatingPlayer
+from surveys.simulation.browser import VisitedPage
+from surveys.simulation.check import Exits, count_overlap, find_violations, stored_of
+from surveys.simulation.mishaps import two_windows_together
 from surveys.simulation.people import Person, Sent, Story, make_people
+from surveys.simulation.rater import Rater, say, say_wrong
 from surveys.simulation.run import simulate
-from surveys.simulation.stored import stored_of
 from surveys.study_files.kinds import KINDS, fields_of
 from tests.factories import ITEMS, annotate, definition_of, item_of, make_annotation_study, make_annotator, make_items
 from tests.surveys.simulation.server import running_server
@@ -70,6 +71,30 @@ def test_without_faults_every_item_gets_its_labels(site: str) -> None:
     report = run(study, site, 5, seed=1, faults=False)
     assert report["violations"] == [] and report["mishaps"] == {}
     assert report["submissions"] == report["confirmed"] - report["habits"].get("skip", 0)
+
+
+class GoldInTwoWindows(AnnotatingPlayer):
+    """Sends the gold item from two windows at once; in a study by users the second window has moved on from it."""
+
+    sent_together = False
+
+    def item(self, page: VisitedPage) -> VisitedPage:
+        if self.item_on(page).purpose == AnnotationItem.Purpose.GOLD and not self.sent_together:
+            self.sent_together = True
+            return two_windows_together(self, page)
+        return self.send(page, self.fill_in(page))
+
+    STEPS = AnnotatingPlayer.STEPS | {"item": item}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_second_window_that_moved_on_is_noted_as_what_it_showed(site: str) -> None:
+    study = make_world("attribute", block="user")
+    (person,) = make_people(definition_of(study), 1, False, 1)
+    known = {item.pk: item for item in AnnotationItem.objects.filter(study=study)}
+    player = GoldInTwoWindows(site, person, definition_of(study), known, faults=False)
+    player.play()
+    assert player.sent_together and violations(study, player.story) == ""
 
 
 # --- the check afterwards -----------------------------------------------------------------------------------
