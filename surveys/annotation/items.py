@@ -14,8 +14,8 @@ from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.models.hashes import fingerprint
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import KINDS, SIDES, Kind
-from surveys.study_files.parts import AnnotationWork
 from surveys.study_files.payloads import count_characters
+from surveys.study_files.schema import AnnotationWork
 
 BATCH = 200
 ANALYZE = "ANALYZE surveys_annotationitem, surveys_slot"

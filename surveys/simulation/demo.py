@@ -24,8 +24,7 @@ from surveys.simulation.people import Person, first_answers, make_people
 from surveys.simulation.rater import Rater, say
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.kinds import questions_for
-from surveys.study_files.parts import AnnotationWork, AttentionCheck
+from surveys.study_files.schema import AnnotationWork, AttentionCheck, questions_for
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"

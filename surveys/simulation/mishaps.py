@@ -103,9 +103,9 @@ def send_together(
     spare.close()
     player.browser.requests += spare.requests
     player.story.submissions += 2
-    # Each as what its own window showed: opened again, an address may have led on to another item.
-    both = ((following, page, first), (beside, other, second))
-    taken = [player.read_sent(shown, fields) for answered, shown, fields in both if player.was_taken(answered)]
+    # The other window may have been led to another item meanwhile.
+    windows = ((page, first, following), (other, second, beside))
+    taken = [player.read_sent(shown, fields) for shown, fields, answered in windows if player.was_taken(answered)]
     if taken:
         player.story.confirm(*taken)
     return player.settle(following, first)

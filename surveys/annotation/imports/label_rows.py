@@ -9,7 +9,7 @@ from typing import Any
 from surveys.annotation.items import LONGEST_LINE
 from surveys.imports.files import CellFault, Faults, FileColumn, TableReader, optional, parsed
 from surveys.study_files.kinds import KINDS, PART
-from surveys.study_files.parts import Scale
+from surveys.study_files.schema import LabelScale
 from surveys.study_files.values import nearest
 
 NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
@@ -112,8 +112,8 @@ class LabelReader:
     # --- scales -------------------------------------------------------------
 
     def find_scales(
-        self, rows: list[AnnotationRow], known: Iterable[Scale], labels: tuple[str, ...], ordered: bool | None
-    ) -> tuple[Scale, ...]:
+        self, rows: list[AnnotationRow], known: Iterable[LabelScale], labels: tuple[str, ...], ordered: bool | None
+    ) -> tuple[LabelScale, ...]:
         """The scale of each question: the one that the study has, the one that was declared, or the one seen here.
 
         `ordered` says whether new scales have an order, where the labels themselves can't.
@@ -129,20 +129,20 @@ class LabelReader:
                 self.check_scale(found, scales[question])
             elif labels:
                 in_order = len(labels) > 2 if ordered is None else ordered
-                scales[question] = Scale(question, tuple(map(canonical, labels)), in_order)
+                scales[question] = LabelScale(question, tuple(map(canonical, labels)), in_order)
                 self.check_scale(found, scales[question])
             else:
                 seen = self.see_scale(question, found)
                 scales[question] = seen if ordered is None else replace(seen, ordered=ordered)
         return tuple(scales.values())
 
-    def check_scale(self, rows: list[AnnotationRow], scale: Scale) -> None:
+    def check_scale(self, rows: list[AnnotationRow], scale: LabelScale) -> None:
         for row in rows:
             if canonical(row.label) not in scale.labels:
                 known = ", ".join(scale.labels)
                 self.faults.add(row.line, f"the label {row.label!r} is not on the scale of {scale.question}: {known}")
 
-    def see_scale(self, question: str, rows: list[AnnotationRow]) -> Scale:
+    def see_scale(self, question: str, rows: list[AnnotationRow]) -> LabelScale:
         """Numbers in their order; words that one of our kinds has in its order; other words without an order."""
         numbers = [row for row in rows if NUMBER.fullmatch(row.label)]
         words = [row for row in rows if not NUMBER.fullmatch(row.label)]
@@ -172,14 +172,14 @@ def in_one_spelling(rows: Iterable[AnnotationRow]) -> list[AnnotationRow]:
     return [replace(row, label=canonical(row.label), question=row.question or QUESTION) for row in rows]
 
 
-def order_scale(question: str, labels: list[str], ordered: bool) -> Scale:
+def order_scale(question: str, labels: list[str], ordered: bool) -> LabelScale:
     if ordered:
-        return Scale(question, tuple(sorted(labels, key=float)), len(labels) > 2)
+        return LabelScale(question, tuple(sorted(labels, key=float)), len(labels) > 2)
     for known in (q for kind in KINDS.values() for q in kind.questions if q.scale == "ordinal"):
         if {label.casefold() for label in labels} <= set(known.values):
             by_place = sorted(labels, key=lambda label: known.values.index(label.casefold()))
-            return Scale(question, tuple(by_place), len(labels) > 2)
-    return Scale(question, tuple(sorted(labels)), False)
+            return LabelScale(question, tuple(by_place), len(labels) > 2)
+    return LabelScale(question, tuple(sorted(labels)), False)
 
 
 def canonical(label: str) -> str:

@@ -19,8 +19,8 @@ from surveys.models import Annotation, AnnotationItem, Participant, Study
 from surveys.models.hashes import fingerprint
 from surveys.studies.lifecycle import definition_of, load_definition
 from surveys.study_files.definitions import Definition
-from surveys.study_files.kinds import GENERIC, IMPORTED, KINDS, fields_of, questions_for
-from surveys.study_files.parts import AnnotationWork, ChatbotQuestion, Consent, Pay, Scale
+from surveys.study_files.kinds import GENERIC, IMPORTED, KINDS, fields_of
+from surveys.study_files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward, questions_for
 
 BATCH = 1_000
 ANALYZE = "ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation"
@@ -69,7 +69,7 @@ def import_annotations(
         if labels or ordered is not None:
             refuse(f"{slug} is of the kind {work.kind}, which has its own labels")
         rows = _fit_native(study, work, rows, faults)
-        scales: tuple[Scale, ...] = ()
+        scales: tuple[LabelScale, ...] = ()
     else:
         scales = reader.find_scales(rows, work.scales if work else (), labels, ordered)
         rows = in_one_spelling(rows)
@@ -116,7 +116,7 @@ def _fit_native(study: Study, work: AnnotationWork, rows: list[AnnotationRow], f
 # --- a study that is made for a file ----------------------------------------
 
 
-def _keep_study(study: Study | None, slug: str, scales: tuple[Scale, ...], actor: str, file: str) -> Study:
+def _keep_study(study: Study | None, slug: str, scales: tuple[LabelScale, ...], actor: str, file: str) -> Study:
     """The study, made or with the file's questions added; a study of our own kinds stays as it is."""
     if study is not None and not scales:
         return study
@@ -133,7 +133,7 @@ def _keep_study(study: Study | None, slug: str, scales: tuple[Scale, ...], actor
     return study
 
 
-def _imported_definition(slug: str, scales: tuple[Scale, ...]) -> Definition:
+def _imported_definition(slug: str, scales: tuple[LabelScale, ...]) -> Definition:
     """A study that nobody can take part in: it only holds what was collected elsewhere."""
     work = AnnotationWork(
         kind=IMPORTED,
@@ -156,7 +156,7 @@ def _imported_definition(slug: str, scales: tuple[Scale, ...]) -> Definition:
         minutes=1,
         contact="Collected elsewhere.",
         prolific_study_ids=(),
-        pay=Pay("USD", Decimal("0.00")),
+        pay=Reward("USD", Decimal("0.00")),
         consent=Consent("elsewhere", "Collected elsewhere."),
         lease_minutes=45,
         chatbot_question=ChatbotQuestion("", "", ""),

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -13,7 +14,7 @@ from surveys.annotation import items
 from surveys.models import AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
 from surveys.simulation.annotating import AnnotatingPlayer
-from surveys.simulation.browser import VisitedPage
+from surveys.simulation.browser import Browser, Form, VisitedPage
 from surveys.simulation.check import Exits, count_overlap, find_violations, stored_of
 from surveys.simulation.mishaps import two_windows_together
 from surveys.simulation.people import Person, Sent, Story, make_people
@@ -50,6 +51,7 @@ def run(study: Study, site: str, people: int, seed: int, faults: bool = True) ->
 # --- whole runs ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ITEMS)
@@ -65,36 +67,13 @@ def test_annotators_with_faults(site: str, kind: str) -> None:
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_without_faults_every_item_gets_its_labels(site: str) -> None:
     study = make_world("relevance", count=4)
     report = run(study, site, 5, seed=1, faults=False)
     assert report["violations"] == [] and report["mishaps"] == {}
     assert report["submissions"] == report["confirmed"] - report["habits"].get("skip", 0)
-
-
-class GoldInTwoWindows(AnnotatingPlayer):
-    """Sends the gold item from two windows at once; in a study by users the second window has moved on from it."""
-
-    sent_together = False
-
-    def item(self, page: VisitedPage) -> VisitedPage:
-        if self.item_on(page).purpose == AnnotationItem.Purpose.GOLD and not self.sent_together:
-            self.sent_together = True
-            return two_windows_together(self, page)
-        return self.send(page, self.fill_in(page))
-
-    STEPS = AnnotatingPlayer.STEPS | {"item": item}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_second_window_that_moved_on_is_noted_as_what_it_showed(site: str) -> None:
-    study = make_world("attribute", block="user")
-    (person,) = make_people(definition_of(study), 1, False, 1)
-    known = {item.pk: item for item in AnnotationItem.objects.filter(study=study)}
-    player = GoldInTwoWindows(site, person, definition_of(study), known, faults=False)
-    player.play()
-    assert player.sent_together and violations(study, player.story) == ""
 
 
 # --- the check afterwards -----------------------------------------------------------------------------------
@@ -162,6 +141,29 @@ def test_check_sees_slots_that_are_missing_or_held_by_people_who_left(worker: Pa
     slot, now = Slot.objects.filter(participant=None).first(), timezone.now()
     Slot.objects.filter(pk=slot.pk).update(participant=gone, taken_at=now, held_until=now)
     assert f"{slot.item}: a slot is held by somebody who is returned" in violations(worker.study)
+
+
+def page_of(item: AnnotationItem) -> VisitedPage:
+    return VisitedPage(
+        200, f"/a/teas/a~b/item/{item.pk}/", [Form("step", {"key": f"of {item.key}", "page": f"1.{item.pk}..0"})]
+    )
+
+
+@pytest.mark.django_db
+def test_what_two_windows_sent_is_noted_for_the_item_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_annotation_study()
+    one, other = make_items(study, 2)
+    monkeypatch.setattr(
+        Browser, "open", lambda self, path: page_of(other)
+    )  # as a gold item whose turn is over leads on
+    monkeypatch.setattr(Browser, "submit", lambda self, page, fields, form=None: replace(page, led_here=True))
+    someone = Person("1", "finish", Random(1), "", "annotators", 9, True)
+    known = {item.pk: item for item in (one, other)}
+    player = AnnotatingPlayer("http://127.0.0.1", someone, definition_of(study), known, True)
+    two_windows_together(player, page_of(one))
+    noted = {(sent.slug, sent.key) for sent in player.story.confirmed}
+    assert noted == {(one.key, f"of {one.key}"), (other.key, f"of {other.key}")}
+    assert set(player.story.newest) == {one.key, other.key}
 
 
 # --- people and what they say -------------------------------------------------------------------------------
