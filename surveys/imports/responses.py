@@ -141,7 +141,7 @@ def _parse_time(cell: str) -> datetime | None:
 
 
 @dataclass
-class Known:
+class PersonSeen:
     """What the first pass keeps of a person: little, for there may be very many."""
 
     line: int
@@ -152,16 +152,16 @@ class Known:
 def _check_file(study: Study, path: Path) -> None:
     """Everything that can be said without the database: each row by itself, and against the rows above it."""
     reader = ResponseReader(study)
-    people: dict[str, Known] = {}
+    people: dict[str, PersonSeen] = {}
     for row in reader.read(path):
         about = _digest(row.chatbot, *(f"{key}={value}" for key, value in sorted(row.answers.items())))
         nothing = array("I", [0] * len(reader.prompts))
-        person = people.setdefault(row.participant, Known(row.line, about, nothing))
+        person = people.setdefault(row.participant, PersonSeen(row.line, about, nothing))
         _check_line(reader, row, person, about)
     reader.faults.raise_any()
 
 
-def _check_line(reader: ResponseReader, row: ResponseRow, person: Known, about: bytes) -> None:
+def _check_line(reader: ResponseReader, row: ResponseRow, person: PersonSeen, about: bytes) -> None:
     name, place = row.participant, row.prompt.position - 1
     if person.answered[place]:
         words = f"{name}'s answer to {row.prompt.slug} is on line {person.answered[place]} already"
