@@ -11,8 +11,8 @@ from django.contrib.auth.models import AbstractUser
 
 from surveys.annotation import items
 from surveys.annotation import labels as annotation_labels
-from surveys.annotation.labels import Outcome, submit
-from surveys.annotation.work import Task, next_tasks, open_task, seal_task
+from surveys.annotation.labels import LabelOutcome, submit
+from surveys.annotation.work import AnnotationTask, next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
@@ -288,11 +288,11 @@ LABELS = {
 }
 
 
-def annotate(participant: Participant, task: Task | None = None, **labels: str) -> Outcome | None:
+def annotate(participant: Participant, task: AnnotationTask | None = None, **labels: str) -> LabelOutcome | None:
     """Label a task, the next one by default, as the page does; None when there is none left."""
     task = task or next(iter(next_tasks(participant)), None)
     if task is None:
         return None
     shown = open_task(participant, seal_task(participant, task))
     given = {name.replace("__", "/"): value for name, value in labels.items()}
-    return submit(participant, shown, annotation_labels.Submission(given or LABELS[task.item.kind]))
+    return submit(participant, shown, annotation_labels.LabelSubmission(given or LABELS[task.item.kind]))

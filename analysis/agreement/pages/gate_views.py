@@ -15,7 +15,7 @@ from analysis.agreement.gate_rules import LIMITS, Candidate, broken_limits, find
 from analysis.agreement.pages.views import pick_question, work_of
 from analysis.agreement.tables import Number, coefficient
 from surveys.access.access import Role
-from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
+from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.console.pages import may, show, study_page
 from surveys.models import AnnotationItem, GateDecision
 
