@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from surveys.access.limits import within_limit
+from surveys.access.access import within_limit
 from surveys.console.pages import member_page, use_english
 
 log_in_page = LoginView.as_view(template_name="console/login.html", redirect_authenticated_user=True)
