@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from analysis.agreement.annotations import Gathered, rater_of
 from surveys.models import AnnotationItem, Study
+from surveys.study_files.kinds import KINDS
 
 LONGEST_SNIPPET = 160
 # The parts of an item that say best what it is about, the first that it has.
-SAYING = ("attribute", "prompt", "text", "question")
+SAYING = (*dict.fromkeys(kind.headline for kind in KINDS.values()), "text", "question")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from analysis.models import Answer, Completion
 from surveys.models import Prompt, Response, Study
-from surveys.reading.answers import RULES_VERSION, Reading, read_answer
+from surveys.reading.answers import RULES_VERSION, AnswerReading, read_answer
 
 BATCH = 1000
 LETTERS = "ABCDEFGH"
@@ -109,11 +109,11 @@ def of_item(choices: Sequence[str]) -> Asked:
     return Asked("choice", letters=LETTERS[: len(choices)], choices=tuple(choices))
 
 
-def read(text: str, asked: Asked) -> Reading:
+def read(text: str, asked: Asked) -> AnswerReading:
     return read_answer(text, asked.kind, limit=asked.limit, letters=asked.letters, choices=asked.choices)
 
 
-def fields_of(reading: Reading) -> dict[str, Any]:
+def fields_of(reading: AnswerReading) -> dict[str, Any]:
     return {
         "items": list(reading.items),
         "names": list(reading.names),

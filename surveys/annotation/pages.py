@@ -186,9 +186,8 @@ def about(item: AnnotationItem, field: str, question: LabelQuestion) -> str:
 
 
 def headline(item: AnnotationItem) -> str:
-    """What an item is called in a list: its statement or its prompt."""
-    texts = (item.payload.get(name) for name in ("attribute", "prompt"))
-    return next((text for text in texts if text), item.key)
+    """What an item is called in a list, such as its statement or its prompt."""
+    return item.payload.get(KINDS[item.kind].headline) or item.key
 
 
 # --- the form ---------------------------------------------------------------

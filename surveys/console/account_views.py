@@ -8,9 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from surveys.access.access import Role
+from surveys.access.access import Role, within_limit
 from surveys.access.audit import find_breaks
-from surveys.access.limits import within_limit
 from surveys.console.pages import address_without_page, member_page, page_of, show, study_page, use_english
 from surveys.models import AuditEvent, Membership
 from surveys.studies.members import MemberError, add_member, change_role, remove_member

@@ -164,7 +164,7 @@ def answer_prompts(participant: Participant, rng: Random, taste: Taste, count: i
     types = rng.randrange(100) < TYPING
     for slug in [slug for slug in participant.order[:count] if slug not in answered]:
         text = write_lifelike(prompts[slug], rng, taste)
-        submission = capture.Submission(prompts[slug], text, evidence=evidence_of(text, types), keep=True)
+        submission = capture.PasteSubmission(prompts[slug], text, evidence=evidence_of(text, types), keep=True)
         capture.submit_paste(participant, submission)
 
 

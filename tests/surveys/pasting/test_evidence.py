@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from surveys.console.evidence import describe_evidence, describe_personal, describe_timing, duration
 from surveys.models import Response
+from surveys.pasting.evidence import describe_evidence, describe_personal, describe_timing, duration
 
 
 def test_evidence_without_observation_claims_nothing() -> None:
