@@ -27,8 +27,8 @@ from analysis.exports.codebook import (
 )
 from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Prompt, Response, Study
 from surveys.monitoring.flow import OUTCOMES, reason_of
-from surveys.reading.checks import MESSAGES
-from surveys.study_files.parts import Prompt as PromptPart
+from surveys.reading.checks import CHECKS
+from surveys.study_files.schema import PromptDefinition
 
 Origin = Participant.Origin
 OPEN = (Participant.State.SCREENING, Participant.State.ACTIVE)
@@ -124,7 +124,7 @@ def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
     return {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
 
 
-def variant_note(prompt: PromptPart) -> str:
+def variant_note(prompt: PromptDefinition) -> str:
     return f" (variant of {prompt.variant_of}: {prompt.variant})" if prompt.variant_of else ""
 
 
@@ -214,7 +214,7 @@ REVISION = (
     *named(RESPONSE, "submitted_at"),
 )
 FLAG = (
-    text("check", "the paste check", MESSAGES, path="check_name"),
+    text("check", "the paste check", {name: check.message for name, check in CHECKS.items()}, path="check_name"),
     integer("check_version", "version of the check"),
     text("outcome", "what the person did", labels(Flag.Outcome.choices)),
     text("message", "the sentence that was shown, in English"),

@@ -51,6 +51,7 @@ REPORT = inline_serializer(
         },
         "flow": serializers.DictField(required=False),
         "definitions": serializers.DictField(child=serializers.CharField()),
+        "intervals": serializers.DictField(help_text="By part: kind and unit of each column that is an interval."),
     },
 )
 FIGURE = inline_serializer(

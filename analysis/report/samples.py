@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from analysis.models import Endpoint, Run
 from analysis.report.dataset import ALL, FIELD, Frame, Frames
 from analysis.report.filters.filters import Filters
+from analysis.stats.resampling import SharedDraws
 from analysis.stats.samples import ChoiceSample, ItemSample
-from analysis.stats.shared_draws import SharedDraws
 from surveys.models import Participant, Prompt, Study
-from surveys.study_files.definitions import Definition
-from surveys.study_files.pairing import chatbot_of
+from surveys.study_files.definitions import Definition, chatbot_of
 
 Rows = NDArray[np.int64]
 

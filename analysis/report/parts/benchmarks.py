@@ -12,8 +12,8 @@ from analysis.report.dataset import LETTERS
 from analysis.report.rows import Row, generator_for, span
 from analysis.report.samples import Data, Source, source_of, source_order
 from analysis.stats import benchmark_runs
+from analysis.stats.intervals import interval
 from analysis.stats.item_measures import entropy_bits
-from analysis.stats.resampling import interval
 from analysis.stats.samples import UNKNOWN
 from surveys.models import BenchmarkItem
 
@@ -177,7 +177,7 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | Non
     row = nothing | {"offline_mean": float(others.mean()), "noise_floor": noise_floor(data, runs, theirs, key, scores)}
     if offline is runs:
         return row
-    novel = benchmark_runs.novel_share(theirs, mine, random_for(data, runs, "novel"), data.draws)
+    novel = benchmark_runs.novel_share(theirs, mine)
     row["overlaps_offline"] = benchmark_runs.overlap(ends_of(others), ends_of(scores))
     return row | {"novel_share": novel.share, "novel_ci": span(novel.ci), "shared_questions": len(shared)}
 

@@ -14,7 +14,7 @@ from analysis.report.reports import report
 from surveys.models import Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
-from surveys.study_files.parts import Exclusion
+from surveys.study_files.schema import Exclusion
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
 
