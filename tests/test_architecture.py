@@ -26,7 +26,7 @@ ROOMS = {
     "surveys.imports": "reading study_files models access studies",
     "surveys.annotation": "study_files models access studies participation imports",
     "surveys.monitoring": "reading models access studies participation annotation",
-    "surveys.console": "study_files models access studies participation monitoring",
+    "surveys.console": "study_files models access studies participation pasting monitoring",
     "surveys.simulation": "reading study_files models access studies participation pasting annotation",
     "surveys.management": "study_files models access studies imports annotation monitoring simulation",
     "analysis.stats": "",

@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.exports.codebook import Codebook, Table, codebook_of
-from analysis.exports.codebook_files import as_document, as_markdown
-from analysis.exports.columns import Column
+from analysis.exports.codebook import Codebook, Column, Row, Table, as_document, as_markdown
+from analysis.exports.exports import codebook_of, stream_rows
 from analysis.exports.formats import FORMATS, Chunks
-from analysis.exports.tables import Row, Selection, stream_rows
+from analysis.exports.people_tables import Selection
 from analysis.report.bundle.tables import FEWEST, own_tables
 from analysis.report.figures import FIGURES, Figure, Options, render
 from surveys.models import ChatbotContext, Participant, Study

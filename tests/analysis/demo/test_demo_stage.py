@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from django.core.management import call_command
 
-from analysis.answers.alias_proposals import propose
+from analysis.answers.aliases import propose
 from analysis.demo import sources, stages
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait
