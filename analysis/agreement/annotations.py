@@ -10,7 +10,7 @@ import numpy as np
 from analysis.stats.agreement.labels import NOMINAL, Labels, Scale
 from surveys.annotation.counted import Label, iter_labels, questions_of
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import Question
+from surveys.study_files.kinds import LabelQuestion
 
 MOST_OFFERED = 300
 LONGEST = 200
@@ -34,7 +34,7 @@ class LabelChoice:
 class Gathered:
     """The labels of one question with the names behind their codes."""
 
-    question: Question
+    question: LabelQuestion
     labels: Labels
     scale: Scale
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ def fits(label: Label, choice: LabelChoice) -> bool:
     return not choice.tag or str(label.tags.get(name, "")) == value
 
 
-def line_up(question: Question, rows: list[Label], by_user: bool = True) -> Gathered:
+def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> Gathered:
     """`by_user`: intervals draw users, where every label says which user its item is about."""
     names = question.values
     units = number(row.unit for row in rows)
@@ -117,7 +117,7 @@ def models_among(raters: dict[str, int], rows: list[Label]) -> list[bool]:
     return [rater in models for rater in raters]
 
 
-def scale_of(question: Question) -> Scale:
+def scale_of(question: LabelQuestion) -> Scale:
     """Labels that are numbers stand for these numbers; others have at most an order."""
     try:
         numbers = tuple(float(value) for value in question.values)

@@ -9,8 +9,7 @@ from analysis.answers.aliases import alias_version
 from analysis.models import MetricValue
 from analysis.report.dataset import Frames, load_frames
 from analysis.report.definitions import DEFINITIONS, INTERVALS
-from analysis.report.filters.filters import Filters
-from analysis.report.filters.rows import chatbots_of, computed_with, narrow, narrow_groups
+from analysis.report.filters.filters import Filters, chatbots_of, computed_with, narrow, narrow_groups
 from analysis.report.fingerprints import fingerprint
 from analysis.report.metric_cache import keep_part
 from analysis.report.parts import METRICS

@@ -44,7 +44,7 @@ def rows(data: Data) -> list[Row]:
     """The runs that the filters leave; those that they are compared with count though a filter hides them."""
     found = load_runs(data.narrowed(source=(), temperature=(), history_size=()))
     keys = load_keys({runs.benchmark for runs in found})
-    shown = [runs for runs in found if data.is_wanted(runs.source)]
+    shown = [runs for runs in found if data.filters.wants_source(runs.source)]
     return [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
 
 
@@ -52,7 +52,7 @@ def load_runs(data: Data) -> list[BenchmarkRuns]:
     asked: dict[tuple[str, Source], list[Run]] = {}
     for run in data.frames.runs.values():
         source = source_of(run, data.definition)
-        if run.benchmark and data.is_wanted(source):
+        if run.benchmark and data.filters.wants_source(source):
             asked.setdefault((run.benchmark, source), []).append(run)
     calls = load_calls([run.pk for runs in asked.values() for run in runs])
     found = [
