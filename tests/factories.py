@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -35,9 +36,14 @@ STARTS = {
 WAYS_OUT = (State.RETURNED, State.TECHNICAL, State.MISUNDERSTOOD)
 
 
+@cache
+def read_teas() -> Definition:
+    return read_study(SAMPLES / "teas.toml")
+
+
 def make_definition(places: int | None = None, **changes: Any) -> Definition:
     """The small study of teas (two chatbots, two cells, two prompts) with fields replaced."""
-    definition = replace(read_study(SAMPLES / "teas.toml"), **changes)
+    definition = replace(read_teas(), **changes)
     if places is None:
         return definition
     return replace(definition, cells=tuple(replace(cell, places=places) for cell in definition.cells))

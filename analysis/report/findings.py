@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from analysis.report.samples import FIELD
+from analysis.models.conditions import SOURCES
+from analysis.report.dataset import FIELD
 
 Row = dict[str, Any]
 Report = Mapping[str, Any]
@@ -13,13 +14,6 @@ SURE = 0.05  # of a corrected p-value
 FEWEST = 20  # answers of either side, below which nothing is said
 MOST_OF_A_KIND = 4
 FIXED = "\u00a0"  # between a number and its unit no line is broken
-SOURCES = {
-    "field": "the field",
-    "offline": "offline",
-    "sp-history": "SP-History",
-    "sp-rag": "SP-RAG",
-    "sp-profile": "SP-Profile",
-}
 
 
 def findings(report: Report, most: int = 12) -> list[Row]:
@@ -56,7 +50,8 @@ def who(row: Row) -> str:
     """Offline with gpt-4o-mini; the field of chatgpt."""
     if row["source"] == FIELD:
         return "the field" if row["model"] == "all" else f"the field of {row['model']}"
-    return f"{SOURCES.get(row['source'], row['source'])} with {row['model']}"
+    known = SOURCES.get(row["source"])
+    return f"{known.prose if known else row['source']} with {row['model']}"
 
 
 def percent(share: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.study_files.definitions import fingerprint
+from surveys.models.hashes import fingerprint
 from surveys.study_files.kinds import Kind, LabelQuestion, fields_of
 from surveys.study_files.payloads import PayloadFault, check_storable, locate_evidence, read_text
 from surveys.study_files.values import nearest

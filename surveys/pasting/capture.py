@@ -1,6 +1,5 @@
 """Keep what people paste: drafts, submitted revisions, how it was pasted, and what the checks asked."""
 
-import hashlib
 import uuid
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from surveys.models import Draft, Flag, Participant, Prompt
+from surveys.models.hashes import hash_text
 from surveys.participation.places import touch_participant
 from surveys.participation.statements import PasteState, write_flags, write_response
 from surveys.pasting.privacy import count_personal, remove_personal
@@ -58,10 +58,6 @@ class PasteOutcome:
     @property
     def accepted(self) -> bool:
         return not self.personal and not self.findings
-
-
-def hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def submit_paste(participant: Participant, submission: PasteSubmission) -> PasteOutcome:

@@ -1,7 +1,5 @@
 """A study as data: read from its file with every fault named, kept as a document, and asked what follows."""
 
-import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -149,12 +147,6 @@ def frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: frozen(entry) for key, entry in value.items()}
     return tuple(frozen(entry) for entry in value) if isinstance(value, list) else value
-
-
-def fingerprint(value: Any) -> str:
-    """SHA-256 over a value's canonical JSON: equal for equal values, whatever the order of keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # Reading a file ------------------------------------------------------------------------------------------

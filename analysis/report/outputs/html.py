@@ -10,7 +10,7 @@ from django.utils.safestring import mark_safe
 
 from analysis.report.outputs.documents import make_document
 
-STYLES = ("surveys/tokens.css", "analysis/figures.css", "analysis/report_file.css")
+STYLES = ("surveys/tokens.css", "analysis/sources.css", "analysis/figures.css", "analysis/report_file.css")
 
 
 def write_html(report: Mapping[str, Any]) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from analysis.models.conditions import PUPPETS
 from analysis.report.comparing import to_field
 from analysis.report.rows import Row, span
 from analysis.report.samples import Data, Group, Source
 from analysis.stats import distances
 
-PUPPETS = ("sp-history", "sp-rag", "sp-profile")
 NO_PROMPT = "No prompt has answers of both the field and this source."
 
 

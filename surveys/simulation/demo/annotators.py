@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from surveys.annotation.imports.items import import_items
+from surveys.annotation.items import import_items
 from surveys.annotation.labels import Submission, submit
 from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.models import Participant, Study

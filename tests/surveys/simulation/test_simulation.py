@@ -54,6 +54,7 @@ def run(study: Study, site: str, people: int, seed: int, faults: bool = True) ->
 # --- whole runs ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_demo_with_faults_and_full_cells(site: str) -> None:
@@ -66,6 +67,7 @@ def test_demo_with_faults_and_full_cells(site: str) -> None:
     assert Place.objects.filter(cell__study=study, confirmed_at__isnull=False).count() <= 12
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_field_13_with_faults(site: str) -> None:
@@ -74,6 +76,7 @@ def test_field_13_with_faults(site: str) -> None:
     assert {"F13C7K2QX", "F13S9D3LM"} <= set(report["ends"])
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_without_faults_everybody_finishes(site: str) -> None:
     study = make_study(definition=read_study(STUDIES / "demo.toml"))
@@ -83,6 +86,7 @@ def test_without_faults_everybody_finishes(site: str) -> None:
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_form_cut_in_half_is_not_taken_for_an_answer(site: str) -> None:
     participant = make_participant()
@@ -97,6 +101,7 @@ def test_form_cut_in_half_is_not_taken_for_an_answer(site: str) -> None:
     browser.close()
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_killed_server_loses_no_confirmed_answer(tmp_path: Path) -> None:
     study, log = make_study(definition=read_study(STUDIES / "demo.toml")), tmp_path / "server.log"
@@ -126,6 +131,7 @@ def test_killed_server_loses_no_confirmed_answer(tmp_path: Path) -> None:
     assert report["ends"] == {"DEMODONE1": 8} and report["confirmed"] == 32
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_command_prints_one_json_object(site: str, capsys: pytest.CaptureFixture[str]) -> None:
     make_study(definition=read_study(STUDIES / "demo.toml"))

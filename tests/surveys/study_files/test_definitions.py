@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from surveys.models.hashes import fingerprint
 from surveys.reading.checks import CHECKS
 from surveys.study_files.definitions import (
     Definition,
     StudyFileError,
     cells_for,
     fill_benchmark_items,
-    fingerprint,
     letters,
     parse_study,
     prompt_text,
