@@ -19,11 +19,11 @@ ROOMS = {
     "surveys.reading": "",
     "surveys.study_files": "reading",
     "surveys.models": "",
-    "surveys.access": "study_files models",
+    "surveys.access": "models",
     "surveys.studies": "study_files models access",
     "surveys.participation": "study_files models access studies",
     "surveys.pasting": "reading models access studies participation",
-    "surveys.imports": "reading study_files models access studies pasting",
+    "surveys.imports": "reading study_files models access studies",
     "surveys.annotation": "study_files models access studies participation imports",
     "surveys.monitoring": "reading study_files models access studies participation annotation",
     "surveys.console": "reading study_files models access studies participation pasting annotation monitoring",
@@ -33,7 +33,7 @@ ROOMS = {
     "analysis.models": "| models",
     "analysis.charts": "models",
     "analysis.endpoints": "models | access console simulation",
-    "analysis.corpora": "stats models endpoints",
+    "analysis.corpora": "stats models endpoints | imports",
     "analysis.exports": "| reading study_files models access annotation monitoring console",
     "analysis.runs": (
         "stats models endpoints corpora exports | reading study_files models access studies imports annotation console"

@@ -1,12 +1,123 @@
 """From a figure to a file: SVG for pages, PNG at twice the size, PDF with text that can be searched."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from xml.etree import ElementTree as ET
 
 import vl_convert
 
 from analysis.charts.figure import Figure
-from analysis.charts.svg import clean_svg
-from analysis.charts.theme import PALETTES, recolour
+from analysis.charts.theme import PALETTES, TOKENS, recolour
+
+SVG = "http://www.w3.org/2000/svg"
+ET.register_namespace("", SVG)
+
+# What a drawing consists of; everything else is dropped with all that is in it.
+ELEMENTS = {"svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc", "defs", "clipPath"}
+ATTRIBUTES = {
+    "viewBox", "width", "height", "transform", "d", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx",
+    "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap",
+    "stroke-linejoin", "stroke-miterlimit", "opacity", "font-family", "font-size", "font-weight", "font-style",
+    "text-anchor", "clip-path", "id",
+}  # fmt: skip
+LONG_FRACTION = re.compile(r"(\d+\.\d{2})\d+")
+NUMERIC = ("transform", "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "stroke-width", "viewBox")
+
+
+def clean_svg(drawn: str, title: str, description: str, least_width: int = 0) -> str:
+    """The drawing as an image with a name and a description; marks tell their numbers on hover.
+
+    Colours of the light scheme get a class beside them, `fill-field` or `stroke-ink`, by which sources.css gives them
+    the page's scheme. Ids begin with a hash of the drawing, so that two figures on a page don't share any. What is
+    narrower than `least_width` gets room on the right, so that letters have one size in all figures of a column.
+    """
+    root = ET.fromstring(drawn)
+    name = f"figure-{sha256(drawn.encode()).hexdigest()[:10]}"
+    for element in list(root.iter()):
+        keep_children(element)
+    for element in root.iter():
+        clean_element(element, name)
+    widen(root, least_width)
+    root.attrib |= {"class": "figure", "role": "img", "aria-labelledby": f"{name}-title {name}-desc"}
+    root.insert(0, text_element("desc", description, f"{name}-desc"))
+    root.insert(0, text_element("title", title, f"{name}-title"))
+    return ET.tostring(root, encoding="unicode")
+
+
+def widen(root: ET.Element, least: int) -> None:
+    height = root.get("height", "0")
+    if float(root.get("width", "0")) < least:
+        ground = root.find(f"{{{SVG}}}rect")  # drawn first, as wide as the picture
+        for element in [root] if ground is None else [root, ground]:
+            element.set("width", str(least))
+        root.set("viewBox", f"0 0 {least} {height}")
+
+
+def local_name(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def keep_children(element: ET.Element) -> None:
+    """Drop what is no part of a drawing, and what is there but not seen."""
+    for child in list(element):
+        if local_name(child) not in ELEMENTS or is_unseen(child):
+            element.remove(child)
+
+
+def is_unseen(element: ET.Element) -> bool:
+    if element.get("display") == "none":
+        return True
+    painted = element.get("fill") or element.get("stroke")
+    return (
+        local_name(element) == "path"
+        and (not element.get("d") or element.get("class") == "background")
+        and (not painted or not element.get("d"))
+    )
+
+
+def clean_element(element: ET.Element, name: str) -> None:
+    told = element.get("aria-label", "") if is_mark(element) else ""
+    kept = {key: value for key, value in attributes(element) if key in ATTRIBUTES}
+    element.attrib.clear()
+    element.attrib |= {
+        key: shorten(key, rename(value, name) if key in ("id", "clip-path") else value) for key, value in kept.items()
+    }
+    if classes := [f"{key}-{TOKENS[kept[key]]}" for key in ("fill", "stroke") if kept.get(key) in TOKENS]:
+        element.set("class", " ".join(classes))
+    if told:
+        element.insert(0, text_element("title", told))
+
+
+def is_mark(element: ET.Element) -> bool:
+    """Axes, legends and titles have labels of their own, which say nothing that is not written beside them."""
+    kind = element.get("aria-roledescription", "")
+    return element.get("role") == "graphics-symbol" and kind not in ("axis", "legend", "title", "subtitle")
+
+
+def attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
+    """The element's own, and each declaration of its style as the attribute it stands for."""
+    yield from element.attrib.items()
+    for declaration in element.get("style", "").split(";"):
+        key, found, value = declaration.partition(":")
+        if found:
+            yield key.strip(), value.strip()
+
+
+def rename(value: str, name: str) -> str:
+    """`clip0` and `url(#clip0)` with the figure's name in front."""
+    return re.sub(r"^(url\(#)?", lambda match: f"{match.group()}{name}-", value, count=1)
+
+
+def shorten(key: str, value: str) -> str:
+    return LONG_FRACTION.sub(r"\1", value) if key in NUMERIC else value
+
+
+def text_element(tag: str, text: str, name: str = "") -> ET.Element:
+    element = ET.Element(f"{{{SVG}}}{tag}", {"id": name} if name else {})
+    element.text = text
+    return element
+
 
 # The first one in a process starts the renderer and takes half a second; whoever shows many keeps the results.
 KINDS: dict[str, Callable[[str], bytes]] = {

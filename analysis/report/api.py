@@ -9,10 +9,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.exports.api import AnyType, BadRequest
-from analysis.models.conditions import SOURCES
 from analysis.report.figures import FIGURES, Options
-from analysis.report.filters.filters import CHOICES, FilterError, Filters
-from analysis.report.filters.options import checked
+from analysis.report.filters.filters import FILTERS, Filters, checked
+from analysis.report.filters.kinds import Filter, FilterError
 from analysis.report.flat_rows import flatten
 from analysis.report.reports import PARTS, ReportError, report
 from analysis.stats.resampling import DRAWS
@@ -25,24 +24,16 @@ OF_FIGURES = ("measure", "rarefied", "narrow", "top")
 # The part of the report that a figure draws; others are called like their figure.
 PART_OF = {"demographics": "cells"}
 
-FILTERS = [
-    OpenApiParameter("chatbot", str, many=True, description="Whose answers count as the field: users of a chatbot."),
-    OpenApiParameter("cell", str, many=True, description="People of a demographic group."),
-    OpenApiParameter("answer", str, many=True, description="People by an answer, as question:answer."),
-    OpenApiParameter("memory", str, many=True, description="on, off or unknown."),
-    OpenApiParameter("plan", str, many=True, description="free, paid, work or unknown."),
-    OpenApiParameter("model_shown", str, many=True, description="What people's chatbot called its model."),
-    OpenApiParameter("version", int, many=True, description="People who took part in this version of the study."),
-    *(
-        OpenApiParameter(name, str, enum=values, description=f"Default: {values[0]}.")
-        for name, values in CHOICES.items()
-    ),
-    OpenApiParameter("model", str, many=True, description="Comparisons shown: with this model."),
-    OpenApiParameter("source", str, many=True, description=f"{', '.join(SOURCES)}, …"),
-    OpenApiParameter("prompt", str, many=True, description="Slug of a prompt."),
-    OpenApiParameter("history_size", int, many=True, description="Sock puppets with so many conversations."),
-    OpenApiParameter("temperature", float, many=True, description="Runs at this temperature."),
-]
+
+def parameter_of(name: str, known: Filter) -> OpenApiParameter:
+    if known.options:
+        values = list(known.options)
+        return OpenApiParameter(name, str, enum=values, description=f"Default: {values[0]}.")
+    kind = str if known.type is tuple else known.type
+    return OpenApiParameter(name, kind, many=True, description=known.help)
+
+
+CHOSEN = [parameter_of(name, known) for name, known in FILTERS.items()]
 DRAWN = [
     OpenApiParameter("seed", int, description="Default: 0."),
     OpenApiParameter("draws", int, description=f"Random draws, 20 to {MOST_DRAWS:,}. Default: {DRAWS:,}."),
@@ -60,6 +51,7 @@ REPORT = inline_serializer(
         },
         "flow": serializers.DictField(required=False),
         "definitions": serializers.DictField(child=serializers.CharField()),
+        "intervals": serializers.DictField(help_text="By part: kind and unit of each column that is an interval."),
     },
 )
 FIGURE = inline_serializer(
@@ -88,7 +80,7 @@ class Metrics(APIView):
             OpenApiParameter("part", str, many=True, enum=list(PARTS), description="Default: all."),
             OpenApiParameter("format", str, enum=["json", "flat"], description="flat: nothing nested in a row."),
             *DRAWN,
-            *FILTERS,
+            *CHOSEN,
         ],
         responses=REPORT,
     )
@@ -115,7 +107,7 @@ class FigureSpec(APIView):
             OpenApiParameter("narrow", bool, description="For a phone. Default: false."),
             OpenApiParameter("top", int, description="How many items. Default: 12."),
             *DRAWN,
-            *FILTERS,
+            *CHOSEN,
         ],
         responses=FIGURE,
     )

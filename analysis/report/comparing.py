@@ -3,8 +3,7 @@
 from analysis.report.rows import name_of
 from analysis.report.samples import Data, Group, Source
 from analysis.stats import distances
-from analysis.stats.comparisons import Comparison, compare_sources
-from analysis.stats.distances import Distance
+from analysis.stats.distances import Comparison, Distance, compare_sources
 from analysis.stats.heterogeneity import Difference
 
 

@@ -1,4 +1,6 @@
-"""Each number that the platform shows, defined in a sentence; docs/methods.md says more under the same names."""
+"""Each number that the platform shows, defined in a sentence, and which interval it has; docs/methods.md says more."""
+
+from typing import Any
 
 DEFINITIONS = {
     # heterogeneity
@@ -8,7 +10,7 @@ DEFINITIONS = {
     "entropy_bits": "Shannon entropy, in bits, of the items' shares of all mentions, or of the known options' shares.",
     "item_share": "Responses that name the item, divided by all responses.",
     "rarefied": "The measure that responses drawn down to the smallest source's number have on average.",
-    "ci": "95 % percentile bootstrap interval over responses.",
+    "ci": "95 % interval: Wilson's for a share of answers, else by percentile bootstrap over responses.",
     "around": "95 % bootstrap interval moved by the draws' bias, so that it lies around the value.",
     "against_field": "Field minus source, rarefied to one n; p by permuting responses, two-sided, Holm over prompts.",
     "unknown": "Answers in which no item or no single letter was found; nothing is guessed.",
@@ -42,4 +44,51 @@ DEFINITIONS = {
     "excluded": "Left out by a rule of the study file, declared before the launch or labelled as later.",
     "flagged": "A paste check asked about the answer, and the person said that it is what they got.",
     "simulated": "Made up by the platform: people that a program plays, models whose answers are scripted.",
+}
+
+
+def _interval(kind: str, unit: str, *columns: str, of: str = "") -> list[dict[str, Any]]:
+    return [{"column": column, "kind": kind, "unit": unit} | ({"of": of} if of else {}) for column in columns]
+
+
+_ITEMS = _interval("bootstrap", "response", "ci.*", "around.*", "rarefied.ci.*")
+_CHOICES = [*_interval("wilson", "response", "ci", "shares.*.ci"), *_interval("bootstrap", "response", "ci_entropy")]
+_DISTANCES = ("ci", "ci_tv", "around", "around_tv")
+_GROUPS = [*_ITEMS, *_CHOICES, *_interval("bootstrap", "response", "against_rest.*.ci")]
+# Of each part's columns that are an interval the kind, and the unit that is independent; kinds and units are those of
+# docs/methods.md. A star is any name; `of` is the kind of prompt, where rows of both kinds have the column.
+INTERVALS: dict[str, list[dict[str, Any]]] = {
+    "heterogeneity": [
+        *_ITEMS,
+        *_interval("bootstrap", "response", "against_field.*.ci"),
+        *_interval("wilson", "response", "top_items.ci"),
+    ],
+    "choices": [*_CHOICES, *_interval("bootstrap", "response", "against_field.*.ci")],
+    "distances": _interval("bootstrap", "response", *_DISTANCES),
+    "calibration": [
+        *_interval("bootstrap", "respondent", "ci", "around"),
+        *_interval("bootstrap", "response", "by_prompt.ci", "by_prompt.around"),
+    ],
+    "items": _interval("wilson", "response", "ci"),
+    "benchmarks": [
+        *_interval("bootstrap", "run", "ci"),
+        *_interval("bootstrap", "question", "ci_entropy"),
+        *_interval("wilson", "question", "novel_ci"),
+        *_interval("simulation", "run", "noise_floor.ci"),
+    ],
+    "costs": _interval("exact", "call", "latency_s.ci_p50", "latency_s.ci_p95"),
+    "latency": _interval("exact", "call", "ci_p50", "ci_p95"),
+    "cells": _GROUPS,
+    "contexts": _GROUPS,
+    "drift": _interval("bootstrap", "response", *_DISTANCES),
+    "scores": [
+        *_interval("bootstrap", "pair", "ci_spearman", "ci_kendall"),
+        *_interval("wilson", "response", "ci_exact", "ci"),
+    ],
+    "variants": [
+        *_interval("bootstrap", "response", *_DISTANCES, of="recommendation"),
+        *_interval("bootstrap", "respondent", "ci", of="choice"),
+    ],
+    "precision": _interval("simulation", "sample", "ci"),
+    "sensitivity": [*_ITEMS, *_CHOICES],
 }

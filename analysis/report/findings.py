@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from analysis.models.conditions import SOURCES
-from analysis.report.samples import FIELD
+from analysis.report.dataset import FIELD
 
 Row = dict[str, Any]
 Report = Mapping[str, Any]

@@ -8,9 +8,8 @@ from typing import Any
 from analysis.answers.aliases import alias_version
 from analysis.models import MetricValue
 from analysis.report.dataset import Frames, load_frames
-from analysis.report.definitions import DEFINITIONS
-from analysis.report.filters.filters import Filters
-from analysis.report.filters.rows import chatbots_of, computed_with, narrow, narrow_groups
+from analysis.report.definitions import DEFINITIONS, INTERVALS
+from analysis.report.filters.filters import Filters, chatbots_of, computed_with, narrow, narrow_groups
 from analysis.report.fingerprints import fingerprint
 from analysis.report.metric_cache import keep_part
 from analysis.report.parts import METRICS
@@ -135,6 +134,7 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
         **{name: narrow(part.value, filters, chatbots) for name, part in kept.items() if name != "about"},
         **rests_on,
         "definitions": DEFINITIONS,
+        "intervals": {name: INTERVALS[name] for name in kept if name in INTERVALS},
     }
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from analysis.report.samples import Data, Source
-from analysis.stats.resampling import Interval, generator, holm
+from analysis.stats.intervals import Interval
+from analysis.stats.resampling import generator, holm
 
 Row = dict[str, Any]
 

@@ -6,8 +6,20 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.figure import Columns, Figure, Options, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import Spec, below, of_kind, panel, specs_of
+from analysis.charts.figure import (
+    Columns,
+    Figure,
+    Options,
+    Row,
+    Spec,
+    Words,
+    below,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+)
 from analysis.charts.theme import LIGHT, printable
 
 Question = Mapping[str, Any]

@@ -22,8 +22,20 @@ from analysis.agreement.pages.agreement_figures import (
     say_ends,
     value_row,
 )
-from analysis.charts.figure import Columns, Figure, Options, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import Spec, below, of_kind, panel, specs_of
+from analysis.charts.figure import (
+    Columns,
+    Figure,
+    Options,
+    Row,
+    Spec,
+    Words,
+    below,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+)
 from analysis.charts.theme import LIGHT, printable
 
 Shape = Mapping[str, Any]

@@ -5,11 +5,22 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.captions import write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+)
 from analysis.charts.keys import Entry, draw_key
-from analysis.charts.layout import Spec, below, of_kind, panel, specs_of
-from analysis.charts.panels import PERCENT
+from analysis.charts.panels import PERCENT, Strips, room_for
 from analysis.charts.rows import (
     Span,
     in_order,
@@ -21,8 +32,8 @@ from analysis.charts.rows import (
     shown_model,
     shown_source,
     span,
+    write_caption,
 )
-from analysis.charts.strips import Strips, room_for
 from analysis.charts.theme import LIGHT, Series, printable, series_of_sources, text_width
 
 TITLE = "How far benchmark scores range"

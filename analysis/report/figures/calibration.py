@@ -4,9 +4,21 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.charts.captions import write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    panel,
+    specs_of,
+    split,
+)
 from analysis.charts.panels import GAP, colour_scale, make_legend, panel_width, shape_scale
 from analysis.charts.rows import (
     in_order,
@@ -17,6 +29,7 @@ from analysis.charts.rows import (
     rows_of,
     shown_model,
     shown_source,
+    write_caption,
 )
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
 

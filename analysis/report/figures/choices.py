@@ -4,12 +4,24 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.charts.captions import write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.hatching import PIXELS, hatch_path
-from analysis.charts.keys import Entry, draw_key
-from analysis.charts.layout import Spec, below, beside, of_kind, panel, specs_of, split
-from analysis.charts.panels import PERCENT
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+    split,
+)
+from analysis.charts.keys import PIXELS, Entry, draw_key, hatch_path
+from analysis.charts.panels import PERCENT, Strips, room_for
 from analysis.charts.rows import (
     all_sources,
     in_order,
@@ -23,8 +35,8 @@ from analysis.charts.rows import (
     shown_source,
     sorted_by_prompt,
     span,
+    write_caption,
 )
-from analysis.charts.strips import Strips, room_for
 from analysis.charts.theme import LIGHT, text_width
 
 TITLE = "What is answered to questions with choices"

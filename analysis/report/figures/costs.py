@@ -4,13 +4,34 @@ from collections.abc import Callable, Sequence
 
 import altair as alt
 
-from analysis.charts.captions import write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+)
 from analysis.charts.keys import Entry, draw_key
-from analysis.charts.layout import Spec, below, beside, of_kind, panel, specs_of
-from analysis.charts.panels import colour_scale
-from analysis.charts.rows import in_order, label_variants, n_words, number, rows_of, shown_model, shown_source, span
-from analysis.charts.strips import Strips, room_for
+from analysis.charts.panels import Strips, colour_scale, room_for
+from analysis.charts.rows import (
+    in_order,
+    label_variants,
+    n_words,
+    number,
+    rows_of,
+    shown_model,
+    shown_source,
+    span,
+    write_caption,
+)
 from analysis.charts.theme import LIGHT, printable, series_of_sources
 
 COST_TITLE, LATENCY_TITLE = "What completions cost", "How long completions take"

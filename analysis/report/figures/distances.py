@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from analysis.charts.captions import bootstrap_words, write_caption
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Measure, draw_grid
 from analysis.charts.rows import (
     all_sources,
+    bootstrap_words,
     in_order,
     interval_of,
     n_words,
@@ -16,6 +16,7 @@ from analysis.charts.rows import (
     rows_of,
     shown_model,
     shown_source,
+    write_caption,
 )
 from analysis.charts.theme import series_of_sources
 

@@ -6,9 +6,21 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.captions import write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    panel,
+    specs_of,
+    split,
+)
 from analysis.charts.panels import AXIS, colour_scale, make_legend, shape_scale
 from analysis.charts.rows import (
     Span,
@@ -21,6 +33,7 @@ from analysis.charts.rows import (
     shown_model,
     shown_source,
     sorted_by_prompt,
+    write_caption,
 )
 from analysis.charts.theme import LIGHT, Series, printable, series_of_groups
 

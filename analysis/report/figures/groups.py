@@ -3,10 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.charts.captions import bootstrap_words, write_caption
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Measure, draw_grid
-from analysis.charts.rows import in_order, join_words, n_words, plural, prompts_in_order, rows_of, shown_model
+from analysis.charts.rows import (
+    bootstrap_words,
+    in_order,
+    join_words,
+    n_words,
+    plural,
+    prompts_in_order,
+    rows_of,
+    shown_model,
+    write_caption,
+)
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report.figures.heterogeneity import MEASURES, value_of, with_axes
 

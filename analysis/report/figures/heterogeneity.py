@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from analysis.charts.captions import bootstrap_words, write_caption
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Measure, draw_grid
 from analysis.charts.rows import (
     Span,
     all_sources,
+    bootstrap_words,
     in_order,
     interval_of,
     join_words,
@@ -20,6 +20,7 @@ from analysis.charts.rows import (
     shown_model,
     shown_source,
     span,
+    write_caption,
 )
 from analysis.charts.theme import series_of_sources
 

@@ -4,12 +4,25 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.charts.captions import bootstrap_words, write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
-from analysis.charts.panels import GAP, PERCENT, colour_scale, make_legend, shape_scale
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    panel,
+    specs_of,
+    split,
+)
+from analysis.charts.panels import GAP, PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale
 from analysis.charts.rows import (
     all_sources,
+    bootstrap_words,
     in_order,
     join_words,
     line_up,
@@ -22,8 +35,8 @@ from analysis.charts.rows import (
     shown_model,
     shown_source,
     span,
+    write_caption,
 )
-from analysis.charts.strips import Strips, room_for
 from analysis.charts.theme import Series, printable, series_of_sources
 
 TITLE = "What each source recommends"

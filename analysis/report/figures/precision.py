@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from analysis.charts.captions import write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import below
+from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
 from analysis.charts.panels import Grid, Measure, draw_grid
-from analysis.charts.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span
+from analysis.charts.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span, write_caption
 from analysis.charts.theme import series_of_groups
 from analysis.report.figures.heterogeneity import with_axes
 

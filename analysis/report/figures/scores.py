@@ -4,12 +4,33 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from analysis.charts.captions import write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import Spec, below, beside, panel, specs_of, split
-from analysis.charts.panels import colour_scale, make_legend, shape_scale
-from analysis.charts.rows import all_sources, in_order, n_words, number, rows_of, shown_model, shown_source, span
-from analysis.charts.strips import Strips, room_for
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    panel,
+    specs_of,
+    split,
+)
+from analysis.charts.panels import Strips, colour_scale, make_legend, room_for, shape_scale
+from analysis.charts.rows import (
+    all_sources,
+    in_order,
+    n_words,
+    number,
+    rows_of,
+    shown_model,
+    shown_source,
+    span,
+    write_caption,
+)
 from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
 
 TITLE = "Whether other sources foretell the field"

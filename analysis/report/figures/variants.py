@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from analysis.charts.captions import bootstrap_words, write_caption
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.layout import below
+from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
 from analysis.charts.panels import Grid, Measure, draw_grid
 from analysis.charts.rows import (
     all_sources,
+    bootstrap_words,
     in_order,
     interval_of,
     line_up,
@@ -17,6 +16,7 @@ from analysis.charts.rows import (
     shown_model,
     shown_source,
     sorted_by_prompt,
+    write_caption,
 )
 from analysis.charts.theme import printable, series_of_sources
 

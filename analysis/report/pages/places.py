@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from analysis.charts.theme import name_of_source
+from analysis.report.filters.filters import names_of
 from analysis.report.pages.cells import THIN, Cell, words
-from analysis.report.pages.filter_form import names_of
 from analysis.report.pages.shown import Shown
 from analysis.report.samples import ALL, FIELD
 

@@ -12,8 +12,8 @@ from analysis.report.dataset import LETTERS
 from analysis.report.rows import Row, generator_for, span
 from analysis.report.samples import Data, Source, source_of, source_order
 from analysis.stats import benchmark_runs
+from analysis.stats.intervals import interval
 from analysis.stats.item_measures import entropy_bits
-from analysis.stats.resampling import interval
 from analysis.stats.samples import UNKNOWN
 from surveys.models import BenchmarkItem
 
@@ -44,7 +44,7 @@ def rows(data: Data) -> list[Row]:
     """The runs that the filters leave; those that they are compared with count though a filter hides them."""
     found = load_runs(data.narrowed(source=(), temperature=(), history_size=()))
     keys = load_keys({runs.benchmark for runs in found})
-    shown = [runs for runs in found if data.is_wanted(runs.source)]
+    shown = [runs for runs in found if data.filters.wants_source(runs.source)]
     return [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
 
 
@@ -52,7 +52,7 @@ def load_runs(data: Data) -> list[BenchmarkRuns]:
     asked: dict[tuple[str, Source], list[Run]] = {}
     for run in data.frames.runs.values():
         source = source_of(run, data.definition)
-        if run.benchmark and data.is_wanted(source):
+        if run.benchmark and data.filters.wants_source(source):
             asked.setdefault((run.benchmark, source), []).append(run)
     calls = load_calls([run.pk for runs in asked.values() for run in runs])
     found = [
@@ -177,7 +177,7 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | Non
     row = nothing | {"offline_mean": float(others.mean()), "noise_floor": noise_floor(data, runs, theirs, key, scores)}
     if offline is runs:
         return row
-    novel = benchmark_runs.novel_share(theirs, mine, random_for(data, runs, "novel"), data.draws)
+    novel = benchmark_runs.novel_share(theirs, mine)
     row["overlaps_offline"] = benchmark_runs.overlap(ends_of(others), ends_of(scores))
     return row | {"novel_share": novel.share, "novel_ci": span(novel.ci), "shared_questions": len(shared)}
 

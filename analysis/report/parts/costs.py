@@ -38,7 +38,7 @@ def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
     """What each row says of its source, and the calls of its runs."""
     runs: dict[tuple[str, str, str], list[Run]] = {}
     for run in sorted(data.frames.runs.values(), key=lambda run: source_order(source_of(run, data.definition))):
-        if data.is_wanted(source_of(run, data.definition)):
+        if data.filters.wants_source(source_of(run, data.definition)):
             runs.setdefault((run.source, run.model, run.benchmark), []).append(run)
     calls = data.once(("calls",), lambda: load_calls([run.pk for run in data.frames.runs.values()]))
     for (source, model, benchmark), members in runs.items():

@@ -11,7 +11,7 @@ def rows(data: Data) -> list[Row]:
     found = [
         row
         for again in data.frames.runs.values()
-        if again.first_run_id in data.frames.runs and data.is_wanted(source_of(again, data.definition))
+        if again.first_run_id in data.frames.runs and data.filters.wants_source(source_of(again, data.definition))
         for row in run_rows(data, data.frames.runs[again.first_run_id], again)
     ]
     correct_over_prompts(found, lambda row: row, ("kind", "again"))

@@ -7,7 +7,7 @@ from analysis.report.comparing import against_field, comparison
 from analysis.report.rows import Row, correct_over_prompts, name_of, span, spans
 from analysis.report.samples import Data, Group, Source
 from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
-from analysis.stats.shares import share_interval
+from analysis.stats.intervals import wilson_interval
 
 TOP = 10
 
@@ -76,7 +76,7 @@ def top_items(data: Data, source: Source, prompt: str, most: int) -> list[Row]:
 def item_rows(data: Data, source: Source, prompt: str, codes: Sequence[int]) -> list[Row]:
     sample, vocabulary = data.items(source, prompt), data.frames.vocabulary(prompt)
     counts = sample.counts()[list(codes)]
-    lows, highs = share_interval(counts, sample.n)
+    lows, highs = wilson_interval(counts, sample.n)
     return [
         {
             "item": vocabulary[code],

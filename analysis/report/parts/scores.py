@@ -129,8 +129,7 @@ def is_scale(options: list[str]) -> bool:
 def near_row(data: Data, prompt: str, source: Any) -> Row:
     sample = data.options(source, prompt)
     labels = np.where(sample.codes == UNKNOWN, np.nan, sample.codes)
-    rng = generator(data.seed, "within one", prompt, source.name, source.model)
-    found = accuracy_within(labels, np.full(sample.n, sample.correct), rng, draws=data.draws)
+    found = accuracy_within(labels, np.full(sample.n, sample.correct))
     return {
         "measure": "accuracy_within_1",
         "over": "answers",

@@ -10,7 +10,8 @@ from analysis.models import Endpoint, Run
 from analysis.models.conditions import ConditionError
 from surveys.models import AnnotationItem
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import GENERIC, PERSONALISED, Question, fields_of, questions_for
+from surveys.study_files.kinds import GENERIC, PERSONALISED, LabelQuestion, fields_of
+from surveys.study_files.schema import questions_for
 
 # A character is a quarter of a token or more in the languages that histories are written in.
 CHARACTERS_PER_TOKEN = 3
@@ -55,7 +56,7 @@ INSTRUCTIONS = {
 PROMPTS = {prompt.name: prompt for prompt in INSTRUCTIONS.values()}
 
 
-def hash_prompt(prompt: JudgePrompt, guidelines: str, questions: Sequence[Question]) -> str:
+def hash_prompt(prompt: JudgePrompt, guidelines: str, questions: Sequence[LabelQuestion]) -> str:
     """SHA-256 over everything that is the same for all items of one kind."""
     words = prompt.write(guidelines, "<item>", ask_for(questions, {}))
     return hashlib.sha256(words.encode()).hexdigest()
@@ -112,7 +113,7 @@ SHOWN: dict[str, Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], str, 
 # --- what is asked
 
 
-def ask_for(questions: Sequence[Question], payload: Mapping[str, Any]) -> str:
+def ask_for(questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> str:
     """Every field with its labels, and the JSON to answer in. Free texts are not asked of models."""
     lines, form = [], {}
     parts = {part["id"]: part["text"] for part in payload.get("attributes", ())}

@@ -44,6 +44,7 @@ def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the stage ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
     study = make_study(places=3)
@@ -68,6 +69,7 @@ def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
     assert whole["drift"] and {row["benchmark"] for row in whole["benchmarks"]} == {sources.BENCHMARK}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DEBUG = True

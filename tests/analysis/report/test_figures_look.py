@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.charts.hatching import hatch_lines, hatch_path
-from analysis.charts.layout import split_evenly
+from analysis.charts.figure import split_evenly
+from analysis.charts.keys import hatch_lines, hatch_path
 from analysis.charts.panels import FINEST, Grid, Measure, count_columns, panel_width
-from analysis.charts.svg import clean_svg
+from analysis.charts.rendering import clean_svg
 from analysis.charts.theme import (
     LIGHT,
     PALETTES,

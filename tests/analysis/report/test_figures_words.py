@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from analysis.charts.captions import MEANINGS
+from analysis.charts.rows import MEANINGS
 from analysis.report.figures import FIGURES, Figure, Options
 from tests.analysis.report.figure_rows import make_report
 

@@ -42,6 +42,7 @@ def check_labels(run: Run) -> None:
 # --- faults and crashes
 
 
+@pytest.mark.processes
 def test_refusals_and_errors_lose_no_label_and_ask_nothing_twice() -> None:
     faults = ("--fault", "429=0.05", "--fault", "500=0.02", "--retry-after", "0.2")
     with serving("--reply", "yes", *faults) as server:
@@ -52,6 +53,7 @@ def test_refusals_and_errors_lose_no_label_and_ask_nothing_twice() -> None:
     check_labels(run)
 
 
+@pytest.mark.processes
 def test_two_lanes_share_the_calls() -> None:
     with serving("--latency", "fixed:20", "--reply", BOTH) as server:
         make_server_endpoint(server, concurrency=4)
@@ -74,6 +76,7 @@ def test_two_lanes_share_the_calls() -> None:
     check_labels(run)
 
 
+@pytest.mark.processes
 def test_killed_worker_loses_no_reply_and_the_same_command_goes_on() -> None:
     with serving("--latency", "fixed:100", "--reply", "no") as server:
         make_server_endpoint(server, concurrency=8)
@@ -113,6 +116,7 @@ def test_worker_asks_and_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     check_labels(run)
 
 
+@pytest.mark.processes
 def test_batches_carry_judges_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving("--reply", BOTH, "--batch-seconds", "0") as server:
         make_server_endpoint(server, price_in=1, price_out=1)
