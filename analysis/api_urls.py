@@ -6,7 +6,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from analysis.agreement import api as annotations
 from analysis.exports import api as exports
 from analysis.report import api as metrics
-from analysis.runs import api, completions_api
+from analysis.runs import api
 from surveys.participation.api import prolific_webhook
 
 app_name = "api"
@@ -21,7 +21,7 @@ urlpatterns = [
     path("studies/<slug:slug>/annotations/", annotations.Annotations.as_view(), name="annotations"),
     path("studies/<slug:slug>/agreement/", annotations.AgreementNumbers.as_view(), name="agreement"),
     path("studies/<slug:slug>/runs/", api.Runs.as_view(), name="runs"),
-    path("studies/<slug:slug>/completions/", completions_api.Completions.as_view(), name="completions"),
+    path("studies/<slug:slug>/completions/", api.Completions.as_view(), name="completions"),
     path("runs/<int:number>/", api.OneRun.as_view(), name="run"),
     path("runs/<int:number>/pause/", api.PauseRun.as_view(), name="pause-run"),
     path("runs/<int:number>/resume/", api.ResumeRun.as_view(), name="resume-run"),

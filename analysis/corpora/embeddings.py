@@ -10,11 +10,11 @@ import openai
 from django.db import reset_queries
 from django.db.models import Exists, OuterRef
 
-from analysis.corpora.faults import ConditionError
-from analysis.corpora.turns import Message
+from analysis.corpora.records import Message
 from analysis.endpoints.endpoints import check_address, find_key
 from analysis.endpoints.providers.calls import clean_reason
 from analysis.models import Conversation, ConversationVector, Corpus, Endpoint
+from analysis.models.conditions import ConditionError
 from analysis.models.corpora import DIMENSIONS
 
 try:

@@ -9,9 +9,8 @@ from pathlib import Path
 from django.db import reset_queries
 
 from analysis.corpora import IMPORTERS
-from analysis.corpora.reading import Reading
-from analysis.corpora.records import Record, RecordError, hash_conversation
-from analysis.corpora.turns import count_turns
+from analysis.corpora.reading import CorpusFile
+from analysis.corpora.records import Record, RecordError, count_turns, hash_conversation
 from analysis.models import Conversation, Corpus
 
 BATCH = 500
@@ -63,15 +62,15 @@ def find_corpus(name: str, form: str) -> Corpus | None:
     return corpus
 
 
-def open_reading(path: Path) -> Reading:
+def open_reading(path: Path) -> CorpusFile:
     try:
         with path.open("rb"):
-            return Reading(path)
+            return CorpusFile(path)
     except OSError as error:
         raise ImportFailed(f"{path} can't be read: {error.strerror}.") from None
 
 
-def read_records(reading: Reading, form: str, report: Report) -> Iterator[Record]:
+def read_records(reading: CorpusFile, form: str, report: Report) -> Iterator[Record]:
     """Every whole conversation. Records of another shape are faults like broken ones."""
     for place, written in reading.records():
         try:

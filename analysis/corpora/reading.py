@@ -19,7 +19,7 @@ PARQUET_ROWS = 256
 NEAR_THE_END = 16  # characters: an error so late may come from the end of what was read so far
 
 
-class Reading:
+class CorpusFile:
     """One pass over a file. `faults` says what could not be read so far, with its place."""
 
     def __init__(self, path: Path) -> None:

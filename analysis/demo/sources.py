@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.corpora.importing import import_corpus
-from analysis.corpora.persona_files import import_personas
+from analysis.corpora.personas import import_personas
 from analysis.models import Corpus, PersonaSet
 from surveys.imports.benchmarks import import_benchmark
 from surveys.simulation.demo import ACTOR

@@ -30,11 +30,11 @@ EMBEDDINGS = "simulated-embeddings"
 DRIFTS = "simulated-gemini-flash"  # has another release when it is asked again
 DAYS_BETWEEN = 14
 
-Progress = Callable[[int, int, str], None]  # steps done, steps in all, the step that comes next
+ShowProgress = Callable[[int, int, str], None]  # steps done, steps in all, the step that comes next
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemoRun:
     """A run of each model: the condition, how often, and the settings of its plan."""
 
     condition: str
@@ -44,19 +44,19 @@ class Asked:
 
 
 RUNS = (
-    Asked("offline", 60),
-    Asked("sp-history", settings={"users": 40, "history_size": 20}),
-    Asked("sp-history", settings={"users": 40, "history_size": 5}),
-    Asked("sp-rag", settings={"users": 40, "history_size": 5, "per_user": True}),
-    Asked("sp-profile", settings={"users": 40}),
-    Asked("offline", 8, benchmark=True),
-    Asked("offline", 3, {"temperature": 0.0}, benchmark=True),
-    Asked("sp-history", settings={"users": 8, "history_size": 20}, benchmark=True),
-    Asked("sp-profile", settings={"users": 8}, benchmark=True),
+    DemoRun("offline", 60),
+    DemoRun("sp-history", settings={"users": 40, "history_size": 20}),
+    DemoRun("sp-history", settings={"users": 40, "history_size": 5}),
+    DemoRun("sp-rag", settings={"users": 40, "history_size": 5, "per_user": True}),
+    DemoRun("sp-profile", settings={"users": 40}),
+    DemoRun("offline", 8, benchmark=True),
+    DemoRun("offline", 3, {"temperature": 0.0}, benchmark=True),
+    DemoRun("sp-history", settings={"users": 8, "history_size": 20}, benchmark=True),
+    DemoRun("sp-profile", settings={"users": 8}, benchmark=True),
 )
 
 
-def analyse(study: Study, progress: Progress) -> None:
+def analyse(study: Study, progress: ShowProgress) -> None:
     """Endpoints, sources, runs and their answers for a study that has people. Running it again changes nothing."""
     steps = list(steps_of(study))
     for number, (name, step) in enumerate(steps):
@@ -110,7 +110,7 @@ def add_model(name: str, known: dict[str, str]) -> Endpoint:
     )
 
 
-def ask(study: Study, name: str, asked: Asked) -> Run:
+def ask(study: Study, name: str, asked: DemoRun) -> Run:
     run, _ = plan_run(plan_of(study, name, asked), asked.repeats, ACTOR)
     return send(run)
 
@@ -125,7 +125,7 @@ def judge(name: str) -> None:
     read_replies(run)
 
 
-def plan_of(study: Study, name: str, asked: Asked) -> Plan:
+def plan_of(study: Study, name: str, asked: DemoRun) -> Plan:
     takes = CONDITIONS[asked.condition].takes
     return Plan(
         endpoint=Endpoint.objects.get(name=name),

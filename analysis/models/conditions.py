@@ -6,6 +6,10 @@ What a condition puts in front of a prompt is written by its builder in `analysi
 from dataclasses import dataclass
 
 
+class ConditionError(Exception):
+    """A run's messages can't be built from what there is; what is missing is said."""
+
+
 @dataclass(frozen=True)
 class Look:
     """A colour for each scheme, and the shape that goes with it: one of Vega-Lite's, or a name that the theme knows."""

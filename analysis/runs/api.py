@@ -1,23 +1,24 @@
-"""The API of baselines: runs of a study, what is done to them, and their completions."""
+"""The API of baselines: runs of a study, what is done to them, and their completions with the answers."""
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, extend_schema_view, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, page_of
-from analysis.models import Run
+from analysis.models import Completion, Run
 from analysis.models.conditions import CHOICES
 from analysis.runs.lanes.runs import RunError, failures, progress
 from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run
 from analysis.runs.pages.forms import RunForm
-from analysis.runs.pages.lists import OWN, is_simulated, runs_of, stand
+from analysis.runs.pages.reads import OWN, is_simulated, runs_of, stand
 from analysis.runs.pages.views import read_budget
-from analysis.runs.recipes.benchmark_prompts import FORMS
+from analysis.runs.recipes.questions import FORMS
 from surveys.access.access import Role, studies_of, study_for
 
 COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")
@@ -256,3 +257,73 @@ class CancelRun(ChangeRun):
 @told("retry_run", "Send the failed calls again")
 class RetryRun(ChangeRun):
     action = "retry"
+
+
+# --- completions
+
+FILTERS = [
+    OpenApiParameter("run", int, description="Only this run's."),
+    OpenApiParameter("prompt", str, description="Only this prompt's, by its slug."),
+    OpenApiParameter("status", str, enum=Completion.Status.values, description="Default: all."),
+]
+
+
+class CompletionSerializer(serializers.ModelSerializer):
+    run = serializers.IntegerField(source="run_id")
+    condition = serializers.CharField(source="run.condition")
+    model = serializers.CharField(source="run.model", help_text="Asked; see model_served.")
+    simulated = serializers.SerializerMethodField(help_text="True when the answer is made up.")
+    prompt = serializers.CharField(source="prompt.slug", default=None)
+    item = serializers.CharField(source="item.item", default=None)
+    annotation_item = serializers.CharField(
+        source="annotation_item.key", default=None, help_text="Of a judge's call: the item that it is about."
+    )
+    user = serializers.IntegerField(source="user.index", default=None)
+
+    class Meta:
+        model = Completion
+        fields = (
+            *("id", "run", "condition", "model", "simulated", "prompt", "item"),
+            *("annotation_item", "left", "user", "repeat", "status"),
+            *("reply", "finish_reason", "model_served", "fingerprint", "request_id", "messages_sha256"),
+            *("included", "skipped", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms"),
+            *("attempts", "lost_answers", "cost", "error", "error_kind", "sent_at", "done_at"),
+        )
+
+    def get_simulated(self, completion: Completion) -> bool:
+        return is_simulated(completion.run)
+
+
+class Completions(APIView):
+    @extend_schema(
+        operation_id="completions",
+        parameters=FILTERS + PAGING,
+        responses=page_of("CompletionPage", CompletionSerializer(many=True)),
+        summary="Calls of a study's runs and their answers",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        study = study_for(request.user, slug)
+        rows = (
+            filtered(Completion.objects.filter(run__study=study), request)
+            .select_related("run__endpoint", "prompt", "item", "user", "annotation_item")
+            .defer("user__recipe", "prompt__text", "item__question", "item__choices", "annotation_item__payload")
+            .order_by("id")
+        )
+        pages = Pages()
+        page = pages.paginate_queryset(rows, request, view=self)
+        return pages.get_paginated_response(CompletionSerializer(page, many=True).data)
+
+
+def filtered(rows: QuerySet[Completion], request: Request) -> QuerySet[Completion]:
+    run, status = request.query_params.get("run"), request.query_params.get("status")
+    if run:
+        if not run.isdecimal() or len(run) > 18:
+            raise BadRequest("run takes a run's number.")
+        rows = rows.filter(run=int(run))
+    if status:
+        if status not in Completion.Status.values:
+            raise BadRequest(f"status is one of {', '.join(Completion.Status.values)}.")
+        rows = rows.filter(status=status)
+    if prompt := request.query_params.get("prompt"):
+        rows = rows.filter(prompt__slug=prompt.replace("\0", "")[:60])
+    return rows

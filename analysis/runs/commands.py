@@ -12,19 +12,18 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError
 
-from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError, find_endpoint, open_provider
 from analysis.endpoints.providers.calls import CallFailed
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
-from analysis.models.conditions import CONDITIONS
+from analysis.models.conditions import CONDITIONS, ConditionError
 from analysis.runs.judging.judgements import read_replies
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneInterrupted
 from analysis.runs.lanes.runs import RunError, failures, progress, run_inline, start
-from analysis.runs.progress_bar import Bar, show
-from analysis.runs.recipes.benchmark_prompts import BenchmarkPromptError
+from analysis.runs.progress import Bar, show
 from analysis.runs.recipes.fitting import TokenizerError
 from analysis.runs.recipes.plans import Plan, PlanError, plan_run
+from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.imports import study_command
 from surveys.imports.study_command import ACTOR

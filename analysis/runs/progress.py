@@ -1,14 +1,20 @@
-"""A line on standard error that says how far a long command is and when it will be done."""
+"""How far a long command or a run is: one line on standard error."""
 
 import sys
+import threading
 import time
-from typing import TextIO
+from typing import Any, TextIO
+
+from django.db import connections
+
+from analysis.models import Run
+from analysis.runs.lanes.runs import progress
 
 ON_TERMINAL, IN_LOG = 0.3, 10.0  # seconds between two lines
 
 
-class Progress:
-    """`what` is what is counted, such as "conversations"."""
+class ProgressLine:
+    """Says when a long command will be done. `what` is what is counted, such as "conversations"."""
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self.what = what
@@ -29,7 +35,7 @@ class Progress:
     def count(self, done: int, total: int) -> None:
         self.show(done / max(done, total, 1), done)
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressLine":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -48,3 +54,67 @@ def describe_seconds(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+# --- a run
+
+WIDTH = 30
+SECONDS = 1.0
+
+
+class Bar:
+    """Shows a run's progress beside the lane that works on it."""
+
+    def __init__(self, run: Run) -> None:
+        self.run_id = run.pk
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.draw, daemon=True)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.ended.set()
+        self.thread.join()
+        show(Run.objects.select_related("endpoint").get(pk=self.run_id))
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+
+    def draw(self) -> None:
+        run = Run.objects.select_related("endpoint").get(pk=self.run_id)
+        while not self.ended.wait(SECONDS):
+            show(run)
+        connections.close_all()
+
+
+def show(run: Run) -> dict[str, Any]:
+    """Draw the bar once; on something other than a terminal only at the end."""
+    now = progress(run)
+    if sys.stderr.isatty():
+        print("\r" + write_bar(now).ljust(100), end="", file=sys.stderr, flush=True)
+    elif now["state"] != Run.State.RUNNING:
+        print(write_bar(now), file=sys.stderr)
+    return now
+
+
+def write_bar(now: dict[str, Any]) -> str:
+    ended = now["done"] + now["failed"]
+    filled = WIDTH * ended // max(1, now["calls"])
+    parts = [f"{'█' * filled}{'░' * (WIDTH - filled)} {ended:,}/{now['calls']:,}", f"${now['usd']:.4f}"]
+    if now["failed"]:
+        parts.append(f"{now['failed']:,} failed")
+    if now["state"] == Run.State.RUNNING:
+        parts.append(f"{now['calls_per_second']:g} a second")
+        if now["eta_seconds"] is not None:
+            parts.append(f"{write_duration(now['eta_seconds'])} left")
+    else:
+        parts.append(now["state"])
+    if now["waiting_until"]:
+        parts.append("waiting for the provider")
+    return "  ".join(parts)
+
+
+def write_duration(seconds: int) -> str:
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

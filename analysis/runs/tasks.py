@@ -10,9 +10,9 @@ from django.conf import settings
 
 from analysis.models import Run
 from analysis.runs.judging.judgements import read_all_replies, read_replies
-from analysis.runs.lanes import batches, schedules
+from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneTaken, run_lane
-from analysis.runs.lanes.runs import has_calls_to_send, needs_lane, open_runs
+from analysis.runs.lanes.runs import has_calls_to_send, needs_lane, open_runs, repeat_due
 
 QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost
 WANTED_SECONDS = 30 * 86400
@@ -78,7 +78,7 @@ def work_batches() -> int:
 @shared_task
 def repeat_runs() -> list[int]:
     """Start the runs whose week is over."""
-    runs = schedules.repeat_due()
+    runs = repeat_due()
     for run in runs:
         if not run.batch:
             enqueue_lanes(run.pk)

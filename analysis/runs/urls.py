@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 
 from analysis.endpoints import views
-from analysis.runs.pages import completion_views, new_run_views
+from analysis.runs.pages import new_run_views
 from analysis.runs.pages import views as runs
 from analysis.runs.pages.actions import ACTIONS
 
@@ -34,10 +34,10 @@ urlpatterns = [
     path(f"{RUNS}endpoints/<slug:name>/", views.edit, name="endpoint"),
     path(f"{RUNS}<int:number>/", runs.run, name="run"),
     path(f"{RUNS}<int:number>/numbers/", runs.run_part, name="run-part"),
-    path(f"{RUNS}<int:number>/calls/<int:call>/", completion_views.completion, name="completion"),
+    path(f"{RUNS}<int:number>/calls/<int:call>/", runs.completion, name="completion"),
     path(
         f"{RUNS}<int:number>/calls/<int:call>.json",
-        completion_views.completion_messages,
+        runs.completion_messages,
         name="completion-messages",
     ),
     path(f"{RUNS}<int:number>/<action:action>/", runs.change_run, name="change-run"),

@@ -9,7 +9,7 @@ from analysis.corpora.embeddings import Embedder, EmbeddingError, embed_corpus, 
 from analysis.corpora.retrieval import build_index, measure_recall
 from analysis.endpoints.endpoints import EndpointError, find_endpoint
 from analysis.models import Corpus
-from analysis.runs.progress import Progress
+from analysis.runs.progress import ProgressLine
 
 RECALL_AT = 100
 
@@ -43,7 +43,7 @@ class Command(BaseCommand):
 
     def embed(self, corpus: Corpus, embedder: Embedder) -> int:
         wanted = missing_vectors(corpus, embedder.name).count()
-        progress, done = Progress("conversations", self.stderr._out), 0
+        progress, done = ProgressLine("conversations", self.stderr._out), 0
         try:
             for number in embed_corpus(corpus, embedder):
                 done += number

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from analysis.runs.imports.completions import import_completions
+from analysis.runs.imports import import_completions
 from surveys.imports.study_command import ACTOR, StudyCommand, reading
 from surveys.models import Study
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from analysis.corpora import IMPORTERS
 from analysis.corpora.importing import ImportFailed, Report, import_corpus
-from analysis.runs.progress import Progress
+from analysis.runs.progress import ProgressLine
 
 FAULTS_SHOWN = 5
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args, **options) -> None:
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit is the number of conversations to import, at least 1.")
-        progress = Progress("conversations", self.stderr._out)
+        progress = ProgressLine("conversations", self.stderr._out)
         try:
             report = import_corpus(options["name"], options["file"], options["format"], options["limit"], progress.show)
         except ImportFailed as error:

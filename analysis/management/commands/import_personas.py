@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.corpora.persona_files import PersonaFileError, import_personas
+from analysis.corpora.personas import PersonaFileError, import_personas
 
 
 class Command(BaseCommand):

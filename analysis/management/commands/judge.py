@@ -16,8 +16,7 @@ from analysis.runs.commands import (
     send_off,
     tell_faults,
 )
-from analysis.runs.judging.judgements import MOST_EXAMPLES, count_labels, without_label
-from analysis.runs.judging.judges import position_bias, rater_of
+from analysis.runs.judging.judgements import MOST_EXAMPLES, count_labels, position_bias, rater_of, without_label
 from analysis.runs.judging.plans import judge_plan, plan_judging
 from analysis.runs.judging.prompts import PROMPTS
 from analysis.runs.lanes.runs import progress, resume

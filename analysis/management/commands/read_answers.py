@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from analysis.answers.readings import read_new
-from analysis.runs.progress import Progress
+from analysis.runs.progress import ProgressLine
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 from surveys.reading.answers import RULES_VERSION
@@ -15,7 +15,7 @@ class Command(StudyCommand):
 
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         began = time.monotonic()
-        with Progress("texts") as progress:
+        with ProgressLine("texts") as progress:
             count = read_new(study, progress.count)
         seconds = round(time.monotonic() - began, 2)
         report = {"study": study.slug, "read": count, "rules_version": RULES_VERSION, "seconds": seconds}

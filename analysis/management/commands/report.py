@@ -16,7 +16,7 @@ from analysis.report.outputs.html import write_html
 from analysis.report.outputs.pdf import write_pdf
 from analysis.report.outputs.text import write_text
 from analysis.report.reports import PARTS, ReportError, report
-from analysis.runs.progress import Progress
+from analysis.runs.progress import ProgressLine
 from analysis.stats.resampling import DRAWS
 from surveys.imports.study_command import StudyCommand, writing
 from surveys.models import Study
@@ -54,7 +54,7 @@ class Command(StudyCommand):
         if study.current is None:
             raise CommandError(f"{study.slug} has no definition yet. Load its study file first.")
         filters = checked(study, read_filters(options["filter"]))
-        with Progress("answers read") as progress:
+        with ProgressLine("answers read") as progress:
             read_new(study, progress.count)
         parts = options["parts"] or PARTS
         found = report(

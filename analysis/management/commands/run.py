@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError
 from analysis.models import Run
 from analysis.runs.commands import add_way_arguments, dollars, find_study, one_line_errors, send
 from analysis.runs.lanes import batches, runs
-from analysis.runs.lanes.schedules import end_schedule, make_schedule
-from analysis.runs.pages.lists import OWN, Standing, stand
-from analysis.runs.progress_bar import write_bar
+from analysis.runs.lanes.runs import end_schedule, make_schedule
+from analysis.runs.pages.reads import OWN, RunProgress, stand
+from analysis.runs.progress import write_bar
 
 LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  ${usd:.4f}"
 
@@ -81,7 +81,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Run {run.pk} is not repeated any more.")
 
 
-def describe(entry: Standing) -> dict[str, Any]:
+def describe(entry: RunProgress) -> dict[str, Any]:
     run, study = entry.run, entry.run.study
     return {
         "run": run.pk,

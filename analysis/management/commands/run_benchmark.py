@@ -3,7 +3,7 @@
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.runs.commands import add_run_arguments, execute, find_study
-from analysis.runs.recipes.benchmark_prompts import FORMS, known_benchmarks
+from analysis.runs.recipes.questions import FORMS, known_benchmarks
 
 
 class Command(BaseCommand):

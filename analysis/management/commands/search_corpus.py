@@ -5,10 +5,10 @@ import json
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.corpora.embeddings import conversation_text, embedder_named
-from analysis.corpora.faults import ConditionError
 from analysis.corpora.retrieval import nearest
 from analysis.endpoints.endpoints import EndpointError
 from analysis.management.commands.embed_corpus import find_corpus
+from analysis.models.conditions import ConditionError
 from analysis.runs.recipes.recipes import vectors_of
 
 SHOWN = 100  # characters of each conversation

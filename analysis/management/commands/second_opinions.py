@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from analysis.answers.readings import give_opinions
 from analysis.endpoints.endpoints import EndpointError
-from analysis.runs.progress import Progress
+from analysis.runs.progress import ProgressLine
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 
@@ -28,7 +28,7 @@ class Command(StudyCommand):
             raise CommandError("--limit must be 1 or more.")
         try:
             budget = None if options["budget"] is None else Decimal(options["budget"])
-            with Progress("texts") as progress:
+            with ProgressLine("texts") as progress:
                 given = give_opinions(study, options["endpoint"], options["limit"], budget, progress.count)
         except InvalidOperation:
             raise CommandError(f"--budget must be dollars such as 2.50, not {options['budget']!r}.") from None

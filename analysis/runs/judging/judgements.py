@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,13 +10,11 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from analysis.models import Completion, Judgement, Run
-from analysis.runs.judging.judges import rater_of
-from analysis.runs.judging.messages import instruction_of
-from analysis.runs.judging.prompts import hash_prompt
+from analysis.runs.judging.prompts import hash_prompt, instruction_of
 from surveys.annotation.labels import record_judgement
-from surveys.models import Annotation, AnnotationItem
+from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import LabelFault, LabelQuestion, fields_of
+from surveys.study_files.kinds import SIDES, LabelFault, LabelQuestion, fields_of
 from surveys.study_files.schema import questions_for
 
 BATCH = 200
@@ -50,12 +49,12 @@ def read_batch(run: Run) -> int:
     locked = waiting_replies(run).select_for_update(of=("self",), no_key=True).order_by("annotation_item_id", "pk")
     keys = list(locked.values_list("pk", flat=True)[:BATCH])
     calls = list(Completion.objects.filter(pk__in=keys, judgement__isnull=True).select_related("annotation_item"))
-    reader = Reader(run, [call.annotation_item_id for call in calls])
+    reader = ReplyReader(run, [call.annotation_item_id for call in calls])
     Judgement.objects.bulk_create([reader.read(call) for call in calls])
     return len(calls)
 
 
-class Reader:
+class ReplyReader:
     """Keeps what one judge says about these items; the first label that it gave an item in one order stands."""
 
     def __init__(self, run: Run, items: Sequence[int]) -> None:
@@ -121,7 +120,7 @@ def without_label(run: Run) -> QuerySet[Completion]:
     return run.completions.filter(judgement__isnull=False, judgement__annotation__isnull=True).order_by("position")
 
 
-# --- reading ----------------------------------------------------------------
+# --- labels in a reply
 
 
 def read_reply(text: str, questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> dict[str, str]:
@@ -152,3 +151,43 @@ def read_label(question: LabelQuestion, said: Any) -> str:
     meant = {choice.label.casefold(): choice.value for choice in question.choices}
     meant |= {choice.value.casefold(): choice.value for choice in question.choices}
     return meant.get(word, word[:100] or "nothing")
+
+
+# --- judges as raters
+
+
+def rater_of(run: Run) -> str:
+    """A judge's name among raters: its endpoint, its instruction, and the temperature where it is not 0."""
+    warm = f" t={run.temperature:g}" if run.temperature else ""
+    return f"{run.endpoint.name} {run.instruction}{warm}"
+
+
+def position_bias(study: Study, judge: str) -> dict[str, Any]:
+    """Of the things that this judge saw in both orders: how often the same side won, whatever stood there.
+
+    Returns {"pairs", "consistent", "left", "right"}: shares of the pairs in which the two orders agree about the
+    response, and in which the label favours the left, or the right, both times. Null shares where there are no pairs.
+    """
+    rows = Annotation.objects.filter(item__study=study, judge=judge, state=Annotation.State.GIVEN).exclude(left="")
+    newest: dict[tuple[int, str], dict[str, str]] = {}
+    for item, left, labels in rows.order_by("revision").values_list("item", "left", "labels"):
+        newest[item, left] = labels
+    counts: Counter[str] = Counter()
+    for item, left in newest:
+        if left == SIDES[0] and (item, SIDES[1]) in newest:
+            other = newest[item, SIDES[1]]
+            counts.update(
+                compare_orders(newest[item, left][name], other[name]) for name in newest[item, left] if name in other
+            )
+    pairs = counts.total()
+    return {"pairs": pairs} | {
+        name: counts[name] / pairs if pairs else None for name in ("consistent", "left", "right")
+    }
+
+
+def compare_orders(first: str, second: str) -> str:
+    """Two labels from 1 (left) to 5 (right): the same response both times, or the same side."""
+    one, two = int(first) - 3, int(second) - 3
+    if one * two > 0:
+        return "left" if one < 0 else "right"
+    return "consistent" if one * two < 0 or one == two == 0 else "mixed"

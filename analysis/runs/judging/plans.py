@@ -9,10 +9,9 @@ from django.db.models import Max, Q, QuerySet
 
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.models import Completion, Run
-from analysis.runs.judging.judges import rater_of
-from analysis.runs.judging.messages import message_room
-from analysis.runs.judging.prompts import PROMPTS, SHOWN
-from analysis.runs.recipes.conditions import estimate_prompt_tokens
+from analysis.runs.judging.judgements import rater_of
+from analysis.runs.judging.prompts import PROMPTS, SHOWN, message_room
+from analysis.runs.recipes.messages import estimate_prompt_tokens
 from analysis.runs.recipes.plans import (
     Plan,
     PlanError,
@@ -32,7 +31,7 @@ from surveys.study_files.kinds import KINDS, SIDES
 MEASURED_CALLS = 50  # whose messages are measured for an estimate; the others are taken to be like them
 
 
-class Task(NamedTuple):
+class JudgeTask(NamedTuple):
     """One item to judge, with this response on the left."""
 
     item: int
@@ -46,7 +45,7 @@ def judge_plan(study: Study, endpoint: str, prompt: str = "same", *, both_orders
         raise PlanError(f"{study.slug} has no items to judge: it is no annotation study.")
     if work.kind not in SHOWN:
         raise PlanError(
-            f"Nobody has written yet how the kind {work.kind} is shown to a model; see judge_prompts.SHOWN."
+            f"Nobody has written yet how the kind {work.kind} is shown to a model; see SHOWN in runs.judging.prompts."
         )
     if prompt not in PROMPTS:
         raise PlanError(f"There is no instruction {prompt!r}; there are {', '.join(PROMPTS)}.")
@@ -93,14 +92,14 @@ def plan_judging(
     return run, estimate
 
 
-def open_tasks(run: Run, again: bool = False) -> list[Task]:
+def open_tasks(run: Run, again: bool = False) -> list[JudgeTask]:
     """What this judge has neither labelled nor been asked, in this or another run, item by item in the run's orders."""
     kind = KINDS[definition_of(run.version_id).annotation.kind]
     orders: Sequence[str] = ("",) if not kind.sided else SIDES if run.both_orders else SIDES[:1]
     labels = Annotation.objects.filter(item__study=run.study, judge=rater_of(run))
     taken = {*labels.values_list("item", "left"), *asked_calls(run, again).values_list("annotation_item", "left")}
     keys = items_of(run).order_by("position").values_list("pk", flat=True)
-    return [Task(key, left) for key in keys for left in orders if (key, left) not in taken]
+    return [JudgeTask(key, left) for key in keys for left in orders if (key, left) not in taken]
 
 
 def items_of(run: Run) -> QuerySet[AnnotationItem]:
@@ -128,7 +127,7 @@ def say_nothing_left(run: Run) -> str:
     return f"Nothing is left to ask: {judge} has labelled every item, or was asked about it (see `manage.py run list`)."
 
 
-def estimate_judging(run: Run, tasks: Sequence[Task]) -> dict[str, Any]:
+def estimate_judging(run: Run, tasks: Sequence[JudgeTask]) -> dict[str, Any]:
     """Calls, tokens and dollars, measured on some of the calls."""
     check_number(len(tasks))
     sample = tasks[:: max(1, len(tasks) // MEASURED_CALLS)][:MEASURED_CALLS]
@@ -138,7 +137,7 @@ def estimate_judging(run: Run, tasks: Sequence[Task]) -> dict[str, Any]:
     return cost_of(run, len(tasks), asked, expected_tokens(run.endpoint, "judgement") * len(tasks))
 
 
-def write_tasks(run: Run, tasks: Sequence[Task]) -> None:
+def write_tasks(run: Run, tasks: Sequence[JudgeTask]) -> None:
     """Both orders of an item stand next to each other."""
     latest = run.completions.aggregate(position=Max("position"))["position"]
     after = 0 if latest is None else latest + 1

@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.models import Endpoint, Run
+from analysis.models.conditions import ConditionError
+from surveys.models import AnnotationItem
+from surveys.studies.lifecycle import definition_of
 from surveys.study_files.kinds import GENERIC, PERSONALISED, LabelQuestion, fields_of
+from surveys.study_files.schema import questions_for
 
 # A character is a quarter of a token or more in the languages that histories are written in.
 CHARACTERS_PER_TOKEN = 3
@@ -57,7 +62,7 @@ def hash_prompt(prompt: JudgePrompt, guidelines: str, questions: Sequence[LabelQ
     return hashlib.sha256(words.encode()).hexdigest()
 
 
-# --- what is shown ----------------------------------------------------------
+# --- what is shown
 
 
 def show_attribute(payload: Mapping[str, Any], history: Sequence[Mapping[str, Any]], left: str, room: int) -> str:
@@ -105,7 +110,7 @@ SHOWN: dict[str, Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], str, 
 }
 
 
-# --- what is asked ----------------------------------------------------------
+# --- what is asked
 
 
 def ask_for(questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> str:
@@ -118,3 +123,32 @@ def ask_for(questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> s
         lines.append(f"{field}: {question.text}{f' ({about})' if about else ''} [{labels}]")
         form[field] = "…"
     return "\n".join([*lines, f"Answer with JSON and nothing else: {json.dumps(form, ensure_ascii=False)}"])
+
+
+# --- the message about one item, rebuilt from the frozen item, the instruction, the order and the room
+
+
+def judge_message(run: Run, item: AnnotationItem, left: str) -> str:
+    """Of a history only what the rest of the message leaves room for."""
+    work = definition_of(run.version_id).annotation
+    assert work is not None, "judges are planned for annotation studies only"
+    instruction, show = instruction_of(run), SHOWN[work.kind]
+    asked = ask_for(questions_for(work), item.payload)
+    bare = instruction.write(work.guidelines, show(item.payload, (), left, 0), asked)
+    if item.history is None:
+        return bare
+    shown = show(item.payload, item.history.conversations, left, run.message_room - len(bare))
+    return instruction.write(work.guidelines, shown, asked)
+
+
+def instruction_of(run: Run) -> JudgePrompt:
+    if run.instruction not in INSTRUCTIONS:
+        raise ConditionError(
+            f"The instruction {run.instruction} is not known here: another version of Field Study has it."
+        )
+    return INSTRUCTIONS[run.instruction]
+
+
+def message_room(endpoint: Endpoint) -> int:
+    """Characters that surely fit into the endpoint's window beside the reply."""
+    return max(0, endpoint.context_window - endpoint.max_tokens) * CHARACTERS_PER_TOKEN

@@ -21,7 +21,7 @@ from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.endpoints.providers.openai import OpenAIProvider, read_reply
 from analysis.models import Run
-from analysis.runs.lanes.calls import CallBook, LeasedCall, Outcome, open_database
+from analysis.runs.lanes.calls import CallBook, CallOutcome, LeasedCall, open_database
 from analysis.runs.lanes.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
 from analysis.runs.recipes.plans import BATCH_PRICE
 
@@ -241,7 +241,7 @@ class Desk:
         outcomes = await asyncio.to_thread(self.judge_all, read)
         return (await self.book(name).settle(outcomes))[0]
 
-    def judge_all(self, read: list[tuple[Any, dict[str, Any]]]) -> list[Outcome]:
+    def judge_all(self, read: list[tuple[Any, dict[str, Any]]]) -> list[CallOutcome]:
         """In the run's order, so that one prompt's messages are built once."""
         try:
             ordered = sorted(read, key=lambda pair: pair[0].position)
@@ -262,9 +262,9 @@ class Desk:
         finally:
             connections.close_all()
 
-    def judge(self, document: dict[str, Any], row: Any) -> Outcome:
+    def judge(self, document: dict[str, Any], row: Any) -> CallOutcome:
         entry = self.lane.prepare(LeasedCall(*(getattr(row, name) for name in LeasedCall._fields)))
-        outcome = Outcome(
+        outcome = CallOutcome(
             row.pk, "pending", row.attempts + 1, row.lost_answers, reserved=row.reserved,
             included=entry.included, skipped=entry.skipped, messages_sha256=entry.sha256,
         )  # fmt: skip
@@ -278,7 +278,7 @@ class Desk:
             outcome.status, outcome.error_kind = "failed", "refused"
         return outcome
 
-    def judge_reply(self, outcome: Outcome, entry: Prepared, response: dict[str, Any]) -> Outcome:
+    def judge_reply(self, outcome: CallOutcome, entry: Prepared, response: dict[str, Any]) -> CallOutcome:
         try:
             reply = read_reply(response.get("body"), {"x-request-id": response.get("request_id") or ""})
         except CallFailed as failure:

@@ -122,7 +122,7 @@ LEASE = LEASE.format(columns=", ".join(f'c."{name}"' for name in LeasedCall._fie
 
 
 @dataclass(slots=True)
-class Outcome:
+class CallOutcome:
     """What becomes of one leased row; `pending` gives it back with its attempts counted."""
 
     id: int
@@ -152,7 +152,7 @@ NUMBERS = ("attempts", "lost_answers", "included", "skipped", "prompt_tokens", "
            "completion_tokens", "latency_ms")  # fmt: skip
 TYPES = {"id": "bigint", "reserved": "numeric", "cost": "numeric", "sent": "float8"}
 TYPES |= dict.fromkeys(NUMBERS, "int")
-COLUMNS = [field.name for field in fields(Outcome)]
+COLUMNS = [field.name for field in fields(CallOutcome)]
 VALUES = attrgetter(*COLUMNS)
 SETTLE = SETTLE.format(columns=", ".join(f"{name} {TYPES.get(name, 'text')}" for name in COLUMNS))
 
@@ -186,7 +186,7 @@ class CallBook:
             allowed, marked = await (await self.ask(RESERVE, amounts=given)).fetchone() or (False, [])
         return set(marked) if allowed else None
 
-    async def settle(self, outcomes: Sequence[Outcome]) -> tuple[int, str]:
+    async def settle(self, outcomes: Sequence[CallOutcome]) -> tuple[int, str]:
         """Store what became of these rows; how many were still ours, and the run's state now."""
         # One JSON document costs a tenth of the processor time of an array for each column.
         rows = json.dumps([dict(zip(COLUMNS, VALUES(outcome), strict=True)) for outcome in outcomes], default=str)

@@ -21,16 +21,15 @@ from typing import NamedTuple
 import uvloop
 from django.db import connections
 
-from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError, open_provider, price
 from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.runs.judging.replies import reply_format
-from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, LeasedCall, Outcome, open_database, take_place
-from analysis.runs.recipes.benchmark_prompts import BenchmarkPromptError
-from analysis.runs.recipes.conditions import estimate_prompt_tokens, messages_for
+from analysis.models.conditions import ConditionError
+from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, open_database, take_place
 from analysis.runs.recipes.fitting import TokenizerError
+from analysis.runs.recipes.messages import estimate_prompt_tokens, messages_for
+from analysis.runs.recipes.questions import BenchmarkPromptError, reply_format
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 log = logging.getLogger(__name__)
@@ -83,7 +82,7 @@ class Lane:
         # so the stretch is short; where a rate makes calls wait there is none.
         self.ahead = 1 if limiter.has_rates else max(1, min(self.width // 4, 32))
         self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue(self.ahead)
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[CallOutcome] = []
         self.full, self.done = asyncio.Event(), asyncio.Event()
         self.stopping = self.empty = self.interrupted = False
         self.body_size = 1
@@ -238,9 +237,9 @@ class Lane:
             if len(self.outcomes) >= FLUSH_ROWS:
                 self.full.set()
 
-    async def ask(self, entry: Prepared) -> Outcome:
+    async def ask(self, entry: Prepared) -> CallOutcome:
         """Try until there is an answer, it is hopeless, or the lane must end."""
-        outcome = Outcome(
+        outcome = CallOutcome(
             entry.call.id, "pending", entry.call.attempts, entry.call.lost_answers, reserved=entry.cost,
             included=entry.included, skipped=entry.skipped, messages_sha256=entry.sha256,
         )  # fmt: skip
@@ -268,7 +267,7 @@ class Lane:
                 self.answered += 1
                 return self.record(outcome, reply, entry, time.perf_counter() - began)
 
-    async def is_final(self, failure: CallFailed, outcome: Outcome, faults: int) -> bool:
+    async def is_final(self, failure: CallFailed, outcome: CallOutcome, faults: int) -> bool:
         self.misled += failure.kind in MISLED
         misled = not (self.answered or self.answered_before) and self.misled >= min(MISLED_BEFORE_STOP, self.width)
         if failure.kind in STOPS_RUN or (misled and failure.kind in MISLED):
@@ -293,7 +292,7 @@ class Lane:
         await self.limiter.wait(tokens)
         return not self.is_over
 
-    def record(self, outcome: Outcome, reply: Reply, entry: Prepared, seconds: float) -> Outcome:
+    def record(self, outcome: CallOutcome, reply: Reply, entry: Prepared, seconds: float) -> CallOutcome:
         outcome.status, outcome.error, outcome.error_kind = "done", "", ""
         outcome.reply, outcome.finish_reason = reply.text, reply.finish_reason
         outcome.model_served, outcome.fingerprint = reply.model, reply.fingerprint

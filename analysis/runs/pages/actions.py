@@ -8,13 +8,12 @@ from typing import Any
 from django.db import transaction
 from openai import APIError
 
-from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError
 from analysis.models import Run
+from analysis.models.conditions import ConditionError
 from analysis.runs.commands import check_endpoint
 from analysis.runs.lanes.batches import cancel_batches
-from analysis.runs.lanes.runs import RunError, cancel, pause, resume, retry_failed, start
-from analysis.runs.lanes.schedules import end_schedule, make_schedule
+from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed, start
 from analysis.runs.pages.forms import RunForm
 from analysis.runs.recipes.plans import PlanError, lock_plans, plan_run
 from analysis.runs.tasks import enqueue_lanes, work_batches

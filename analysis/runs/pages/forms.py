@@ -8,8 +8,8 @@ from django import forms
 
 from analysis.models import Corpus, Endpoint, PersonaSet
 from analysis.models.conditions import CHOICES, CONDITIONS
-from analysis.runs.recipes.benchmark_prompts import FORMS, known_benchmarks
 from analysis.runs.recipes.plans import Plan, find_run, plan_run
+from analysis.runs.recipes.questions import FORMS, known_benchmarks
 from analysis.runs.recipes.recipes import HISTORY_SIZE
 from surveys.models import StudyVersion
 
@@ -36,7 +36,7 @@ NEEDS = {
 }
 
 
-class Named(forms.ModelChoiceField):
+class NamedChoiceField(forms.ModelChoiceField):
     def __init__(self, model: Any, **more: Any) -> None:
         super().__init__(model.objects.order_by("name"), to_field_name="name", **more)
         self.error_messages["invalid_choice"] = "There is none of this name."
@@ -51,12 +51,12 @@ class RunForm(forms.Form):
     )
     worked_examples = forms.BooleanField(label="Five worked examples in front", required=False)
     condition = forms.ChoiceField(choices=CHOICES)
-    endpoint = Named(Endpoint, empty_label="Choose one", help_text="The model that is asked.")
+    endpoint = NamedChoiceField(Endpoint, empty_label="Choose one", help_text="The model that is asked.")
     repeats = forms.IntegerField(
         min_value=1, max_value=100_000, initial=1, help_text="Draws of each prompt, for each user."
     )
     users = forms.IntegerField(label="Simulated users", min_value=1, max_value=10_000, initial=1, required=False)
-    corpus = Named(Corpus, required=False, empty_label="Choose one")
+    corpus = NamedChoiceField(Corpus, required=False, empty_label="Choose one")
     history_size = forms.IntegerField(
         label="Conversations in front",
         min_value=1,
@@ -65,7 +65,7 @@ class RunForm(forms.Form):
         help_text=f"As many as fit the model's window. Default: {HISTORY_SIZE}.",
     )
     per_user = forms.BooleanField(label="Only from one user's own history", required=False)
-    personas = Named(PersonaSet, required=False, empty_label="Choose one")
+    personas = NamedChoiceField(PersonaSet, required=False, empty_label="Choose one")
     temperature = forms.FloatField(min_value=0, max_value=2, initial=1.0, required=False)
     seed = forms.IntegerField(
         min_value=0,

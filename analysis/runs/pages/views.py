@@ -3,18 +3,26 @@
 from decimal import Decimal, InvalidOperation
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.models import Completion, Endpoint, Run
-from analysis.runs.judging.judgements import MOST_EXAMPLES, count_labels, without_label
-from analysis.runs.judging.judges import rater_of
+from analysis.runs.judging.judgements import MOST_EXAMPLES, count_labels, rater_of, without_label
 from analysis.runs.judging.plans import items_of
 from analysis.runs.lanes.runs import RunError, failures, progress
 from analysis.runs.pages.actions import CANNOT_BE_DONE, act
-from analysis.runs.pages.lists import Standing, is_simulated, runs_of, stand
-from analysis.runs.pages.reading import FILTERS, find_completions
+from analysis.runs.pages.reads import (
+    FILTERS,
+    RunProgress,
+    find_completions,
+    is_simulated,
+    last_messages,
+    read_messages,
+    runs_of,
+    stand,
+)
 from analysis.runs.pages.words import bar_of, dollars, say_runs, say_state
 from analysis.runs.progress import describe_seconds
 from surveys.access.access import Role
@@ -58,7 +66,7 @@ def runs_page(request: HttpRequest) -> dict:
     }
 
 
-def run_row(entry: Standing) -> dict:
+def run_row(entry: RunProgress) -> dict:
     run = entry.run
     return {
         "run": run,
@@ -212,3 +220,52 @@ def read_budget(text: object) -> Decimal:
     if not budget.is_finite() or not 0 < budget < 1_000_000:
         raise RunError("The budget must be above 0 and below 1,000,000 dollars.")
     return round(budget, 6)
+
+
+# --- one call: its messages rebuilt from the recipe, the reply, and whether the hash holds
+
+
+def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
+    """A call of the study's runs, or of a benchmark's that belong to no study and stand beside those of every one."""
+    whose = Q(run__study=request.study) | Q(run__study__isnull=True, item__isnull=False)
+    rows = Completion.objects.filter(whose, run=number)
+    own = ("run__endpoint", "run__version", "run__corpus", "run__personas", "prompt", "item", "user")
+    own += ("annotation_item__history", "judgement__annotation")
+    return get_object_or_404(rows.select_related(*own).defer("user__recipe"), pk=call)
+
+
+@require_safe
+@study_page()
+def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
+    shown = find_completion(request, number, call)
+    reading = read_messages(shown)
+    asked, left_out = last_messages(reading, "all" in request.GET)
+    beside = Completion.objects.filter(run=number).only("pk")
+    return show(
+        request,
+        "runs/completion.html",
+        HERE,
+        call=shown,
+        run=shown.run,
+        reading=reading,
+        asked=asked,
+        left_out=left_out,
+        cost=dollars(shown.cost),
+        simulated=is_simulated(shown.run),
+        earlier=beside.filter(position__lt=shown.position).order_by("-position").first(),
+        later=beside.filter(position__gt=shown.position).order_by("position").first(),
+    )
+
+
+@require_safe
+@study_page()
+def completion_messages(request: HttpRequest, number: int, call: int) -> HttpResponse:
+    """The messages as they are sent, as a file."""
+    shown = find_completion(request, number, call)
+    reading = read_messages(shown)
+    if reading.built is None:
+        raise Http404(reading.problem)
+    content = {"sha256": reading.built.sha256, "stored": reading.stored, "messages": reading.built.messages}
+    response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
+    response["Content-Disposition"] = f'attachment; filename="run-{number}-call-{call}.json"'
+    return response

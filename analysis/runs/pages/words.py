@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from analysis.models import Run
-from analysis.runs.pages.lists import Standing
+from analysis.runs.pages.reads import RunProgress
 from analysis.runs.progress import describe_seconds
 
 State = Run.State
@@ -43,7 +43,7 @@ def say_running(answered: str, now: dict[str, Any]) -> str:
     return f"Running, {answered}. No worker has taken it yet."
 
 
-def say_runs(standings: list[Standing], total: int) -> str:
+def say_runs(standings: list[RunProgress], total: int) -> str:
     """The list's heading."""
     if not total:
         return "No baseline has been run yet."

@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from analysis.corpora.faults import ConditionError
-from analysis.corpora.turns import Message
+from analysis.corpora.records import Message
 from analysis.models import Endpoint
+from analysis.models.conditions import ConditionError
 
 try:
     from tokenizers import Tokenizer

@@ -10,7 +10,7 @@ from django.db.models import Avg, Count, Max, Q
 from analysis.endpoints.endpoints import price
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run, SimulatedUser
 from analysis.models.conditions import CONDITIONS
-from analysis.runs.recipes.conditions import estimate_prompt_tokens, make_users
+from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
 from surveys.models import Prompt, StudyVersion
 

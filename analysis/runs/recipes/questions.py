@@ -1,14 +1,18 @@
 """What a run asks: a study's prompts, a benchmark's items or what a judge is shown, as one user message each."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
-from analysis.models import Run
-from analysis.runs.judging.messages import judge_message
-from analysis.runs.recipes.benchmark_prompts import examples_for, write_question
+from django.db.models import Count
+
+from analysis.models import Endpoint, Run
+from analysis.models.conditions import ConditionError
+from analysis.runs.judging.prompts import judge_message
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 Question = Prompt | BenchmarkItem
-Asked = Question | AnnotationItem
+Subject = Question | AnnotationItem
 
 
 def questions_of(run: Run) -> dict[str, Question]:
@@ -23,7 +27,7 @@ def key_of(question: Question) -> str:
     return question.slug if isinstance(question, Prompt) else question.item
 
 
-def question_text(run: Run, question: Asked, left: str = "") -> str:
+def question_text(run: Run, question: Subject, left: str = "") -> str:
     """The user message that asks it; `left` is the response that a judge sees on the left."""
     if isinstance(question, AnnotationItem):
         return judge_message(run, question, left)
@@ -42,3 +46,90 @@ def search_text(question: Question) -> str:
 def _examples(run_id: int, benchmark: str, subject: str) -> tuple[BenchmarkItem, ...]:
     """Kept for each run, so that a subject's examples are read once and not for every call."""
     return examples_for(BenchmarkItem(benchmark=benchmark, subject=subject))
+
+
+# --- how a benchmark's item is put to a model: in HELM's multiple-choice form, or bare
+
+FORMS = ("helm", "bare")
+EXAMPLES = 5
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class BenchmarkPromptError(ConditionError):
+    """The prompt can't be written as asked; the message says what is missing."""
+
+
+def write_question(item: BenchmarkItem, form: str = "helm", examples: Sequence[BenchmarkItem] = ()) -> str:
+    """The one user message that asks the item.
+
+    `helm`: HELM's instruction, the worked examples if any, `Question:`, lettered choices, `Answer:`.
+    `bare`: the question and its lettered choices, nothing else.
+    """
+    if form not in FORMS:
+        raise BenchmarkPromptError(f"There is no form {form!r} of a benchmark prompt. Choose helm or bare.")
+    if form == "bare":
+        solved = [f"{_lettered(example)}\n{example.answer}" for example in examples]
+        return "\n\n".join([*solved, _lettered(item)])
+    blocks = [f"Question: {_lettered(example)}\nAnswer: {example.answer}" for example in examples]
+    return "\n\n".join([_instruction(item), *blocks, f"Question: {_lettered(item)}\nAnswer:"])
+
+
+def known_benchmarks() -> dict[str, int]:
+    """The benchmarks that a run can ask, with their numbers of items; those of worked examples belong to others."""
+    counts = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark").annotate(number=Count("id"))
+    found = dict(counts)
+    examples = {examples_name(name) for name in found}
+    return {name: number for name, number in found.items() if name not in examples}
+
+
+def examples_name(benchmark: str) -> str:
+    """The benchmark under which the worked examples of another one are imported."""
+    return f"{benchmark}-examples"
+
+
+def examples_for(item: BenchmarkItem) -> tuple[BenchmarkItem, ...]:
+    """The first five items of its subject in the benchmark's examples; raises when there are fewer."""
+    name = examples_name(item.benchmark)
+    found = tuple(BenchmarkItem.objects.filter(benchmark=name, subject=item.subject).order_by("id")[:EXAMPLES])
+    if len(found) < EXAMPLES:
+        raise BenchmarkPromptError(
+            f"{item.benchmark}: {len(found)} worked examples for subject {item.subject!r}, and {EXAMPLES} "
+            f"are needed. Import them first: manage.py import_benchmark {name} FILE"
+        )
+    return found
+
+
+def _instruction(item: BenchmarkItem) -> str:
+    about = f" about {item.subject.replace('_', ' ')}" if item.subject else ""
+    return f"The following are multiple choice questions (with answers){about}."
+
+
+def _lettered(item: BenchmarkItem) -> str:
+    choices = [f"{letter}. {choice}" for letter, choice in zip(LETTERS, item.choices, strict=False)]
+    return "\n".join([item.question, *choices])
+
+
+# --- the form to answer in, where the endpoint offers answers by JSON schema
+
+
+def reply_format(endpoint: Endpoint, subject: Prompt | BenchmarkItem | AnnotationItem) -> dict[str, Any] | None:
+    """The `response_format` of a request; None leaves the model free: a judge's message says the form."""
+    if not endpoint.json_schema or isinstance(subject, AnnotationItem):
+        return None
+    name, schema = ("choice", letter_schema(subject)) if subject.choices else ("items", items_schema(subject))
+    closed = {
+        "type": "object",
+        "properties": {name: schema},
+        "required": [name],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": closed}}
+
+
+def letter_schema(subject: Prompt | BenchmarkItem) -> dict[str, Any]:
+    return {"type": "string", "enum": list(LETTERS[: len(subject.choices)])}
+
+
+def items_schema(subject: Prompt | BenchmarkItem) -> dict[str, Any]:
+    count = getattr(subject, "items", None) or 5
+    return {"type": "array", "items": {"type": "string"}, "minItems": count, "maxItems": count}

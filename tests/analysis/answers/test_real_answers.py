@@ -12,7 +12,7 @@ import pytest
 from analysis.answers.readings import read_new
 from analysis.models import Answer
 from analysis.report.reports import report
-from analysis.runs.imports.completions import import_completions
+from analysis.runs.imports import import_completions
 from surveys.models import Study
 from tests.analysis.runs.baseline_factories import real_data
 from tests.factories import make_definition, make_study

@@ -13,9 +13,8 @@ import zstandard
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from analysis.corpora.reading import BLOCK, Reading
-from analysis.corpora.records import hash_conversation
-from analysis.corpora.turns import by_turns, count_turns
+from analysis.corpora.reading import BLOCK, CorpusFile
+from analysis.corpora.records import by_turns, count_turns, hash_conversation
 from analysis.models import Conversation, Corpus
 from tests.analysis.runs.baseline_factories import import_file, make_corpus, real_data, write_messages
 
@@ -62,7 +61,7 @@ PACKINGS = {
 def test_records_packed_in_any_way_are_read_whole(tmp_path: Path, packing: str, as_array: bool) -> None:
     records = [wildchat(number) for number in range(7)]
     content = json.dumps(records, indent=1).encode() if as_array else as_lines(records)
-    reading = Reading(write(tmp_path, PACKINGS[packing](content)))
+    reading = CorpusFile(write(tmp_path, PACKINGS[packing](content)))
 
     assert [record for _, record in reading.records()] == records
     assert reading.faults == []
@@ -71,7 +70,7 @@ def test_records_packed_in_any_way_are_read_whole(tmp_path: Path, packing: str, 
 
 def test_array_longer_than_a_block_keeps_letters_on_its_edges(tmp_path: Path) -> None:
     records = [{"text": "é" * 1000 + str(number)} for number in range(3 * BLOCK // 2000)]
-    reading = Reading(write(tmp_path, json.dumps(records, ensure_ascii=False).encode()))
+    reading = CorpusFile(write(tmp_path, json.dumps(records, ensure_ascii=False).encode()))
 
     assert [record for _, record in reading.records()] == records
 

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 from django.db import connection
 
-from analysis.corpora.reading import Reading
+from analysis.corpora.reading import CorpusFile
 from tests.analysis.runs.baseline_factories import embed_all, import_file, make_corpus
 
 ROWS, CHARACTERS = 1600, 10_000
@@ -38,7 +38,7 @@ def test_parquet_is_read_without_keeping_what_was_read(tmp_path: Path, rows_in_g
     write_parquet(tmp_path / "file", rows_in_group)
     before = pyarrow.total_allocated_bytes()
     most = count = 0
-    for count, _ in enumerate(Reading(tmp_path / "file").records(), 1):  # noqa: B007
+    for count, _ in enumerate(CorpusFile(tmp_path / "file").records(), 1):  # noqa: B007
         most = max(most, pyarrow.total_allocated_bytes() - before)
 
     assert count == ROWS and (tmp_path / "file").stat().st_size > ROWS * CHARACTERS // 2

@@ -13,8 +13,16 @@ import pytest
 from django.db import connection
 
 from analysis.corpora import vectors
-from analysis.corpora.vector_files import Rows, Vectors
-from analysis.corpora.vectors import file_of, files_folder, find_origin, keep_vectors, load_vectors, read_rows
+from analysis.corpora.vectors import (
+    Rows,
+    Vectors,
+    file_of,
+    files_folder,
+    find_origin,
+    keep_vectors,
+    load_vectors,
+    read_rows,
+)
 from analysis.models import Conversation, ConversationVector, Corpus
 from tests.analysis.runs.baseline_factories import add_vectors, make_conversation, make_corpus
 
@@ -248,7 +256,7 @@ def test_full_disk_leaves_nothing_and_is_no_failure(monkeypatch: pytest.MonkeyPa
         file.write = refuse
         return file
 
-    monkeypatch.setattr("analysis.corpora.vector_files.NamedTemporaryFile", full)
+    monkeypatch.setattr("analysis.corpora.vectors.NamedTemporaryFile", full)
     corpus = make_embedded()
 
     assert loaded(corpus) == in_database(corpus)  # in the same transaction, which still works

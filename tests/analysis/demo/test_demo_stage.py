@@ -11,7 +11,7 @@ from django.core.management import call_command
 from analysis.answers.aliases import propose
 from analysis.demo import sources, stages
 from analysis.endpoints.providers.calls import Settings
-from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait
+from analysis.endpoints.providers.scripted import lifelike_reply, lifelike_wait
 from analysis.models import Answer, Completion, Conversation, Endpoint, Persona, Run
 from analysis.report.reports import report
 from surveys.models import Annotation, AnnotationItem, BenchmarkItem, Response, Study
@@ -36,7 +36,7 @@ def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     few = []
     for asked in stages.RUNS:
         settings = asked.settings | ({"users": 2} if "users" in asked.settings else {})
-        few.append(stages.Asked(asked.condition, min(asked.repeats, 3), settings, asked.benchmark))
+        few.append(stages.DemoRun(asked.condition, min(asked.repeats, 3), settings, asked.benchmark))
     monkeypatch.setattr(stages, "RUNS", tuple(few))
     monkeypatch.setattr(sources, "QUESTIONS", 2)
 

@@ -19,7 +19,7 @@ from analysis.answers.readings import read_new
 from analysis.endpoints import local_model
 from analysis.endpoints.local_model import add_command, add_local_endpoint
 from analysis.models import Answer, Completion, Endpoint, Run
-from analysis.runs.recipes.conditions import hash_messages, messages_for
+from analysis.runs.recipes.messages import hash_messages, messages_for
 from surveys.study_files.definitions import read_study
 from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.factories import make_study

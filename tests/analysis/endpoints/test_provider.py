@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from analysis.endpoints.providers.calls import CallFailed, Reply, Settings, clean_reason
-from analysis.endpoints.providers.fake import FakeProvider
 from analysis.endpoints.providers.openai import OpenAIProvider, read_error, read_reply, read_retry_after
-from analysis.endpoints.providers.scripts import scripted_reply
+from analysis.endpoints.providers.scripted import FakeProvider, scripted_reply
 from tests.analysis.runs.servers import Server, serving
 
 ASKED = [{"role": "user", "content": "Recommend five books for me."}]

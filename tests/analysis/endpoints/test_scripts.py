@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.endpoints.providers.scripts import scripted_reply
+from analysis.endpoints.providers.scripted import scripted_reply
 from analysis.runs.judging.judgements import read_reply
 from analysis.runs.judging.prompts import SHOWN, ask_for
 from surveys.study_files.kinds import KINDS, fields_of

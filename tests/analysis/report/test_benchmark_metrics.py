@@ -13,7 +13,7 @@ from analysis.answers.readings import read_new
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.report.filters.filters import Filters
 from analysis.report.reports import report
-from analysis.runs.imports.completions import import_completions
+from analysis.runs.imports import import_completions
 from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
 from surveys.study_files.schema import Reference

@@ -13,8 +13,8 @@ from django.conf import settings
 from analysis.corpora import embeddings
 from analysis.corpora.embeddings import Embedder
 from analysis.corpora.importing import Report, import_corpus, make_row
-from analysis.corpora.persona_files import PersonaLine
-from analysis.corpora.persona_files import make_row as make_persona_row
+from analysis.corpora.personas import PersonaLine
+from analysis.corpora.personas import make_row as make_persona_row
 from analysis.corpora.records import Record
 from analysis.models import (
     Completion,

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 
 from analysis.models import Completion, Run
-from analysis.runs.recipes.conditions import messages_for
+from analysis.runs.recipes.messages import messages_for
 from surveys.models import Study
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.runs.recipes.benchmark_prompts import BenchmarkPromptError, examples_for, examples_name, write_question
+from analysis.runs.recipes.questions import BenchmarkPromptError, examples_for, examples_name, write_question
 from tests.analysis.runs.baseline_factories import make_item
 
 pytestmark = pytest.mark.django_db

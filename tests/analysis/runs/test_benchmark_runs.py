@@ -10,8 +10,8 @@ from rest_framework.authtoken.models import Token
 
 from analysis.models import Run
 from analysis.runs.pages import actions
-from analysis.runs.recipes.benchmark_prompts import examples_name, write_question
-from analysis.runs.recipes.conditions import messages_for
+from analysis.runs.recipes.messages import messages_for
+from analysis.runs.recipes.questions import examples_name, write_question
 from surveys.models import AuditEvent, BenchmarkItem, Study
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_item, make_run
 from tests.analysis.runs.run_samples import answer, make_done, order_of

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Run
-from analysis.runs.imports import completions
-from analysis.runs.imports.completions import import_completions
+from analysis.runs import imports
+from analysis.runs.imports import import_completions
 from surveys.imports.files import MOST_FAULTS, ImportFault
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import make_item
@@ -147,7 +147,7 @@ def test_fault_that_only_the_database_knows_takes_all_batches_back(
 ) -> None:
     header = [*HEADER, "repeat"]
     import_completions(study, write_rows(file, ["offline", "m", "teas", "One.", "9"], header=header), "tests")
-    monkeypatch.setattr(completions, "BATCH", 2)
+    monkeypatch.setattr(imports, "BATCH", 2)
     rows = [["offline", "m", "teas", f"New {n}.", str(n)] for n in range(9)]
     write_rows(file, *rows, ["offline", "m", "teas", "Two.", "9"], header=header)
     with pytest.raises(ImportFault, match="line 11: repeat 9 of this prompt is in the study already"):

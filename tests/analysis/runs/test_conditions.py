@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from analysis.corpora.faults import ConditionError
 from analysis.models import Completion, Conversation, Corpus, Endpoint, Run, SimulatedUser
-from analysis.models.conditions import CONDITIONS
-from analysis.runs.recipes import conditions
-from analysis.runs.recipes.conditions import Built, estimate_prompt_tokens, hash_messages, make_users, messages_for
+from analysis.models.conditions import CONDITIONS, ConditionError
+from analysis.runs.recipes import messages
 from analysis.runs.recipes.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
+from analysis.runs.recipes.messages import Built, estimate_prompt_tokens, hash_messages, make_users, messages_for
 from tests.analysis.runs.baseline_factories import (
     LETTERS,
     embed_all,
@@ -49,7 +48,7 @@ def users_of(run: Run) -> list[SimulatedUser]:
 
 def build_afresh(call: Completion) -> Built:
     """As another process would: nothing is in memory."""
-    for kept in (conditions.front_of, conditions.recipe_of, conditions.owner_of):
+    for kept in (messages.front_of, messages.recipe_of, messages.owner_of):
         kept.cache_clear()
     return messages_for(Completion.objects.get(pk=call.pk))
 

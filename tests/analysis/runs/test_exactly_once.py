@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 LANE = """
 import os, django
 django.setup()
-from analysis.lanes import Bounds, run_lane
+from analysis.runs.lanes.lanes import Bounds, run_lane
 run_lane(int(os.environ["RUN"]), Bounds(lease_seconds=2))
 """
 

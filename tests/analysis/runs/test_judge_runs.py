@@ -18,8 +18,7 @@ from analysis.runs import tasks
 from analysis.runs.judging.judgements import count_labels, read_all_replies, read_replies
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import Bounds, run_lane
-from analysis.runs.lanes.runs import RunError, progress, resume, run_inline, start
-from analysis.runs.lanes.schedules import make_schedule
+from analysis.runs.lanes.runs import RunError, make_schedule, progress, resume, run_inline, start
 from analysis.runs.pages import actions
 from surveys.models import Annotation
 from tests.analysis.runs.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off

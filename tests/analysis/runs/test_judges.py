@@ -12,12 +12,19 @@ from django.db import IntegrityError, connections, transaction
 
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Judgement, Run
-from analysis.runs.judging.judgements import count_labels, read_replies, read_reply, without_label
-from analysis.runs.judging.judges import compare_orders, position_bias, rater_of
+from analysis.runs.judging.judgements import (
+    compare_orders,
+    count_labels,
+    position_bias,
+    rater_of,
+    read_replies,
+    read_reply,
+    without_label,
+)
 from analysis.runs.judging.plans import judge_plan, open_tasks, plan_judging
 from analysis.runs.judging.prompts import SHOWN, write_history
 from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
-from analysis.runs.recipes.conditions import messages_for
+from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.plans import PlanError
 from surveys.models import Annotation
 from surveys.studies.lifecycle import load_definition

@@ -12,7 +12,7 @@ from analysis.models import Completion, Run
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.calls import expire_leases
 from analysis.runs.lanes.lanes import Bounds, run_lane
-from analysis.runs.recipes.conditions import hash_messages
+from analysis.runs.recipes.messages import hash_messages
 from tests.analysis.runs.servers import make_fake, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis.models import Completion, Run
 from analysis.runs.lanes import runs
-from analysis.runs.lanes.schedules import end_schedule, make_schedule, repeat_due
+from analysis.runs.lanes.runs import end_schedule, make_schedule, repeat_due
 from analysis.runs.recipes.plans import Plan, PlanError, plan_run
 from surveys.models import BenchmarkItem
 from tests.analysis.runs.baseline_factories import make_corpus

@@ -51,7 +51,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture(autouse=True)
 def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is that runs the tests."""
-    for module in ("lanes.runs", "pages.lists"):
+    for module in ("lanes.runs", "pages.reads"):
         monkeypatch.setattr(f"analysis.runs.{module}.seconds_at_work", lambda run: 10.0)
 
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from django.db.models.fields.json import KT
 
-from analysis.corpora.turns import Message
+from analysis.corpora.records import Message
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.runs.recipes.fitting import counter_for
-from analysis.runs.recipes.questions import Asked, key_of, question_text
+from analysis.runs.recipes.questions import Subject, key_of, question_text
 from analysis.runs.recipes.recipes import BUILDERS, Recipe, make_context, part_of
 
 FRONTS_IN_MEMORY = 16  # a hundred conversations are about a megabyte
@@ -60,7 +60,7 @@ def messages_for(completion: Completion) -> Built:
     return Built([*front.messages, asked], front.included, front.skipped, digest.hexdigest())
 
 
-def estimate_prompt_tokens(run: Run, question: Asked, user: SimulatedUser | None = None, left: str = "") -> int:
+def estimate_prompt_tokens(run: Run, question: Subject, user: SimulatedUser | None = None, left: str = "") -> int:
     """Tokens of a call's messages, by the endpoint's tokenizer or by the estimate of recipes.fitting."""
     asked = counter_for(run.endpoint).messages([{"role": "user", "content": question_text(run, question, left)}])
     if user is None:
@@ -81,7 +81,7 @@ def add_to_digest(digest: Any, messages: Iterable[Message]) -> None:
         digest.update(line.encode() + b"\n")
 
 
-def front_key(run: Run, question: Asked) -> str:
+def front_key(run: Run, question: Subject) -> str:
     """Which of a user's fronts belongs to the question; empty where a user has one for all."""
     builder = BUILDERS.get(run.condition)
     return key_of(question) if builder and builder.by_question else ""

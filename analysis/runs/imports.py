@@ -1,18 +1,102 @@
 """Completions that were collected elsewhere: stored as finished runs, marked as imported."""
 
+import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from django.db import reset_queries
 from django.utils import timezone
 
 from analysis.models import Completion, Run
-from analysis.runs.imports.files import CompletionReader, CompletionRow, ImportedTask, RunKey
+from analysis.runs.recipes.questions import Question
 from surveys.access import audit
-from surveys.imports.files import batches, refuse, storing
+from surveys.imports.files import (
+    CellFault,
+    Faults,
+    FileColumn,
+    TableReader,
+    batches,
+    choice_column,
+    name_column,
+    optional,
+    parsed,
+    refuse,
+    storing,
+)
 from surveys.models import BenchmarkItem, Study
+from surveys.reading.answers import clean_text
 from surveys.studies.lifecycle import prompts_of
+
+SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
+HIGHEST_TEMPERATURE = 5.0
+MOST_REPEATS = 1_000_000
+NO_REPEAT = f"repeat must be a whole number below {MOST_REPEATS:,}, not {{!r}}"
+NO_TEMPERATURE = f"temperature must be a number from 0 to {HIGHEST_TEMPERATURE:g}, not {{!r}}"
+
+
+class RunKey(NamedTuple):
+    """What becomes one run: the same source, model, run and temperature."""
+
+    source: str
+    model: str
+    run: str
+    temperature: float | None
+
+
+@dataclass(frozen=True)
+class CompletionRow:
+    """One row of the file, checked by itself; `repeat` is None where the file does not count."""
+
+    line: int
+    key: RunKey
+    asked: Question
+    text: str
+    repeat: int | None
+
+
+class CompletionReader:
+    """What rows may hold, given what they can answer by its name, and the faults found on the way."""
+
+    def __init__(self, asked: Mapping[str, Question], what: str) -> None:
+        self.faults = Faults()
+        self.table = TableReader(
+            FileColumn("source", _read_source, needed=True),
+            name_column("model", Run._meta.get_field("imported_model").max_length),
+            choice_column("prompt", asked, what),
+            FileColumn("text", clean_text, needed=True),
+            name_column("run", 100, needed=False),
+            FileColumn("repeat", optional(parsed(_parse_repeat, NO_REPEAT))),
+            FileColumn("temperature", optional(parsed(_parse_temperature, NO_TEMPERATURE))),
+            faults=self.faults,
+        )
+
+    def read(self, path: Path) -> Iterator[CompletionRow]:
+        """Row after row; the file is never held as a whole."""
+        for row in self.table.read(path):
+            key = RunKey(*(row.values[name] for name in RunKey._fields))
+            yield CompletionRow(row.line, key, row.values["prompt"], row.values["text"], row.values["repeat"])
+
+
+def _read_source(cell: str) -> str:
+    source = cell.strip().lower()
+    if source == "field":
+        raise CellFault("source 'field' is for people's answers: use import_responses for them")
+    if not SOURCE.fullmatch(source):
+        words = "must be a name such as offline, sp-rag or other-lab: at most 50 small letters, digits, . _ -"
+        raise CellFault(f"source {source[:60]!r} {words}")
+    return source
+
+
+def _parse_temperature(text: str) -> float | None:
+    return float(text) if 0 <= float(text) <= HIGHEST_TEMPERATURE else None
+
+
+def _parse_repeat(text: str) -> int | None:
+    return int(text) if text.isdecimal() and int(text[:10]) < MOST_REPEATS else None
+
 
 BATCH = 1000
 ANALYZE = "ANALYZE analysis_run, analysis_completion"
@@ -44,12 +128,12 @@ def import_completions(study: Study, path: Path, actor: str, benchmark: str = ""
     return store.done
 
 
-def _askable(study: Study, benchmark: str) -> tuple[dict[str, ImportedTask], str]:
+def _askable(study: Study, benchmark: str) -> tuple[dict[str, Question], str]:
     if not study.current_id:
         refuse(f"{study.slug} has no definition yet. Load its study file first.")
     if not benchmark:
         return dict(prompts_of(study.current_id)), "the study"
-    items: dict[str, ImportedTask] = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=benchmark)}
+    items: dict[str, Question] = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=benchmark)}
     if not items:
         names = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark", flat=True).distinct()
         known = ", ".join(names) or "none yet"

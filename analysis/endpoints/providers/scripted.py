@@ -1,0 +1,172 @@
+"""The provider that ships with the product: scripted answers without a network, marked as simulated."""
+
+import asyncio
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Settings
+from surveys.simulation.answers import items_for
+from surveys.simulation.lifelike import Taste, choose_letter, pick_items, write_items, write_letter
+
+FAULTS = {
+    "rate-limit": lambda: CallFailed("rate-limit", "429: Slow down.", retry_after=0.05),
+    "server": lambda: CallFailed("server", "500: The script says so."),
+    "timeout": lambda: CallFailed("timeout", "No whole answer in time.", maybe_paid=True),
+    "refused": lambda: CallFailed("refused", "400: The script says so."),
+    "authentication": lambda: CallFailed("authentication", "401: The script says so."),
+}
+
+
+class FakeProvider:
+    """`extra` of its endpoint may hold `latency_ms`, `faults` ({kind: share}), `reply`, and `script`: "lifelike"."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.attempts: dict[str, int] = {}
+
+    def encode(self, messages: Messages, response_format: dict[str, Any] | None = None) -> bytes:
+        return json.dumps({"messages": list(messages)}).encode()
+
+    async def complete(self, body: bytes, key: str) -> Reply:
+        extra, messages = self.settings.extra, json.loads(body)["messages"]
+        is_lifelike, wait = extra.get("script") == "lifelike", extra.get("latency_ms", 0)
+        await asyncio.sleep((lifelike_wait(messages, key, wait) if is_lifelike else wait) / 1000)
+        self.attempts[key] = self.attempts.get(key, 0) + 1
+        share, dice = 0.0, Random(f"{key} {self.attempts[key]}").random()
+        for kind, part in extra.get("faults", {}).items():
+            share += part
+            if dice < share:
+                raise FAULTS[kind]()
+        script = lifelike_reply(messages, key, self.settings) if is_lifelike else scripted_reply(messages, key)
+        text = extra.get("reply") or script
+        return Reply(
+            text=text,
+            finish_reason="stop",
+            model=self.settings.model,
+            fingerprint="scripted",
+            request_id=key,
+            prompt_tokens=sum(len(message["content"]) for message in messages) // 4 + 1,
+            cached_tokens=0,
+            completion_tokens=len(text) // 4 + 1,
+        )
+
+    async def check(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+# --- by the topic of the question and the number of the draw
+
+# The form in which a judge is asked (runs.judging.prompts.ask_for): each field with its labels, then the object.
+FORM = re.compile(r"^Answer with JSON and nothing else: (\{.*\})\s*\Z", re.M)
+FIELD = re.compile(r"^(\S+): .*\[(.+)\]$", re.M)
+LABEL = re.compile(r'"([^"]+)" = ')
+OWN_SHARE = 0.25  # of labels that a scripted judge gives for itself; the others all scripted judges share
+OPTION = re.compile(r"^\s*([A-H])[.)] ", re.M)
+SAFE_SHARE = 3  # without a context the most popular items come up that much more often
+
+
+def scripted_reply(messages: Sequence[dict[str, str]], draw: str) -> str:
+    """The same words for the same messages and draw; a context in front spreads the recommendations."""
+    random = Random(draw)
+    question = messages[-1]["content"]
+    if judged := judge(question, random):
+        return judged
+    letters = OPTION.findall(question[question.rfind("Question:") :] if "Question:" in question else question)
+    if len(letters) >= 2:
+        return f"{random.choice(letters)}"
+    items = items_for(question)
+    skew = SAFE_SHARE if len(messages) == 1 else 1
+    return "\n".join(f"{n}. {item}" for n, item in enumerate(draw_items(items, 5, skew, random), 1))
+
+
+def judge(question: str, random: Random) -> str:
+    """Labels in the form that a judge is asked for, of what the question shows; empty where it asks for none."""
+    form = FORM.search(question)
+    if form is None:
+        return ""
+    usual, fields = Random(question), json.loads(form[1])
+    labels = {name: LABEL.findall(listed) for name, listed in FIELD.findall(question[: form.start()]) if name in fields}
+    return json.dumps(
+        {
+            name: (random if random.random() < OWN_SHARE else usual).choice(values)
+            for name, values in labels.items()
+            if values
+        }
+    )
+
+
+def draw_items(items: Sequence[str], wanted: int, skew: float, random: Random) -> list[str]:
+    """Distinct items; the one at rank r has a weight of 1 / r ** skew."""
+    left = list(items)
+    drawn: list[str] = []
+    while left and len(drawn) < wanted:
+        weights = [1 / rank**skew for rank in range(1, len(left) + 1)]
+        drawn.append(left.pop(random.choices(range(len(left)), weights)[0]))
+    return drawn
+
+
+# --- "lifelike": as real models answer, alike to everybody, less so with a context
+
+CHOICE = re.compile(r"^([A-H])[.)] (.+)$", re.M)
+SAFE_SKEW = 2.0  # without a context
+SKEW_OF_CONTEXT = 0.8  # by so much less with a long one
+SPREAD_OF_CONTEXT = 0.75
+SPREAD_OF_RELEASE = 0.4  # how far a later release of the same model prefers other things
+PATIENT_MESSAGES = 120  # in front, of which the effect of a context is two thirds
+PROFILE = 0.7  # of a long context's effect: what a profile has
+
+
+def lifelike_reply(messages: Sequence[dict[str, str]], draw: str, settings: Settings) -> str:
+    """The same words for the same messages, draw and `extra`; at temperature 0 for every draw.
+
+    `extra` may hold `release`, the name of a later state of the model, and `knows`: {part of a question: its right
+    letter}.
+    """
+    question = messages[-1]["content"]
+    taste = taste_of(messages[:-1], settings)
+    rng = Random(f"{taste} {question}" if settings.temperature == 0 else draw)
+    if judged := judge(question, Random(f"{settings.model} {question}")):
+        return judged
+    for part, letter in settings.extra.get("knows", {}).items():
+        if part in question:
+            return answer_choice(part, dict(CHOICE.findall(question)), letter, rng, taste)
+    return write_items(pick_items(items_for(question), 5, rng, taste), rng)
+
+
+def taste_of(context: Sequence[dict[str, str]], settings: Settings) -> Taste:
+    family = "gemini" if "gemini" in settings.model else "chatgpt"
+    effect = effect_of(context)
+    release = settings.extra.get("release", "")
+    person = hashlib.sha256("\n".join(message["content"][:200] for message in context).encode()).hexdigest()
+    return Taste(
+        chatbot=family,
+        skew=SAFE_SKEW - effect * SKEW_OF_CONTEXT,
+        spread=effect * SPREAD_OF_CONTEXT if context else SPREAD_OF_RELEASE * bool(release),
+        person=person if context else release,
+    )
+
+
+def effect_of(context: Sequence[dict[str, str]]) -> float:
+    """How much of what a long history does, from 0 to 1."""
+    if any(message["role"] == "system" for message in context):
+        return PROFILE
+    return 1 - math.exp(-len(context) / PATIENT_MESSAGES)
+
+
+def answer_choice(question: str, choices: dict[str, str], right: str, rng: Random, taste: Taste) -> str:
+    letter = choose_letter(question, len(choices), right, rng, taste)
+    return write_letter(letter, choices[letter], rng)
+
+
+def lifelike_wait(messages: Sequence[dict[str, str]], draw: str, usual: float) -> float:
+    """Milliseconds: `usual` for a bare question, more with a long context, different each time."""
+    characters = sum(len(message["content"]) for message in messages)
+    return usual * (1 + characters / 40_000) * Random(f"wait {draw}").lognormvariate(0, 0.35)

@@ -1,0 +1,138 @@
+"""What pages and API read: how far many runs are at one look, and one run's completions with their messages rebuilt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.utils import timezone
+
+from analysis.models import Completion, Endpoint, Run
+from analysis.models.conditions import ConditionError
+from analysis.runs.judging.judgements import without_label
+from analysis.runs.lanes.runs import seconds_at_work
+from analysis.runs.recipes.messages import Built, messages_for
+from surveys.models import Study
+
+Status = Completion.Status
+OWN = ("endpoint", "version", "corpus", "personas")
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """A run and what has become of its calls."""
+
+    run: Run
+    done: int
+    failed: int
+    in_flight: int
+    pending: int
+    calls_per_second: float
+
+    @property
+    def calls(self) -> int:
+        return self.done + self.failed + self.in_flight + self.pending
+
+    @property
+    def eta_seconds(self) -> int | None:
+        left = self.pending + self.in_flight
+        going = self.run.state == Run.State.RUNNING and self.calls_per_second
+        return round(left / self.calls_per_second) if going else None
+
+
+def runs_of(study: Study) -> QuerySet[Run]:
+    """The study's runs, the newest first, with all that a row shows."""
+    return Run.objects.filter(study=study).select_related(*OWN).order_by("-id")
+
+
+def is_simulated(run: Run) -> bool:
+    """Whether its answers are made up: nobody may take them for a model's."""
+    return run.endpoint is not None and run.endpoint.provider == Endpoint.Provider.FAKE
+
+
+def stand(runs: Sequence[Run]) -> list[RunProgress]:
+    counts, rates = count_calls(runs), measure_rates(runs)
+    return [
+        RunProgress(
+            run,
+            done=counts.get((run.pk, Status.DONE), 0),
+            failed=counts.get((run.pk, Status.FAILED), 0),
+            in_flight=counts.get((run.pk, Status.LEASED), 0),
+            pending=counts.get((run.pk, Status.PENDING), 0),
+            calls_per_second=rates.get(run.pk, 0.0),
+        )
+        for run in runs
+    ]
+
+
+def count_calls(runs: Sequence[Run]) -> dict[tuple[int, str], int]:
+    rows = Completion.objects.filter(run__in=runs).order_by().values_list("run", "status")
+    return {(run, status): count for run, status, count in rows.annotate(count=Count("id"))}
+
+
+def measure_rates(runs: Sequence[Run]) -> dict[int, float]:
+    """Calls a second over the last minute, of those that are running."""
+    running = {run.pk: run for run in runs if run.state == Run.State.RUNNING}
+    late = Completion.objects.filter(run__in=running, done_at__gt=timezone.now() - timedelta(seconds=60)).order_by()
+    counted: Any = late.values_list("run").annotate(count=Count("id"))
+    return {run: round(count / seconds_at_work(running[run]), 2) for run, count in counted}
+
+
+# --- one run's completions
+
+MOST_MESSAGES = 12  # shown at first: a history of a hundred conversations is a megabyte
+FILTERS = ("prompt", "status", "user", "lost", "unlabelled")
+
+
+@dataclass(frozen=True)
+class RebuiltMessages:
+    """The messages as they are rebuilt today, or why they can't be."""
+
+    built: Built | None
+    problem: str = ""
+    stored: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        return self.built is not None and self.built.sha256 == self.stored
+
+
+def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
+    """Those that the filters leave, in the order in which they are sent; texts are left in the database."""
+    rows = run.completions.select_related("prompt", "item", "user", "annotation_item").order_by("position")
+    if wanted.get("prompt"):
+        rows = rows.filter(**{asked_by_name(run): wanted["prompt"]})
+    if wanted.get("status") in Completion.Status.values:
+        rows = rows.filter(status=wanted["status"])
+    if wanted.get("user", "").isdecimal():
+        rows = rows.filter(user__index=min(int(wanted["user"]), 2**31 - 1))
+    if wanted.get("lost"):
+        rows = rows.filter(lost_answers__gt=0)
+    if wanted.get("unlabelled"):
+        rows = rows & without_label(run)
+    texts = ("prompt__text", "prompt__choices", "user__recipe", "item__question", "item__choices")
+    return rows.defer(*texts, "annotation_item__payload")
+
+
+def asked_by_name(run: Run) -> str:
+    """The column in which the name of what is asked stands."""
+    if run.condition == Run.Condition.JUDGE:
+        return "annotation_item__key"
+    return "item__item" if run.benchmark else "prompt__slug"
+
+
+def read_messages(completion: Completion) -> RebuiltMessages:
+    if completion.run.condition == Run.Condition.IMPORTED:
+        return RebuiltMessages(None, "the answer was imported, and what was sent to get it is not known here.")
+    try:
+        return RebuiltMessages(messages_for(completion), stored=completion.messages_sha256)
+    except ConditionError as error:
+        return RebuiltMessages(None, str(error), completion.messages_sha256)
+
+
+def last_messages(reading: RebuiltMessages, everything: bool) -> tuple[list[dict[str, Any]], int]:
+    """The messages to show, the question last, and how many before them are left out."""
+    messages = reading.built.messages if reading.built else []
+    left_out = 0 if everything else max(0, len(messages) - MOST_MESSAGES)
+    return messages[left_out:], left_out
