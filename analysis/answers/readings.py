@@ -12,7 +12,7 @@ from analysis.endpoints.endpoints import find_endpoint
 from analysis.endpoints.llm_queries import Ask, Spent, Told, ask_all
 from analysis.models import Answer, Completion, Endpoint, SecondOpinion
 from surveys.models import Prompt, Response, Study
-from surveys.reading.answers import RULES_VERSION, Reading, outer_text, read_answer
+from surveys.reading.answers import RULES_VERSION, AnswerReading, outer_text, read_answer
 
 BATCH = 1000
 OTHER_RULES = ~Q(answer__rules_version=RULES_VERSION)
@@ -95,7 +95,7 @@ def of_choices(choices: Sequence[str]) -> dict[str, Any]:
     return {"kind": "choice", "letters": LETTERS[: len(choices)], "choices": tuple(choices)}
 
 
-def fields_of(reading: Reading) -> dict[str, Any]:
+def fields_of(reading: AnswerReading) -> dict[str, Any]:
     return {
         "items": list(reading.items),
         "names": list(reading.names),

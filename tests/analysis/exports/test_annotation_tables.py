@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from analysis.exports.exports import ANNOTATION_TABLES, codebook_of, count_rows, stream_rows
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
-from surveys.annotation.gate import Verdict, decide_gate
 from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement, skip, take_back
+from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Study
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study
