@@ -1,4 +1,4 @@
-"""The one gate of every export: who may take which table in which format; it is noted in the audit trail."""
+"""Which tables there are, how their rows are read, and the one gate: who takes which is noted in the audit trail."""
 
 import json
 import os
