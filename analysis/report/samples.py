@@ -18,7 +18,7 @@ from surveys.models import Participant, Prompt, Study
 from surveys.study_files.definitions import Definition
 from surveys.study_files.pairing import chatbot_of
 
-FIELD = "field"
+FIELD, OFFLINE = "field", "offline"
 ALL = "all"  # the model of a field that is not one chatbot's
 Rows = NDArray[np.int64]
 

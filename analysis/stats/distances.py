@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.item_measures import entropy_bits
+from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import DRAWS, Interval, Redrawn, Splits, centred, interval, p_value, redraw, split
 from analysis.stats.samples import ItemSample, pool
 
@@ -59,7 +59,7 @@ def measure(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.float64], NDAr
     middle = (p + q) / 2
     logs = np.log(np.where(middle > 0, middle, 1))
     mixed = -(middle * logs).sum(axis=-1, dtype=np.float64) / log(2)
-    divergence = np.clip(mixed - (entropy_bits(a) + entropy_bits(b)) / 2, 0.0, 1.0)
+    divergence = np.clip(mixed - (entropy(a) + entropy(b)) / 2, 0.0, 1.0)
     return divergence, np.abs(p - q).sum(axis=-1, dtype=np.float64) / 2
 
 

@@ -19,7 +19,8 @@ from analysis.agreement.pages.files import write_groups
 from analysis.agreement.pages.published import compare_published
 from analysis.agreement.pages.rating_figures import RATING_FIGURES
 from analysis.agreement.pages.rating_tables import make_ratings
-from analysis.report.figures import Options, render
+from analysis.charts.figure import Options
+from analysis.charts.rendering import render
 from analysis.report.pages.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page

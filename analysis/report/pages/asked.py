@@ -9,10 +9,11 @@ from django.http import QueryDict
 
 from analysis.report.filters.filters import FilterError, Filters
 from analysis.report.filters.options import checked
+from analysis.report.measures import ASKED
 from surveys.models import Study
 
 VALUES = ("rarefied", "raw")
-MEASURES = ("entropy_bits", "unique", "outside_top5", "correct_share")
+MEASURES = tuple(ASKED)
 # The pages' own parameters; all others are filters.
 OWN = ("values", "measure", "sort", "q", "page", "show")
 LONGEST_SEARCH = 200
