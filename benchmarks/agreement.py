@@ -21,9 +21,8 @@ from sklearn.metrics import cohen_kappa_score
 from analysis.stats.agreement.agreement import measure_agreement
 from analysis.stats.agreement.coefficients import coefficient_statistic
 from analysis.stats.agreement.estimates import bootstrap, group_units
-from analysis.stats.agreement.labels import NOMINAL, Labels, Scale
+from analysis.stats.agreement.labels import NOMINAL, Labels, Scale, count_votes
 from analysis.stats.agreement.pairs import find_shared, group_pairs, pair_statistic
-from analysis.stats.agreement.votes import count_votes
 
 RATERS, OVERLAP, LABELS, MODELS, THRESHOLD = 30, 3, 3, 5, 20
 SCALE = Scale(ordered=True, numbers=(1.0, 2.0, 3.0))

@@ -164,7 +164,10 @@ def measure_faults(calls: int) -> None:
     )
 
 
-WORKER = "import os, django; django.setup(); from analysis.lanes import run_lane; run_lane(int(os.environ['RUN']))"
+WORKER = (
+    "import os, django; django.setup(); from analysis.runs.lanes.lanes import run_lane; "
+    "run_lane(int(os.environ['RUN']))"
+)
 
 
 def measure_rate() -> None:

@@ -7,12 +7,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from django.db import connection, transaction
+from django.test import TransactionTestCase
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from fieldstudy.embedded import servers
 
+# What the migrations write stays, so that nothing has to be made again after each test.
+KEPT_TABLES = {"django_content_type", "auth_permission"}
+PATIENCE = 30  # seconds: the first page of a server that has just started, on a computer that has much to do
+expect.set_options(timeout=PATIENCE * 1000)
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_emptying() -> Iterator[None]:
+    """Tables are emptied row by row after a test with transactions: truncating them takes a hundred times as long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: empty_tables())
+        yield
+
+
+def empty_tables() -> None:
+    tables = sorted({*connection.introspection.django_table_names()} - KEPT_TABLES)
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Waits for whoever still writes, as truncating does, so that nothing of this test comes afterwards.
+        cursor.execute(f"LOCK TABLE {', '.join(tables)} IN EXCLUSIVE MODE")
+        cursor.execute("SET LOCAL session_replication_role = replica")  # triggers forbid deleting the audit trail
+        cursor.execute("; ".join(f"DELETE FROM {name}" for name in tables))
 
 
 def find_chromium() -> str | None:
@@ -40,8 +63,10 @@ def site(live_server: LiveServer) -> str:
 
 @pytest.fixture
 def context(browser: Browser, site: str) -> Iterator[BrowserContext]:
-    context = browser.new_context(base_url=site, permissions=["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(10_000)
+    # Without motion: who looks at colours in the middle of a transition sees ones that nobody chose.
+    granted = ["clipboard-read", "clipboard-write"]
+    context = browser.new_context(base_url=site, permissions=granted, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE * 1000)
     yield context
     context.close()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -18,7 +19,7 @@ from surveys.participation.prolific import Visit
 from surveys.pasting import capture
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.parts import AnnotationWork, Cell, ChatbotQuestion, Question
+from surveys.study_files.schema import AnnotationWork, CellDefinition, ChatbotQuestion, Question
 from tests.surveys.study_files.sample_study import SAMPLES
 
 State, Step = Participant.State, Participant.Step
@@ -34,9 +35,14 @@ STARTS = {
 WAYS_OUT = (State.RETURNED, State.TECHNICAL, State.MISUNDERSTOOD)
 
 
+@cache
+def read_teas() -> Definition:
+    return read_study(SAMPLES / "teas.toml")
+
+
 def make_definition(places: int | None = None, **changes: Any) -> Definition:
     """The small study of teas (two chatbots, two cells, two prompts) with fields replaced."""
-    definition = replace(read_study(SAMPLES / "teas.toml"), **changes)
+    definition = replace(read_teas(), **changes)
     if places is None:
         return definition
     return replace(definition, cells=tuple(replace(cell, places=places) for cell in definition.cells))
@@ -212,7 +218,7 @@ def make_work(**changes: Any) -> AnnotationWork:
 
 def make_annotation_study(state: str = "live", slug: str = "teas", places: int = 50, **work: Any) -> Study:
     """A study of annotators in this state; `work` are changes of what they do."""
-    cell = Cell("annotators", "Annotators", {}, places)
+    cell = CellDefinition("annotators", "Annotators", {}, places)
     definition = replace(
         make_definition(slug=slug),
         chatbots=(),

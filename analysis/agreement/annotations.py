@@ -8,7 +8,7 @@ import numpy as np
 from analysis.stats.agreement.labels import NOMINAL, Labels, Scale
 from surveys.annotation.counted import Label, iter_labels, questions_of
 from surveys.models import Study
-from surveys.study_files.kinds import Question
+from surveys.study_files.kinds import LabelQuestion
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Choice:
 class Gathered:
     """The labels of one question with the names behind their codes."""
 
-    question: Question
+    question: LabelQuestion
     labels: Labels
     scale: Scale
     names: tuple[str, ...]
@@ -57,7 +57,7 @@ def fits(label: Label, choice: Choice) -> bool:
     return not choice.tag or str(label.tags.get(name, "")) == value
 
 
-def line_up(question: Question, rows: list[Label], by_user: bool = True) -> Gathered:
+def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> Gathered:
     """`by_user`: intervals draw users, where every label says which user its item is about."""
     names = question.values
     units = number(row.unit for row in rows)
@@ -104,7 +104,7 @@ def models_among(raters: dict[str, int], rows: list[Label]) -> list[bool]:
     return [rater in models for rater in raters]
 
 
-def scale_of(question: Question) -> Scale:
+def scale_of(question: LabelQuestion) -> Scale:
     """Labels that are numbers stand for these numbers; others have at most an order."""
     try:
         numbers = tuple(float(value) for value in question.values)

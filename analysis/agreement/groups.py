@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from analysis.agreement.annotations import Gathered, line_up
-from analysis.stats.agreement.agreement import Agreement, measure_agreement
-from analysis.stats.agreement.shape import Shape, add_shares, shape_head
+from analysis.stats.agreement.agreement import Agreement, Shape, add_shares, measure_agreement, shape_head
 from analysis.stats.resampling import generator
 from surveys.annotation.counted import Label
 

@@ -8,7 +8,8 @@ from scipy.sparse import csr_array
 
 from analysis.agreement.annotations import Gathered, number
 from analysis.agreement.mentions import MENTION_RULE, read_mentions
-from analysis.stats.agreement.estimates import Estimate, Floats, Spread, Statistic, bootstrap
+from analysis.stats.agreement.agreement import write_estimate
+from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, bootstrap
 from analysis.stats.agreement.ratings import (
     NAMED,
     NOT_NAMED,
@@ -21,7 +22,7 @@ from analysis.stats.agreement.ratings import (
     rank_statistic,
     rating_statistic,
 )
-from analysis.stats.agreement.shape import write_estimate
+from analysis.stats.intervals import Floats
 from surveys.annotation.shapes import GENERATOR
 from surveys.models import AnnotationItem, Study
 from surveys.study_files.kinds import PART

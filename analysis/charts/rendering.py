@@ -28,7 +28,7 @@ NUMERIC = ("transform", "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height"
 def clean_svg(drawn: str, title: str, description: str, least_width: int = 0) -> str:
     """The drawing as an image with a name and a description; marks tell their numbers on hover.
 
-    Colours of the light scheme get a class beside them, `fill-field` or `stroke-ink`, by which figures.css gives them
+    Colours of the light scheme get a class beside them, `fill-field` or `stroke-ink`, by which sources.css gives them
     the page's scheme. Ids begin with a hash of the drawing, so that two figures on a page don't share any. What is
     narrower than `least_width` gets room on the right, so that letters have one size in all figures of a column.
     """
@@ -130,7 +130,7 @@ KINDS: dict[str, Callable[[str], bytes]] = {
 def render(figure: Figure, kind: str, scheme: str = "light") -> bytes:
     """The figure as svg, png or pdf, in the light, dark or print scheme. ValueError for any other.
 
-    An SVG in the light scheme follows the page's scheme where figures.css is loaded, so pages need no other.
+    An SVG in the light scheme follows the page's scheme where sources.css is loaded, so pages need no other.
     """
     if kind not in KINDS or scheme not in PALETTES:
         known = f"{', '.join(KINDS)} in {', '.join(PALETTES)}"

@@ -5,7 +5,8 @@ from math import isfinite
 from typing import Any
 
 from analysis.charts.figure import Options, Report, Row
-from analysis.charts.theme import SOURCES, name_of_source, printable
+from analysis.charts.theme import name_of_source, printable
+from analysis.models.conditions import SOURCES
 
 Span = tuple[float, float]
 SETTINGS = ("temperature", "history_size", "per_user", "corpus", "personas")

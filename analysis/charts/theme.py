@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.models.conditions import SOURCES
+
 # Liberation Sans comes with the renderer; Arial and Helvetica have its widths, so that labels fit in any browser.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDE, NARROW = 940, 340  # px: a page's column at 1280, and a phone's
@@ -19,11 +21,7 @@ PALETTES: dict[str, dict[str, str]] = {
         "strong-line": "#8f897d",
         "band": "#ece8df",
         "on-option": "#1b1f24",
-        "field": "#d55e00",
-        "offline": "#008f68",
-        "sp-history": "#1f8fd1",
-        "sp-rag": "#c2529a",
-        "sp-profile": "#0055a4",
+        **{source.slug: source.look.light for source in SOURCES.values()},
         "other-1": "#32373c",
         "other-2": "#a87400",
         "other-3": "#6f4ba3",
@@ -47,11 +45,7 @@ PALETTES: dict[str, dict[str, str]] = {
         "strong-line": "#69727b",
         "band": "#3a424b",
         "on-option": "#14171a",
-        "field": "#f07f2e",
-        "offline": "#1fb58c",
-        "sp-history": "#6cc4f2",
-        "sp-rag": "#d98bb8",
-        "sp-profile": "#4f74ea",
+        **{source.slug: source.look.dark for source in SOURCES.values()},
         "other-1": "#e3e1dc",
         "other-2": "#d9a520",
         "other-3": "#ab8fdc",
@@ -75,11 +69,7 @@ PALETTES: dict[str, dict[str, str]] = {
         "strong-line": "#777777",
         "band": "#e6e6e6",
         "on-option": "#000000",
-        "field": "#c25400",
-        "offline": "#00795a",
-        "sp-history": "#1779b5",
-        "sp-rag": "#b0508a",
-        "sp-profile": "#003f7d",
+        **{source.slug: source.look.printed for source in SOURCES.values()},
         "other-1": "#111111",
         "other-2": "#8c6100",
         "other-3": "#5a378c",
@@ -106,14 +96,7 @@ BAR = "M-1,-0.42L1,-0.42L1,0.42L-1,0.42Z"
 OTHER_SHAPES = ("triangle-down", "cross", STAR, HEXAGON, BAR, "triangle-left", "triangle-right")
 OTHER_COLOURS = ("other-1", "other-2", "other-3", "other-4", "other-5")
 
-# Token, shape and name of the sources that every study has; the order is that of legends and tables.
-SOURCES: dict[str, tuple[str, str, str]] = {
-    "field": ("field", "square", "Field"),
-    "offline": ("offline", "circle", "Offline"),
-    "sp-history": ("sp-history", X_SHAPE, "SP-History"),
-    "sp-rag": ("sp-rag", "triangle-up", "SP-RAG"),
-    "sp-profile": ("sp-profile", "diamond", "SP-Profile"),
-}
+SHAPES = {"x": X_SHAPE}  # those that Vega-Lite has no name for
 
 
 @dataclass(frozen=True)
@@ -134,7 +117,7 @@ class Series:
 def series_of_sources(sources: Iterable[str]) -> Series:
     """Fixed looks for the known sources; imported ones take theirs in alphabetical order."""
     found = set(sources)
-    known = [SOURCES[name] for name in SOURCES if name in found]
+    known = [(name, shape_of(name), source.label) for name, source in SOURCES.items() if name in found]
     others = [(*look_of(place), name) for place, name in enumerate(sorted(found - set(SOURCES)))]
     looks = [*known, *others]
     return Series(
@@ -156,8 +139,13 @@ def look_of(place: int) -> tuple[str, str]:
     return OTHER_COLOURS[place % len(OTHER_COLOURS)], OTHER_SHAPES[place % len(OTHER_SHAPES)]
 
 
+def shape_of(source: str) -> str:
+    shape = SOURCES[source].look.shape
+    return SHAPES.get(shape, shape)
+
+
 def name_of_source(source: str) -> str:
-    return SOURCES[source][2] if source in SOURCES else source
+    return SOURCES[source].label if source in SOURCES else source
 
 
 def recolour(spec: Any, scheme: str) -> Any:

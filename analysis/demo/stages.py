@@ -13,6 +13,7 @@ from analysis.corpora.embeddings import embed_corpus, endpoint_embedder
 from analysis.demo.sources import BENCHMARK, CORPUS, PERSONAS, make_benchmark, make_corpus, make_personas
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
+from analysis.models.conditions import CONDITIONS
 from analysis.runs.judging.judgements import read_replies
 from analysis.runs.judging.plans import judge_plan, plan_judging
 from analysis.runs.lanes.runs import run_inline, start
@@ -126,14 +127,14 @@ def judge(name: str) -> None:
 
 
 def plan_of(study: Study, name: str, asked: Asked) -> Plan:
-    uses_corpus = asked.condition in ("sp-history", "sp-rag")
+    takes = CONDITIONS[asked.condition].takes
     return Plan(
         endpoint=Endpoint.objects.get(name=name),
         condition=asked.condition,
         version=study.current,
         benchmark=BENCHMARK if asked.benchmark else "",
-        corpus=Corpus.objects.get(name=CORPUS) if uses_corpus else None,
-        personas=PersonaSet.objects.get(name=PERSONAS) if asked.condition == "sp-profile" else None,
+        corpus=Corpus.objects.get(name=CORPUS) if "corpus" in takes else None,
+        personas=PersonaSet.objects.get(name=PERSONAS) if "personas" in takes else None,
         **asked.settings,
     )
 

@@ -27,8 +27,8 @@ from analysis.exports.columns import (
 )
 from surveys.models import Participant, Study, StudyVersion
 from surveys.study_files.definitions import Definition
-from surveys.study_files.parts import Prompt as PromptPart
 from surveys.study_files.schema import NONE, SEVERAL
+from surveys.study_files.schema import PromptDefinition as PromptPart
 
 TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
 # Of studies of annotators only, behind the others.

@@ -6,7 +6,7 @@ from typing import Any
 
 from surveys.models import Annotation, AnnotationItem, ChatbotContext, Flag, Participant, Prompt, Slot
 from surveys.monitoring.flow import OUTCOMES
-from surveys.reading.checks import MESSAGES
+from surveys.reading.checks import CHECKS
 
 KINDS = {
     "text": "text, to the letter",
@@ -93,7 +93,7 @@ REVISION = (
     RESPONSE[8],
 )
 FLAG = (
-    text("check", "the paste check", MESSAGES),
+    text("check", "the paste check", {name: check.message for name, check in CHECKS.items()}),
     integer("check_version", "version of the check"),
     text("outcome", "what the person did", labels(Flag.Outcome.choices)),
     text("message", "the sentence that was shown, in English"),

@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from analysis.models import conditions
+from analysis.models.conditions import CONDITIONS
 from analysis.models.corpora import Corpus
 from analysis.models.personas import PersonaSet
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Slot, Study, StudyVersion
@@ -61,13 +63,15 @@ class Schedule(models.Model):
 
 
 class Run(models.Model):
-    class Condition(models.TextChoices):
-        OFFLINE = "offline", "Offline"
-        SP_HISTORY = "sp-history", "SP-History"
-        SP_RAG = "sp-rag", "SP-RAG"
-        SP_PROFILE = "sp-profile", "SP-Profile"
-        IMPORTED = "imported", "Imported"
-        JUDGE = "judge", "Judge"
+    # The registered conditions, and the runs that ask no prompt in one of them.
+    Condition = models.TextChoices(
+        "Condition",
+        [
+            *((slug.replace("-", "_").upper(), (slug, condition.label)) for slug, condition in CONDITIONS.items()),
+            ("IMPORTED", ("imported", "Imported")),
+            ("JUDGE", ("judge", "Judge")),
+        ],
+    )
 
     class State(models.TextChoices):
         PLANNED = "planned", "Planned"
@@ -124,7 +128,7 @@ class Run(models.Model):
             ),
             models.CheckConstraint(
                 name="run_condition_known",
-                condition=Q(condition__in=["offline", "sp-history", "sp-rag", "sp-profile", "imported", "judge"]),
+                condition=Q(condition__in=[*CONDITIONS, "imported", "judge"]),
             ),
             models.CheckConstraint(
                 name="run_asked_or_imported",
@@ -156,11 +160,10 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"run {self.pk} {self.condition}"
 
-    @classmethod
-    def askable(cls) -> list[tuple[str, str]]:
-        """The conditions in which a new run can ask prompts or benchmark items, each with its name."""
-        other = (cls.Condition.IMPORTED, cls.Condition.JUDGE)
-        return [(value, name) for value, name in cls.Condition.choices if value not in other]
+    @property
+    def registered(self) -> conditions.Condition | None:
+        """Its condition's record; imported runs and judges have none."""
+        return CONDITIONS.get(self.condition)
 
     @property
     def source(self) -> str:

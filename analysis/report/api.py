@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 
 from analysis.charts.figure import Options
 from analysis.exports.api import AnyType, BadRequest
-from analysis.report.filters.filters import CHOICES, FilterError, Filters
-from analysis.report.filters.options import checked
+from analysis.report.filters.filters import FILTERS, Filters, checked
+from analysis.report.filters.kinds import Filter, FilterError
 from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS
 from analysis.report.reports import ReportError, report
 from analysis.stats.resampling import DRAWS
@@ -23,24 +23,16 @@ MOST_DRAWS = 20_000
 OWN = ("part", "format", "seed", "draws")
 OF_FIGURES = ("measure", "rarefied", "narrow", "top")
 
-FILTERS = [
-    OpenApiParameter("chatbot", str, many=True, description="Whose answers count as the field: users of a chatbot."),
-    OpenApiParameter("cell", str, many=True, description="People of a demographic group."),
-    OpenApiParameter("answer", str, many=True, description="People by an answer, as question:answer."),
-    OpenApiParameter("memory", str, many=True, description="on, off or unknown."),
-    OpenApiParameter("plan", str, many=True, description="free, paid, work or unknown."),
-    OpenApiParameter("model_shown", str, many=True, description="What people's chatbot called its model."),
-    OpenApiParameter("version", int, many=True, description="People who took part in this version of the study."),
-    *(
-        OpenApiParameter(name, str, enum=values, description=f"Default: {values[0]}.")
-        for name, values in CHOICES.items()
-    ),
-    OpenApiParameter("model", str, many=True, description="Comparisons shown: with this model."),
-    OpenApiParameter("source", str, many=True, description="field, offline, sp-history, sp-rag, sp-profile, …"),
-    OpenApiParameter("prompt", str, many=True, description="Slug of a prompt."),
-    OpenApiParameter("history_size", int, many=True, description="Sock puppets with so many conversations."),
-    OpenApiParameter("temperature", float, many=True, description="Runs at this temperature."),
-]
+
+def parameter_of(name: str, known: Filter) -> OpenApiParameter:
+    if known.options:
+        values = list(known.options)
+        return OpenApiParameter(name, str, enum=values, description=f"Default: {values[0]}.")
+    kind = str if known.type is tuple else known.type
+    return OpenApiParameter(name, kind, many=True, description=known.help)
+
+
+CHOSEN = [parameter_of(name, known) for name, known in FILTERS.items()]
 DRAWN = [
     OpenApiParameter("seed", int, description="Default: 0."),
     OpenApiParameter("draws", int, description=f"Random draws, 20 to {MOST_DRAWS:,}. Default: {DRAWS:,}."),
@@ -58,6 +50,7 @@ REPORT = inline_serializer(
         },
         "flow": serializers.DictField(required=False),
         "definitions": serializers.DictField(child=serializers.CharField()),
+        "intervals": serializers.DictField(help_text="By part: kind and unit of each column that is an interval."),
     },
 )
 FIGURE = inline_serializer(
@@ -86,7 +79,7 @@ class Metrics(APIView):
             OpenApiParameter("part", str, many=True, enum=list(PARTS), description="Default: all."),
             OpenApiParameter("format", str, enum=["json", "flat"], description="flat: nothing nested in a row."),
             *DRAWN,
-            *FILTERS,
+            *CHOSEN,
         ],
         responses=REPORT,
     )
@@ -113,7 +106,7 @@ class FigureSpec(APIView):
             OpenApiParameter("narrow", bool, description="For a phone. Default: false."),
             OpenApiParameter("top", int, description="How many items. Default: 12."),
             *DRAWN,
-            *FILTERS,
+            *CHOSEN,
         ],
         responses=FIGURE,
     )

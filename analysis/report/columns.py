@@ -115,6 +115,19 @@ class Finder:
     find: Callable[[Report], Iterable[Row]]
 
 
+def intervals(kind: str, unit: str, *columns: str, of: str = "") -> tuple[Row, ...]:
+    """Columns that are an interval of this kind over these units, as docs/methods.md names them.
+
+    A star is any name; `of` is the kind of prompt, where rows of both kinds have the column.
+    """
+    return tuple({"column": column, "kind": kind, "unit": unit} | ({"of": of} if of else {}) for column in columns)
+
+
+OF_ITEMS = intervals("bootstrap", "response", "ci.*", "around.*", "rarefied.ci.*")
+OF_LETTERS = (*intervals("wilson", "response", "ci", "shares.*.ci"), *intervals("bootstrap", "response", "ci_entropy"))
+OF_DISTANCES = ("ci", "ci_tv", "around", "around_tv")
+
+
 @dataclass(frozen=True)
 class Part:
     """A part of the report, from its numbers to its sentences.
@@ -127,7 +140,7 @@ class Part:
     words: str
     compute: Callable[[Data], Any]
     definitions: Mapping[str, str]
-    title: str = ""
+    intervals: tuple[Row, ...] = ()
     tables: tuple[Listing, ...] = ()
     pages: tuple[Listing, ...] = ()
     draw: Callable[[Report, Options], Figure] | None = None

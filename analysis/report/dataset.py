@@ -22,6 +22,8 @@ from surveys.studies.exclusions import excluded_people, excluded_responses
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 
+FIELD, OFFLINE = "field", "offline"
+ALL = "all"  # the model of a field that is not one chatbot's
 LETTERS = "ABCDEFGH"
 PEOPLE = ("id", "chatbot", "cell", "version", "origin", "pilot", "state", "memory", "plan", "model_shown", "answers")
 ANSWER = ("prompt_id", "answer__letter", "answer__items", "answer__id")

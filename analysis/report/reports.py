@@ -8,10 +8,9 @@ from typing import Any
 from analysis.answers.aliases import alias_version
 from analysis.models import MetricValue
 from analysis.report.dataset import Frames, load_frames
-from analysis.report.filters.filters import Filters
-from analysis.report.filters.rows import chatbots_of, computed_with, narrow, narrow_groups
+from analysis.report.filters.filters import Filters, chatbots_of, computed_with, narrow, narrow_groups
 from analysis.report.metric_cache import fingerprint, keep_part
-from analysis.report.parts import DEFINITIONS, PARTS
+from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.rows import tidy
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
@@ -132,6 +131,7 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
         **{name: narrow(part.value, filters, chatbots) for name, part in kept.items() if name != "about"},
         **rests_on,
         "definitions": DEFINITIONS,
+        "intervals": {name: INTERVALS[name] for name in kept if name in INTERVALS},
     }
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from analysis.report.samples import Data, Group, Rows, Source
 from analysis.stats import distances, heterogeneity
-from analysis.stats.comparisons import Comparison, compare_sources
-from analysis.stats.distances import Distance
+from analysis.stats.distances import Comparison, Distance, compare_sources
 from analysis.stats.heterogeneity import Difference, Heterogeneity
-from analysis.stats.resampling import Interval, Redrawn, generator, holm
+from analysis.stats.intervals import Interval
+from analysis.stats.resampling import Redrawn, generator, holm
 from analysis.stats.samples import ItemSample
 
 Row = dict[str, Any]

@@ -1,6 +1,6 @@
 """From filtered answers to what is compared: the field of each chatbot, the sources beside it, and their samples."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,16 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.models import Endpoint, Run
-from analysis.report.dataset import Frame, Frames
+from analysis.report.dataset import ALL, FIELD, Frame, Frames
 from analysis.report.filters.filters import Filters
+from analysis.stats.resampling import SharedDraws
 from analysis.stats.samples import ChoiceSample, ItemSample
-from analysis.stats.shared_draws import SharedDraws
 from surveys.models import Participant, Prompt, Study
-from surveys.study_files.definitions import Definition
-from surveys.study_files.pairing import chatbot_of
+from surveys.study_files.definitions import Definition, chatbot_of
 
-FIELD, OFFLINE = "field", "offline"
-ALL = "all"  # the model of a field that is not one chatbot's
 Rows = NDArray[np.int64]
 
 
@@ -109,8 +106,7 @@ class Data:
     @cached_property
     def prompts(self) -> dict[str, Prompt]:
         """The prompts that are shown, in the order of the study."""
-        wanted = self.filters.prompt
-        return {slug: prompt for slug, prompt in self.frames.prompts.items() if not wanted or slug in wanted}
+        return {slug: prompt for slug, prompt in self.frames.prompts.items() if self.filters.wants_prompt(slug)}
 
     def prompts_of(self, kind: str) -> list[str]:
         return [slug for slug, prompt in self.prompts.items() if prompt.kind == kind]
@@ -129,17 +125,12 @@ class Data:
     def people(self) -> pd.DataFrame:
         """The people whose answers count."""
         people = self.frames.people
-        return people[people_mask(people, self.filters)]
+        return people[self.filters.mask_people(people)]
 
     @cached_property
     def field_mask(self) -> NDArray[np.bool_]:
         table = self.frames.field.table
-        counted = np.isin(table["unit"], self.people.index)
-        if self.filters.excluded == "without":
-            counted &= ~table["excluded"].to_numpy(bool)
-        if self.filters.flagged == "without":
-            counted &= ~table["flagged"].to_numpy(bool)
-        return counted
+        return np.isin(table["unit"], self.people.index) & self.filters.mask_answers(table)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -149,19 +140,7 @@ class Data:
             if run.first_run_id is None and self.frames.calls_of(run.pk):
                 kinds.setdefault(source_of(run, self.definition), []).append(run.pk)
         found = [replace(kind, runs=tuple(sorted(runs))) for kind, runs in kinds.items()]
-        return tuple(sorted((source for source in found if self.is_wanted(source)), key=source_order))
-
-    def is_wanted(self, source: Source) -> bool:
-        wanted = self.filters
-        if wanted.simulated != "with" and source.simulated != (wanted.simulated == "only"):
-            return False
-        return (
-            (not wanted.chatbot or source.chatbot in wanted.chatbot)
-            and (not wanted.model or source.model in wanted.model)
-            and (not wanted.source or source.name in wanted.source)
-            and (not wanted.temperature or source.temperature in wanted.temperature)
-            and (not wanted.history_size or source.history_size in (None, *wanted.history_size))
-        )
+        return tuple(sorted((source for source in found if self.filters.wants_source(source)), key=source_order))
 
     @cached_property
     def main_sources(self) -> tuple[Source, ...]:
@@ -256,32 +235,6 @@ class Data:
             return len(rows) if source.simulated else 0
         units = self.frames.field.table["unit"].to_numpy()[rows]
         return int((self.frames.people["origin"].loc[units] == Participant.Origin.SIMULATED).sum())
-
-
-def people_mask(people: pd.DataFrame, filters: Filters) -> NDArray[np.bool_]:
-    mask = np.ones(len(people), dtype=bool)
-    for name in ("chatbot", "cell", "memory", "plan", "model_shown", "version"):
-        if wanted := getattr(filters, name):
-            mask &= people[name].isin(wanted).to_numpy()
-    if filters.pilot != "with":
-        mask &= people["pilot"].to_numpy(bool) == (filters.pilot == "only")
-    if filters.simulated != "with":
-        simulated = (people["origin"] == Participant.Origin.SIMULATED).to_numpy()
-        mask &= simulated == (filters.simulated == "only")
-    if filters.people == "completed":
-        mask &= (people["state"] == Participant.State.COMPLETED).to_numpy()
-    return mask & answered(people["answers"], filters.answer)
-
-
-def answered(answers: Iterable[dict[str, Any]], wanted: Iterable[tuple[str, str]]) -> NDArray[np.bool_]:
-    """Whether people gave one of the wanted answers to each question that is named."""
-    by_question: dict[str, set[str]] = {}
-    for question, value in wanted:
-        by_question.setdefault(question, set()).add(value)
-    return np.array(
-        [all(str(given.get(question)) in values for question, values in by_question.items()) for given in answers],
-        dtype=bool,
-    )
 
 
 def source_of(run: Run, definition: Definition) -> Source:

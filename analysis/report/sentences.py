@@ -4,8 +4,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from analysis.charts.figure import Report, Row
-from analysis.charts.theme import name_of_source
-from analysis.report.samples import ALL, FIELD, OFFLINE
+from analysis.models.conditions import SOURCES
+from analysis.report.dataset import ALL, FIELD
 
 SURE = 0.05  # of a corrected p-value
 FEWEST = 20  # answers of either side, below which nothing is said
@@ -29,8 +29,8 @@ def who(row: Row) -> str:
     """Offline with gpt-4o-mini; the field of chatgpt."""
     if row["source"] == FIELD:
         return "the field" if row["model"] == ALL else f"the field of {row['model']}"
-    source = row["source"] if row["source"] == OFFLINE else name_of_source(row["source"])
-    return f"{source} with {row['model']}"
+    known = SOURCES.get(row["source"])
+    return f"{known.prose if known else row['source']} with {row['model']}"
 
 
 def said_percent(share: float) -> str:

@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, page_of
 from analysis.models import Run
+from analysis.models.conditions import CHOICES
 from analysis.runs.lanes.runs import RunError, failures, progress
 from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run
 from analysis.runs.pages.forms import RunForm
@@ -97,7 +98,7 @@ ORDER = inline_serializer(
         ),
         "prompt_form": serializers.ChoiceField(FORMS, required=False, help_text="How an item is put. Default: helm."),
         "worked_examples": serializers.BooleanField(required=False, help_text="Five solved items before each."),
-        "condition": serializers.ChoiceField(Run.askable()),
+        "condition": serializers.ChoiceField(CHOICES),
         "endpoint": serializers.CharField(help_text="Its name."),
         "repeats": serializers.IntegerField(min_value=1),
         "users": serializers.IntegerField(required=False, help_text="Simulated users. Default: 1."),

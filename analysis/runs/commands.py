@@ -16,6 +16,7 @@ from analysis.corpora.faults import ConditionError
 from analysis.endpoints.endpoints import EndpointError, find_endpoint, open_provider
 from analysis.endpoints.providers.calls import CallFailed
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
+from analysis.models.conditions import CONDITIONS
 from analysis.runs.judging.judgements import read_replies
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneInterrupted
@@ -38,7 +39,7 @@ BATCH_POLL_SECONDS = 1.0
 
 def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--endpoint", required=True, metavar="NAME")
-    parser.add_argument("--condition", required=True, choices=[value for value, _ in Run.askable()])
+    parser.add_argument("--condition", required=True, choices=list(CONDITIONS))
     parser.add_argument("--repeats", type=int, default=1, metavar="N", help="draws of each prompt and user")
     parser.add_argument("--users", type=int, default=1, metavar="N", help="simulated users")
     parser.add_argument("--temperature", type=float, default=1.0)

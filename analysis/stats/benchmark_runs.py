@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.resampling import DRAWS, Interval, interval, p_value
+from analysis.stats.intervals import Interval, interval, share_interval
+from analysis.stats.resampling import DRAWS, p_value
 from analysis.stats.samples import UNKNOWN
 
 NO_RUNS = "There are no runs."
@@ -141,11 +142,11 @@ def noise_floor(
     )
 
 
-def novel_share(offline: Letters, puppets: Letters, rng: np.random.Generator, draws: int = DRAWS) -> NovelShare:
+def novel_share(offline: Letters, puppets: Letters) -> NovelShare:
     """Share of questions with a letter from a puppet run (runs, questions) that no run of `offline` gives.
 
-    UNKNOWN is no letter. Interval: percentile bootstrap over questions, whose number of novel ones is binomial.
-    ValueError when the two were asked different numbers of questions.
+    UNKNOWN is no letter. Interval: Wilson's, over questions. ValueError when the two were asked different numbers of
+    questions.
     """
     if offline.shape[1] != puppets.shape[1]:
         raise ValueError(f"{offline.shape[1]} and {puppets.shape[1]} questions: both must have answered the same ones.")
@@ -155,8 +156,7 @@ def novel_share(offline: Letters, puppets: Letters, rng: np.random.Generator, dr
     known = [letter for letter in np.unique(puppets) if letter != UNKNOWN]
     new = [(puppets == letter).any(axis=0) & ~(offline == letter).any(axis=0) for letter in known]
     novel = int(np.count_nonzero(np.any(new, axis=0))) if new else 0
-    share = novel / questions
-    return NovelShare(questions, novel, share, interval(rng.binomial(questions, share, draws) / questions), None)
+    return NovelShare(questions, novel, novel / questions, share_interval(novel, questions), None)
 
 
 def _shape(letters: Letters, key: NDArray[np.int8]) -> tuple[int, int]:

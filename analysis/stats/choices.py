@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.heterogeneity import NO_RESPONSES
+from analysis.stats.intervals import Interval, interval, share_interval
 from analysis.stats.item_measures import entropy
-from analysis.stats.resampling import DRAWS, Interval, interval, p_value
+from analysis.stats.resampling import DRAWS, p_value
 from analysis.stats.samples import ChoiceSample
 
 ALL_UNKNOWN = "No response names an option."
@@ -53,11 +54,10 @@ class ChoiceDifference:
 
 
 def describe(sample: ChoiceSample, rng: np.random.Generator, draws: int = DRAWS) -> Choices:
-    """Counts and shares, with percentile bootstrap intervals over responses."""
+    """Counts and shares with Wilson's intervals; that of the entropy is by bootstrap over responses."""
     counts, n = _counts(sample), sample.n
-    drawn = _redrawn(counts, draws, rng)
     shares = [int(count) / n if n else None for count in counts]
-    cis = [interval(column) for column in drawn.T / max(1, n)]
+    cis = [share_interval(int(count), n) for count in counts]
     key = sample.correct if n else None
     return Choices(
         n=n,
@@ -72,7 +72,7 @@ def describe(sample: ChoiceSample, rng: np.random.Generator, draws: int = DRAWS)
         ci=None if key is None else cis[key],
         bounds=None if key is None else (int(counts[key]) / n, int(counts[key] + counts[-1]) / n),
         entropy=float(entropy(counts[:-1])) if n > sample.unknown else None,
-        entropy_ci=interval(entropy(drawn[:, :-1])),
+        entropy_ci=interval(entropy(_redrawn(counts, draws, rng)[:, :-1])),
         why=NO_RESPONSES if not n else ALL_UNKNOWN if n == sample.unknown else None,
     )
 

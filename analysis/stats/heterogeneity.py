@@ -7,19 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.stats.intervals import Interval, centred, interval
 from analysis.stats.item_measures import ITEM_MEASURES, MEASURES, Measured, measure, rarefied_measures
-from analysis.stats.resampling import (
-    DRAWS,
-    Interval,
-    Redrawn,
-    Splits,
-    centred,
-    interval,
-    p_value,
-    redraw,
-    split,
-    subset_counts,
-)
+from analysis.stats.resampling import DRAWS, Redrawn, Splits, p_value, redraw, split, subset_counts
 from analysis.stats.samples import ItemSample
 
 __all__ = ["MEASURES", "measure"]  # of item_measures

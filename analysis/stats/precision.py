@@ -1,20 +1,17 @@
 """How wide intervals will be with a planned number of responses, judged from pilot data."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.stats.intervals import Interval, interval, wilson_interval
 from analysis.stats.item_measures import entropy
-from analysis.stats.resampling import Interval, bootstrap_counts, bootstrap_weights, interval
+from analysis.stats.resampling import bootstrap_counts, bootstrap_weights
 from analysis.stats.samples import ChoiceSample, ItemSample
-from analysis.stats.shares import share_interval
 
 SAMPLES = 40  # future samples imagined
 DRAWS = 400  # bootstrap draws in each of them
-MOST = 20_000  # responses that anybody would plan
-FINE = 1.02  # a number of responses is found to within two per cent
 NO_PILOT = "The pilot has no answer to judge from."
 
 
@@ -52,36 +49,11 @@ def correct_share_width(pilot: ChoiceSample, n: int, rng: np.random.Generator) -
     return _share_width(int(pilot.counts()[pilot.correct]), pilot.n, n, rng)
 
 
-def n_for_width(expect: Callable[[int], ExpectedWidth], width: float, most: int = MOST) -> int | None:
-    """About the fewest responses whose expected width is at most `width`; None when `most` are too few.
-
-    `expect` gives the expected width of a number of responses; with a generator of the same seed each time it is
-    smoother. The number is doubled until it is enough, then halved in between to two per cent.
-    """
-    if width <= 0:
-        raise ValueError("An interval's width is more than 0.")
-    enough = 10
-    while not _is_enough(expect, enough, width):
-        if enough == most:
-            return None
-        enough = min(most, enough * 2)
-    few = enough // 2
-    while enough > max(few * FINE, few + 1):
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if _is_enough(expect, middle, width) else (middle, enough)
-    return enough
-
-
-def _is_enough(expect: Callable[[int], ExpectedWidth], n: int, width: float) -> bool:
-    expected = expect(n).width
-    return expected is not None and expected <= width
-
-
 def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> ExpectedWidth:
-    """Counts of future samples are binomial, and so are those of their bootstrap draws."""
+    """Counts of future samples are binomial."""
     if not pilot:
         return ExpectedWidth(n, pilot, None, None, NO_PILOT)
-    low, high = share_interval(rng.binomial(n, count / pilot, DRAWS), n)
+    low, high = wilson_interval(rng.binomial(n, count / pilot, DRAWS), n)
     return _expected(n, pilot, high - low)
 
 

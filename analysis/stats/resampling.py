@@ -1,24 +1,23 @@
-"""Drawing again from what was seen: seeded generators, bootstrap and random splits, intervals, p-values, Holm."""
+"""Drawing again from what was seen: seeded generators, bootstrap and random splits, shared draws, p-values, Holm."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from analysis.stats.item_measures import Measured, measure
 from analysis.stats.samples import ItemSample, pool
 
-LEVEL = 0.95
 DRAWS = 2000
 BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
+Weights = NDArray[np.float32]
+Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
 CLOSE = 1e-6  # a drawn statistic this near to the observed one is equal to it but for rounding
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,38 +52,6 @@ def generator(seed: int, *names: object) -> np.random.Generator:
     """A generator that is the same for the same seed and names, and independent of all others."""
     words = "\0".join(str(part) for part in (seed, *names))
     return np.random.default_rng(int.from_bytes(hashlib.sha256(words.encode()).digest(), "big"))
-
-
-def interval(draws: ArrayLike, level: float = LEVEL) -> Interval | None:
-    """Percentile interval of drawn statistics, shape (draws,): their quantiles (1 - level)/2 and (1 + level)/2.
-
-    Undefined draws (NaN) are left out; when they are more than 1 - level of all, or nothing was drawn, there is none.
-    """
-    values = np.asarray(draws, dtype=float)
-    known = np.sort(values[~np.isnan(values)])
-    if len(known) < max(1.0, level * len(values)):
-        return None
-    return _quantile(known, (1 - level) / 2), _quantile(known, (1 + level) / 2)
-
-
-def _quantile(ordered: NDArray[np.float64], share: float) -> float:
-    """Linear between the two nearest values; numpy's `quantile` takes ten times as long for one list."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
-
-
-def centred(
-    draws: NDArray[np.float64], value: float | None, least: float = -np.inf, most: float = np.inf
-) -> Interval | None:
-    """The percentile interval moved by the draws' bias, mean(draws) - value, and kept within what is possible."""
-    found = interval(draws)
-    if found is None or value is None:
-        return None
-    bias = float(np.nanmean(draws)) - value
-    low, high = (min(max(end - bias, least), most) for end in found)
-    return low, high
 
 
 def p_value(observed: float, drawn: NDArray[np.float64]) -> float | None:
@@ -183,3 +150,57 @@ def batches(draws: int, *widths: int) -> Iterator[int]:
 def _joined(sample: ItemSample, by_item: list[NDArray[Any]]) -> NDArray[np.float32]:
     """Counts (items, draws) of batches, turned round without a copy: sums over items run along whole draws."""
     return (by_item[0] if len(by_item) == 1 else np.concatenate(by_item, axis=1)).T
+
+
+# --- draws that several samples share ---------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SharedDraws:
+    """`draws` draws for every name and number of responses, from one seed.
+
+    Samples that are drawn under one name have their k-th responses drawn together. One sample's interval or p is as
+    with draws of its own. Of several samples in which the k-th response is the same person's, a mean's interval is then
+    one over people; where k-th responses have nothing to do with each other, it is as if they were drawn apart.
+    """
+
+    seed: int
+    draws: int = DRAWS
+    kept: dict[tuple[object, ...], NDArray[np.uint8]] = field(default_factory=dict)
+
+    def redraw(self, sample: ItemSample, name: str) -> Redrawn:
+        """As `redraw`."""
+        return Redrawn(
+            sample, self._counts(sample, ("redraw", name), lambda n, rng: bootstrap_weights(sample.n, n, rng))
+        )
+
+    def subsets(self, sample: ItemSample, size: int, name: str) -> Weights:
+        """As `subset_counts`."""
+        return self._counts(sample, ("rarefy", name, size), lambda n, rng: subset_weights(sample.n, size, n, rng))
+
+    def split(self, a: ItemSample, b: ItemSample, first: str, second: str) -> Splits:
+        """As `split`."""
+        both, observed = pooled(a, b)
+        names = ("split", first, second, a.n)
+        parts = self._counts(both, names, lambda n, rng: subset_weights(both.n, a.n, n, rng))
+        return Splits(a.n, b.n, observed, parts, both.counts().astype(np.float32))
+
+    def _counts(self, sample: ItemSample, names: tuple[object, ...], make: Make) -> Weights:
+        """Item counts of the draws, shape (draws, size); sums over items run along whole draws."""
+        parts = [sample.by_item @ weights for weights in self._weights(sample.n, names, make)]
+        return (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)).T
+
+    def _weights(self, n: int, names: tuple[object, ...], make: Make) -> Iterator[Weights]:
+        """In batches that depend on n alone, so that they are the same for every sample of n. Small ones are kept."""
+        rng = generator(self.seed, *names, n)
+        if n * self.draws > BATCH_CELLS:
+            yield from (make(width, rng) for width in batches(self.draws, n))
+            return
+        key = (*names, n)
+        if key not in self.kept:
+            weights = make(self.draws, rng)
+            if weights.max(initial=0) > np.iinfo(np.uint8).max:  # a few responses, one of them drawn very often
+                yield weights
+                return
+            self.kept[key] = weights.astype(np.uint8)
+        yield self.kept[key].astype(np.float32)

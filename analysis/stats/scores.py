@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
-from analysis.stats.resampling import DRAWS, LEVEL, Interval, batches, bootstrap_weights, interval, p_value
+from analysis.stats.intervals import Interval, interval, percentile_interval, share_interval
+from analysis.stats.resampling import DRAWS, batches, bootstrap_weights, p_value
 
 FEW = "A rank correlation needs at least three pairs."
 CONSTANT = "All values of one side are the same."
@@ -82,18 +81,17 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, rng: np.random.Generator, draws
     return RankCorrelation(n, float(rho[0]), float(tau[0]), interval(drawn_rho), interval(drawn_tau), None)
 
 
-def accuracy_within(
-    labels: ArrayLike, key: ArrayLike, rng: np.random.Generator, within: int = 1, draws: int = DRAWS
-) -> Accuracy:
-    """Accuracy of ordinal labels (n,) against the key (n,), both steps of a scale; a label that is NaN is unknown."""
+def accuracy_within(labels: ArrayLike, key: ArrayLike, within: int = 1) -> Accuracy:
+    """Accuracy of ordinal labels (n,) against the key (n,), both steps of a scale; a label that is NaN is unknown.
+
+    Intervals: Wilson's, over labels.
+    """
     steps = np.abs(np.asarray(labels, dtype=float) - np.asarray(key, dtype=float))
     n, unknown = len(steps), int(np.count_nonzero(np.isnan(steps)))
     if not n:
         return Accuracy(0, 0, within, None, None, None, None, NOTHING)
-    exact, near = float(np.mean(steps == 0)), float(np.mean(steps <= within))
-    return Accuracy(
-        n, unknown, within, exact, _of_share(exact, n, rng, draws), near, _of_share(near, n, rng, draws), None
-    )
+    exact, near = int(np.count_nonzero(steps == 0)), int(np.count_nonzero(steps <= within))
+    return Accuracy(n, unknown, within, exact / n, share_interval(exact, n), near / n, share_interval(near, n), None)
 
 
 def paired_difference(
@@ -125,8 +123,7 @@ def paired_difference(
 def percentiles(values: ArrayLike, shares: Sequence[float] = (0.5, 0.95)) -> list[Percentile]:
     """Percentiles of values such as seconds of waiting, shape (n,), NaN left out, by linear interpolation.
 
-    The bootstrap distribution of the k-th smallest of n values is known: the rank drawn is at most j with the
-    probability that a Beta(k, n - k + 1) variable is at most j/n. The interval is its percentiles, k = ceil(share n).
+    Intervals: exact, between two of the values; None where there are too few values for one.
     """
     numbers = np.sort(np.asarray(values, dtype=float))
     known = numbers[~np.isnan(numbers)]
@@ -134,13 +131,8 @@ def percentiles(values: ArrayLike, shares: Sequence[float] = (0.5, 0.95)) -> lis
 
 
 def _percentile(ordered: NDArray[np.float64], share: float) -> Percentile:
-    n = len(ordered)
-    if not n:
-        return Percentile(0, share, None, None)
-    rank = min(n, max(1, ceil(share * n)))
-    ends = stats.beta.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2], rank, n - rank + 1)
-    low, high = (float(ordered[min(n, ceil(n * end)) - 1]) for end in ends)
-    return Percentile(n, share, float(np.quantile(ordered, share)), (low, high))
+    value = float(np.quantile(ordered, share)) if len(ordered) else None
+    return Percentile(len(ordered), share, value, percentile_interval(ordered, share))
 
 
 def _complete(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -185,11 +177,6 @@ def _ratio(joint: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.flo
     """joint / sqrt(x y), NaN where one side does not vary."""
     scale = np.sqrt(x * y)
     return np.divide(joint, scale, out=np.full_like(joint, np.nan), where=scale > 0)
-
-
-def _of_share(share: float, n: int, rng: np.random.Generator, draws: int) -> Interval | None:
-    """Percentile bootstrap interval of a share of n: the number drawn again is binomial."""
-    return interval(rng.binomial(n, share, draws) / n)
 
 
 def _means_of_draws(

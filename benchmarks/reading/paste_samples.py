@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surveys.reading.answers import count_items
-from surveys.reading.checks import OtherPrompt, Paste
+from surveys.reading.checks import CHECKS, OtherPrompt, Paste
 from surveys.reading.markup import BULLET, NUMBER
 
 HERE = Path(__file__).parent
@@ -114,7 +114,7 @@ def build_cases(data: Path, seed: int) -> list[Case]:
     mine = [(answer, paste) for answer, paste in pastes if answer in set(suggestions)]
     letters = list(_letter_pastes(data, others[prompts[0]]))
     draw = random.Random(seed)
-    return [
+    cases = [
         *_untouched(mine, letters),
         *_read_by_hand(pastes),
         *_repeated_prompts(mine, letters, draw),
@@ -126,6 +126,7 @@ def build_cases(data: Path, seed: int) -> list[Case]:
         *_shortened(mine, draw),
         *_empties(mine),
     ]
+    return [*cases, *_spoiled(mine, set(CHECKS) - {case.check for case in cases})]
 
 
 def _letter_pastes(data: Path, others: tuple[OtherPrompt, ...]) -> Iterator[Paste]:
@@ -261,6 +262,14 @@ def _shortened(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterato
             kept = set(items[: draw.randint(1, 4)])
             text = "\n".join(line for at, line in enumerate(lines) if at not in items or at in kept)
             yield Case("too-few-items", True, "items taken out", replace(paste, text=text), answer.held_out)
+
+
+def _spoiled(mine: list[tuple[Answer, Paste]], names: set[str]) -> Iterator[Case]:
+    """For a check that no other sample is about: each real answer as it is and as the check's own record spoils it."""
+    for name in sorted(names):
+        for answer, paste in mine:
+            yield Case(name, False, "real answer", paste, answer.held_out)
+            yield Case(name, True, "spoiled", CHECKS[name].spoil(paste), answer.held_out)
 
 
 def _empties(mine: list[tuple[Answer, Paste]]) -> Iterator[Case]:

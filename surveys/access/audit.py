@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from surveys.models import AuditEvent, Study
-from surveys.study_files.definitions import fingerprint
+from surveys.models.hashes import fingerprint
 
 SYSTEM = "system"
 FIRST = "0" * 64

@@ -8,7 +8,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation.prolific import PROLIFIC_ID
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import PART, Question, questions_for, turn_back
+from surveys.study_files.kinds import PART, LabelQuestion, turn_back
+from surveys.study_files.schema import questions_for
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 CHUNK = 2_000
@@ -66,7 +67,7 @@ def exclusions() -> QuerySet[GateVerdict]:
     return GateVerdict.objects.filter(~Exists(later), participant=OuterRef("participant"), kept=False)
 
 
-def questions_of(study: Study) -> tuple[Question, ...]:
+def questions_of(study: Study) -> tuple[LabelQuestion, ...]:
     """What annotators of the study are asked; nothing in a study where people paste answers."""
     work = definition_of(study.current_id).annotation if study.current_id else None
     return questions_for(work) if work else ()
@@ -92,7 +93,7 @@ PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
 FIELDS = ("id", "labels", "left", "judge", "active_ms", *ITEM, *PERSON)
 
 
-def label_of(row: Mapping[str, Any], question: Question, part: str, value: str) -> Label:
+def label_of(row: Mapping[str, Any], question: LabelQuestion, part: str, value: str) -> Label:
     key = row["item__key"]
     return Label(
         item=key,

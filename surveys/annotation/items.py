@@ -1,23 +1,26 @@
 """Items come in: checked as a whole, stored once and for good, each with the slots that it wants filled."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from django.db import connection, transaction
 from django.db.models import Max
 
 from surveys.access import audit
 from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
-from surveys.imports.files import Fault, Faults, ImportFault
+from surveys.imports.files import Column, Faults, TableReader, batches, refuse, storing
 from surveys.models import AnnotationItem, History, Slot, Study
+from surveys.models.hashes import fingerprint
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.definitions import fingerprint
 from surveys.study_files.kinds import KINDS, SIDES, Kind
-from surveys.study_files.parts import AnnotationWork
 from surveys.study_files.payloads import count_characters
+from surveys.study_files.schema import AnnotationWork
 
 BATCH = 200
+ANALYZE = "ANALYZE surveys_annotationitem, surveys_slot"
+# A history of the longest length with every character escaped as \\uXXXX, and something around it.
+LONGEST_LINE = 16_000_000
 
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
@@ -37,9 +40,17 @@ def work_of(study: Study) -> tuple[AnnotationWork, Kind]:
     """What annotators of this study do, and its kind. Raises ImportFault where people paste answers instead."""
     work = definition_of(study.current_id).annotation if study.current_id else None
     if work is None or work.kind not in KINDS:
-        words = f"{study.slug} has no items to annotate: its study file has no [annotation] table with a kind"
-        raise ImportFault([Fault(0, words)], 1)
+        refuse(f"{study.slug} has no items to annotate: its study file has no [annotation] table with a kind")
     return work, KINDS[work.kind]
+
+
+def import_items(study: Study, path: Path, actor: str, *, pilot: bool = False) -> Pushed:
+    """Store the items of a file, all or none. Raises ImportFault, OSError."""
+    work_of(study)  # before a long file is read for a study that has no items
+    # Which keys an item has depends on its kind, so that they are checked with the item.
+    table = TableReader(other=lambda name: Column(name, lambda cell: cell), longest=LONGEST_LINE)
+    items = ((row.line, row.others) for row in table.read(path, json_too=True))
+    return _push_numbered(study, items, actor, table.faults, pilot=pilot, subject=path.name)
 
 
 def push_items(
@@ -50,37 +61,22 @@ def push_items(
     Each is a mapping: `key`, the kind's own keys, and optionally source, cluster, corpus, tags, purpose, gold and
     explanation. Raises ImportFault with every fault by the item's number, from 1.
     """
-    return push_numbered(study, enumerate(items, 1), actor, Faults(), pilot=pilot, subject=subject)
+    return _push_numbered(study, enumerate(items, 1), actor, Faults(), pilot=pilot, subject=subject)
 
 
-def push_numbered(
+def _push_numbered(
     study: Study, items: Numbered, actor: str, faults: Faults, *, pilot: bool = False, subject: str = ""
 ) -> Pushed:
     """`push_items` of a file's rows: `faults` may have some of the file's own when the last row was read."""
     work, kind = work_of(study)
-    with transaction.atomic():
-        # Not the lock that a foreign key to the study waits for: people go on annotating meanwhile.
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    with storing(study, ANALYZE):
         pushing = Pushing(study, work, kind, pilot, faults)
-        for batch in batches(items):
+        for batch in batches(items, BATCH):
             pushing.take(batch)
         faults.raise_any()
         done = pushing.done
         audit.record(study, actor, "items added", subject, pilot=pilot, added=done.items, slots=done.slots)
-        # PostgreSQL plans by what it knew of the tables before they grew.
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE surveys_annotationitem, surveys_slot")
     return done
-
-
-def batches(items: Numbered) -> Iterator[list[tuple[int, Mapping[str, Any]]]]:
-    batch: list[tuple[int, Mapping[str, Any]]] = []
-    for pair in items:
-        batch.append(pair)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    yield batch
 
 
 class Pushing:

@@ -16,7 +16,8 @@ from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyV
 from surveys.participation import recruitment
 from surveys.participation.places import FREE, touch_participant
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS, LONGEST_REASON, LabelFault, questions_for, read_labels
+from surveys.study_files.kinds import KINDS, LONGEST_REASON, LabelFault, read_labels
+from surveys.study_files.schema import questions_for
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 MOST_REVISIONS = 200

@@ -15,7 +15,7 @@ from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal
 from surveys.models import Annotation, AnnotationItem, Participant
 from surveys.participation.steps import address
 from surveys.participation.views import page_context
-from surveys.study_files.kinds import KINDS, PART, SIDES, Choice, Kind, Question, fields_of
+from surveys.study_files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 LONGEST_SEARCH = 200
@@ -28,7 +28,7 @@ class Asked:
 
     number: int
     field: str
-    question: Question
+    question: LabelQuestion
     value: str = ""
     about: str = ""
     fault: str = ""
@@ -42,7 +42,7 @@ class Asked:
         return gettext(self.question.text)
 
     @property
-    def choices(self) -> list[tuple[Choice, str, str]]:
+    def choices(self) -> list[tuple[LabelOption, str, str]]:
         return [(choice, gettext(choice.label), hint_of(choice)) for choice in self.question.shown]
 
     @property
@@ -51,12 +51,12 @@ class Asked:
         return 1 if any(choice.hint for choice in self.question.choices) else len(self.question.choices)
 
     @property
-    def switch(self) -> Choice:
+    def switch(self) -> LabelOption:
         """What a toggle is when it is on."""
         return self.question.choices[-1]
 
 
-def hint_of(choice: Choice) -> str:
+def hint_of(choice: LabelOption) -> str:
     return gettext(choice.hint) if choice.hint else ""
 
 
@@ -172,11 +172,11 @@ def words_of(item: AnnotationItem, labels: Mapping[str, str]) -> Iterator[tuple[
             yield about(item, field, question), label_in_words(question, value)
 
 
-def label_in_words(question: Question, value: str) -> str:
+def label_in_words(question: LabelQuestion, value: str) -> str:
     return next((gettext(choice.label) for choice in question.choices if choice.value == value), value)
 
 
-def about(item: AnnotationItem, field: str, question: Question) -> str:
+def about(item: AnnotationItem, field: str, question: LabelQuestion) -> str:
     """The part of the item that a field asks about; empty when it asks about the whole."""
     parts = item.payload.get(question.per, ()) if question.per else ()
     return next((part["text"] for part in parts if part["id"] == field.split(PART, 1)[1]), "")
@@ -204,7 +204,7 @@ def questions_of(
         yield Asked(number, field, question, given.get(field, ""), about(item, field, question), fault)
 
 
-def fault_in_words(question: Question) -> str:
+def fault_in_words(question: LabelQuestion) -> str:
     return gettext("Please choose one answer.") if question.is_label else gettext("Please shorten this text.")
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.study_files.definitions import fingerprint
-from surveys.study_files.kinds import Kind, Question, fields_of
+from surveys.models.hashes import fingerprint
+from surveys.study_files.kinds import Kind, LabelQuestion, fields_of
 from surveys.study_files.payloads import PayloadFault, check_storable, locate_evidence, read_text
 from surveys.study_files.values import nearest
 
@@ -182,7 +182,7 @@ def as_entries(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def gold_faults(gold: Mapping[str, list[str]], fields: Mapping[str, Question]) -> Iterator[str]:
+def gold_faults(gold: Mapping[str, list[str]], fields: Mapping[str, LabelQuestion]) -> Iterator[str]:
     for name, values in gold.items():
         question = fields.get(name)
         if question is None or not question.is_label:

@@ -13,7 +13,7 @@ from surveys.console.pages import member_page, show, study_page
 from surveys.models import Study
 from surveys.studies.lifecycle import StudyError, load_definition
 from surveys.studies.members import create_study
-from surveys.study_files.definitions import LARGEST_FILE, Definition, Fault, StudyFileError, parse_study
+from surveys.study_files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 
 LONGEST_REASON = 2000
 
@@ -51,11 +51,11 @@ class Upload:
     text: str = ""
     amendment: str = ""
     definition: Definition | None = None
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[StudyFault] = field(default_factory=list)
     problem: str = ""
 
     @property
-    def lines(self) -> list[tuple[Fault, str]]:
+    def lines(self) -> list[tuple[StudyFault, str]]:
         """Each fault with the line of the file that it names."""
         written = self.text.splitlines()
         return [(fault, written[fault.line - 1] if in_range(fault.line, written) else "") for fault in self.faults]

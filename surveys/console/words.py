@@ -2,17 +2,7 @@
 
 from surveys.reading.checks import CHECKS
 
-_NAMES = {
-    "empty": "Empty",
-    "prompt-itself": "Our prompt pasted back",
-    "other-prompt": "Answer to another prompt",
-    "refusal": "Refusal or error message",
-    "cut-off": "Cut off",
-    "residue": "Words of the chatbot’s page",
-    "same-as-other": "Same as another person’s",
-    "too-few-items": "Fewer items than asked",
-}
-CHECK_NAMES = {check: _NAMES.get(check, check) for check in CHECKS}
+CHECK_NAMES = {name: check.label for name, check in CHECKS.items()}
 # What follows "The study is".
 STATE_WORDS = {
     "draft": "a draft",

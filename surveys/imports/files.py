@@ -1,27 +1,33 @@
-"""Files that are imported: read row by row, never held as a whole, every fault with its line."""
+"""Files that are imported: columns are declared, rows read one by one and never held as a whole, faults have lines."""
 
 import csv
-import re
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
+from django.db import connection, transaction
+
+from surveys.access.access import make_pseudonym
+from surveys.models import Participant, Study
 from surveys.reading.answers import LONGEST_TEXT
 
 MOST_FAULTS = 50
 LONGEST_LINE = 4 * LONGEST_TEXT
 BATCH_CHARACTERS = 4_000_000  # fewer rows where texts are long, so that memory stays flat
-ANY_NAME = re.compile(r".*", re.DOTALL)
 
-Row = dict[str, str]
-Read = TypeVar("Read")
+Row = TypeVar("Row")
+Found = TypeVar("Found")
+Cells = tuple[int, list[str]]
+Raw = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Fault:
+class ImportFileFault:
     """One thing wrong with the file; `line` 0 is the file as a whole."""
 
     line: int
@@ -34,7 +40,7 @@ class Fault:
 class ImportFault(Exception):
     """A file of which nothing was imported, with its first faults and how many there are."""
 
-    def __init__(self, faults: list[Fault], count: int) -> None:
+    def __init__(self, faults: list[ImportFileFault], count: int) -> None:
         more = [f"… and {count - len(faults)} more"] if count > len(faults) else []
         super().__init__("\n".join([*map(str, faults), *more]))
         self.faults, self.count = faults, count
@@ -44,17 +50,22 @@ class ImportFault(Exception):
 class Faults:
     """Collects faults without keeping more of them than anybody reads."""
 
-    first: list[Fault] = field(default_factory=list)
+    first: list[ImportFileFault] = field(default_factory=list)
     count: int = 0
 
     def add(self, line: int, message: str) -> None:
         self.count += 1
         if len(self.first) < MOST_FAULTS:
-            self.first.append(Fault(line, message))
+            self.first.append(ImportFileFault(line, message))
 
     def raise_any(self) -> None:
         if self.count:
             raise ImportFault(sorted(self.first, key=lambda fault: fault.line), self.count)
+
+
+def refuse(message: str) -> NoReturn:
+    """Nothing of the file is imported, for a reason that no line has."""
+    raise ImportFault([ImportFileFault(0, message)], 1)
 
 
 # --- lines ------------------------------------------------------------------
@@ -74,14 +85,14 @@ def open_lines(
     before = csv.field_size_limit(longest_cell)
     try:
         with path.open("rb") as file:
-            yield decode_lines(file, longest)
+            yield _decode_lines(file, longest)
     except UndecodableLine as error:
         faults.add(error.line, str(error))
     finally:
         csv.field_size_limit(before)
 
 
-def decode_lines(file: IO[bytes], longest: int) -> Iterator[str]:
+def _decode_lines(file: IO[bytes], longest: int) -> Iterator[str]:
     number = 0
     while line := file.readline(longest + 1):
         number += 1
@@ -94,110 +105,277 @@ def decode_lines(file: IO[bytes], longest: int) -> Iterator[str]:
             raise UndecodableLine(number, words) from None
 
 
-# --- tables -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a table: those it must have, those it may have, and how others may be called (None: no others)."""
-
-    needed: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    others: re.Pattern[str] | None = None
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        return (*self.needed, *self.optional)
-
-    def read_name(self, name: str) -> str:
-        """Known columns may be written in any case; others keep the one they have."""
-        name = name.strip()
-        return name.lower() if name.lower() in self.known else name
-
-    def check(self, header: list[str], faults: Faults) -> bool:
-        before = faults.count
-        if missing := [name for name in self.needed if name not in header]:
-            separated = len(header) != 1
-            hint = "" if separated else "; the columns must be separated by commas"
-            faults.add(1, f"the column {', '.join(missing)} is missing{hint}")
-            if not separated:
-                return False
-        elif not any(header):
-            faults.add(0, "the file is empty")
-            return False
-        for name in sorted({name for name in header if header.count(name) > 1}):
-            faults.add(1, f"the column {name[:60]!r} is there more than once")
-        for name in header:
-            if name not in self.known:
-                self.check_other(name, faults)
-        return faults.count == before
-
-    def check_other(self, name: str, faults: Faults) -> None:
-        if self.others is None:
-            known = ", ".join(self.known)
-            faults.add(1, f"there is no use for the column {name[:60]!r}; the columns are {known}")
-        elif not self.others.fullmatch(name):
-            faults.add(1, f"{name[:60]!r} is no name for a column: use letters, digits, spaces, - and _")
-
-
-def read_table(lines: Iterator[str], columns: Columns, faults: Faults) -> Iterator[tuple[int, Row]]:
-    """Each row with its line, by column. What can't be read goes to `faults`."""
+def read_cells(lines: Iterator[str], faults: Faults) -> Iterator[Cells]:
+    """The cells of each row of a CSV file, with the line where the row begins; empty rows are left out."""
     rows = csv.reader(lines, strict=True)
+    before = 0
     try:
-        header = [columns.read_name(name) for name in next(rows, [])]
-        if not columns.check(header, faults):
-            return
-        before = rows.line_num
         for cells in rows:
             number, before = before + 1, rows.line_num
-            if cells and len(cells) != len(header):
-                faults.add(number, f"has {len(cells)} cells, but there are {len(header)} columns")
-            elif cells:
-                yield number, dict(zip(header, cells, strict=True))
+            if cells:
+                yield number, cells
     except csv.Error as error:
-        faults.add(rows.line_num, explain(error))
+        faults.add(rows.line_num, _explain(error))
 
 
-def read_csv(path: Path, columns: Columns, faults: Faults, read: Callable[[int, Row], Read | None]) -> Iterator[Read]:
-    """What `read` makes of each row of a CSV file, one by one; rows of which it makes nothing are left out."""
-    with open_lines(path, faults) as lines:
-        for number, row in read_table(lines, columns, faults):
-            if found := read(number, row):
-                yield found
-
-
-def explain(error: csv.Error) -> str:
+def _explain(error: csv.Error) -> str:
     if "field larger than field limit" in str(error):
         longest = csv.field_size_limit()
         return f"a cell is longer than {longest:,} characters, or a quote is not closed; nothing after it was read"
     return f"is not valid CSV ({error}); nothing after it was read"
 
 
-def near(value: str, known: Mapping[str, object]) -> str:
+def read_json_lines(
+    lines: Iterator[str], faults: Faults, shape: str = "a JSON object in curly brackets"
+) -> Iterator[Raw]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, parse_constant=_refuse_constant)
+        except RecursionError:
+            faults.add(number, "is nested too deeply")
+        except ValueError as error:
+            faults.add(number, f"is not valid JSON: {error}")
+        else:
+            if isinstance(row, dict):
+                yield number, row
+            else:
+                faults.add(number, f"must be {shape}")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no value")
+
+
+def _read_json_cell(cell: str) -> Any:
+    if cell.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(cell, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            # A text may begin with a bracket too; only the lists and tables of the format must be JSON.
+            return cell
+    return cell
+
+
+# --- columns ----------------------------------------------------------------
+
+
+class CellFault(ValueError):
+    """What is wrong with a cell, in words that name its column."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table; `read` makes a value of a cell, empty where there is none, and raises CellFault."""
+
+    name: str
+    read: Callable[[Any], Any]
+    needed: bool = False
+
+
+def parsed(parse: Callable[[Any], Found | None], words: str) -> Callable[[Any], Found]:
+    """A reader of cells; what `parse` makes nothing of is a fault, in these words with the cell in them."""
+
+    def read(cell: Any) -> Found:
+        try:
+            value = parse(cell)
+        except (TypeError, ValueError):
+            value = None
+        if value is None:
+            raise CellFault(words.format(cell[:40] if isinstance(cell, str) else cell))
+        return value
+
+    return read
+
+
+def optional(read: Callable[[str], Found], empty: Any = None) -> Callable[[Any], Found]:
+    """A reader of cells that may be left empty."""
+    return lambda cell: read(text) if (text := str(cell).strip()) else empty
+
+
+def name_column(name: str, longest: int, needed: bool = True) -> Column:
+    def parse(cell: str) -> str | None:
+        value = cell.strip()
+        return value if len(value) <= longest and value.isprintable() and (value or not needed) else None
+
+    return Column(name, parsed(parse, f"{name} must be a name of 1 to {longest} printable characters"), needed)
+
+
+def choice_column(name: str, known: Mapping[str, Found], owner: str, casefold: bool = False) -> Column:
+    """Cells that name one of what the owner has, such as a prompt of the study."""
+
+    def read(cell: str) -> Found:
+        value = cell.strip().casefold() if casefold else cell.strip()
+        if value not in known:
+            raise CellFault(f"{owner} has no {name} {cell[:60]!r}{_near(cell, known)}")
+        return known[value]
+
+    return Column(name, read, needed=True)
+
+
+def _near(value: str, known: Mapping[str, object]) -> str:
     found = get_close_matches(value.strip().casefold(), known, n=1)
     return f"; did you mean {found[0]}?" if found else f"; there are {', '.join(list(known)[:20])}"
 
 
-# --- rows with texts --------------------------------------------------------
+# --- tables -----------------------------------------------------------------
 
 
-class WithText(Protocol):
-    @property
-    def text(self) -> str: ...
+class TableRow(NamedTuple):
+    """One row without a fault: values of the declared columns, and of others by the names that those were given."""
+
+    line: int
+    values: dict[str, Any]
+    others: dict[str, Any]
 
 
-Line = TypeVar("Line", bound=WithText)
+class TableReader:
+    """Reads files with these columns and keeps their faults.
+
+    `other` says what an undeclared column is: one that is read too, None for one to leave out; it raises CellFault.
+    """
+
+    def __init__(
+        self,
+        *columns: Column,
+        other: Callable[[str], Column | None] | None = None,
+        faults: Faults | None = None,
+        longest: int | None = None,
+    ) -> None:
+        self.columns = {column.name: column for column in columns}
+        self.faults = faults or Faults()
+        self.others: dict[str, Column | None] = {}
+        self._make_other = other or self._refuse
+        self._limits = (longest, longest) if longest else (LONGEST_LINE, LONGEST_TEXT)
+
+    def read(self, path: Path, json_too: bool = False) -> Iterator[TableRow]:
+        """Row after row of a CSV file, which is never held as a whole.
+
+        With `json_too` also of JSON lines, and cells that begin with [ or { are JSON.
+        """
+        suffix = path.suffix.lower()
+        if json_too and suffix not in (".jsonl", ".csv"):
+            refuse(f"{path.name} must end with .jsonl or .csv")
+        with open_lines(path, self.faults, *self._limits) as lines:
+            if json_too and suffix == ".jsonl":
+                if not path.stat().st_size:
+                    self.faults.add(0, "the file is empty")
+                rows = read_json_lines(lines, self.faults)
+            else:
+                rows = self.read_table(read_cells(lines, self.faults), _read_json_cell if json_too else str)
+            yield from self.read_rows(rows)
+
+    def read_table(self, rows: Iterator[Cells], read_cell: Callable[[str], Any] = str) -> Iterator[Raw]:
+        """Each row after the header by column."""
+        first = next(rows, (1, []))
+        header = [self._known_name(name) for name in first[1]]
+        if not self._check_header(header):
+            return
+        for line, cells in rows:
+            if len(cells) == len(header):
+                yield line, dict(zip(header, map(read_cell, cells), strict=True))
+            else:
+                self.faults.add(line, f"has {len(cells)} cells, but there are {len(header)} columns")
+
+    def read_rows(self, rows: Iterable[Raw]) -> Iterator[TableRow]:
+        for line, raw in rows:
+            before = self.faults.count
+            if missing := [name for name, column in self.columns.items() if column.needed and name not in raw]:
+                self.faults.add(line, f"{', '.join(missing)} is missing")
+                continue
+            values = {name: self._read(line, column, raw.get(name)) for name, column in self.columns.items()}
+            others = {
+                column.name: self._read(line, column, cell)
+                for name, cell in raw.items()
+                if name not in self.columns and (column := self._other(line, name))
+            }
+            if self.faults.count == before:
+                yield TableRow(line, values, others)
+
+    def _read(self, line: int, column: Column, cell: Any) -> Any:
+        try:
+            return column.read("" if cell is None else cell)
+        except CellFault as fault:
+            self.faults.add(line, str(fault))
+
+    def _known_name(self, name: str) -> str:
+        """Declared columns may be written in any case; others keep the one they have."""
+        name = name.strip()
+        return name.lower() if name.lower() in self.columns else name
+
+    def _check_header(self, header: list[str]) -> bool:
+        before = self.faults.count
+        if missing := [name for name, column in self.columns.items() if column.needed and name not in header]:
+            separated = len(header) != 1
+            hint = "" if separated else "; the columns must be separated by commas"
+            self.faults.add(1, f"the column {', '.join(missing)} is missing{hint}")
+            if not separated:
+                return False
+        elif not any(header):
+            self.faults.add(0, "the file is empty")
+            return False
+        for name in sorted({name for name in header if header.count(name) > 1}):
+            self.faults.add(1, f"the column {name[:60]!r} is there more than once")
+        for name in header:
+            if name not in self.columns:
+                self._other(1, name)
+        return self.faults.count == before
+
+    def _other(self, line: int, name: str) -> Column | None:
+        if name not in self.others:
+            try:
+                self.others[name] = self._make_other(name)
+            except CellFault as fault:
+                self.faults.add(line, str(fault))
+                self.others[name] = None
+        return self.others[name]
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise CellFault(f"there is no use for the column {name[:60]!r}; the columns are {', '.join(self.columns)}")
 
 
-def batches(lines: Iterable[Line], most: int) -> Iterator[list[Line]]:
-    """At most so many rows at a time."""
-    batch: list[Line] = []
+# --- storing ----------------------------------------------------------------
+
+
+def batches(rows: Iterable[Row], most: int, characters: Callable[[Row], int] = lambda row: 0) -> Iterator[list[Row]]:
+    """At most so many rows at a time, fewer where they have many characters."""
+    batch: list[Row] = []
     size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line.text)
+    for row in rows:
+        batch.append(row)
+        size += characters(row)
         if len(batch) == most or size >= BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
+
+
+@contextmanager
+def storing(study: Study, analyze: str) -> Iterator[None]:
+    """One transaction; imports into one study come one after the other, and `analyze` is run at the end."""
+    with transaction.atomic():
+        # Not the lock that a foreign key to the study waits for: people go on arriving and answering meanwhile.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        yield
+        # PostgreSQL plans by what it knew of the tables before they grew, and would take minutes for an export.
+        with connection.cursor() as cursor:
+            cursor.execute(analyze)
+
+
+def imported_participant(study: Study, name: str, moment: datetime, **more: Any) -> Participant:
+    """Somebody whose part was over elsewhere."""
+    return Participant(
+        study=study,
+        version_id=study.current_id,
+        pid=name,
+        pseudonym=make_pseudonym(),
+        origin=Participant.Origin.IMPORTED,
+        state=Participant.State.COMPLETED,
+        step=Participant.Step.END,
+        consented_at=moment,
+        last_seen_at=moment,
+        finished_at=moment,
+        **more,
+    )

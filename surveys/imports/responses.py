@@ -1,57 +1,143 @@
 """Field data that was collected elsewhere: stored in the same tables as our own, marked as imported."""
 
 import hashlib
+import re
 import uuid
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from django.db import connection, reset_queries, transaction
+from django.db import reset_queries
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from surveys.access import audit
-from surveys.access.access import make_pseudonym
-from surveys.imports.files import Fault, ImportFault, batches
-from surveys.imports.response_files import Line, Reader
-from surveys.models import ChatbotContext, Participant, QuotaCell, Response, Study
-from surveys.pasting.capture import hash_text
+from surveys.imports.files import (
+    CellFault,
+    Column,
+    Faults,
+    TableReader,
+    batches,
+    choice_column,
+    imported_participant,
+    name_column,
+    optional,
+    parsed,
+    refuse,
+    storing,
+)
+from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
+from surveys.models.hashes import hash_text
+from surveys.reading.answers import clean_text
+from surveys.studies.lifecycle import definition_of, prompts_of
 from surveys.study_files.definitions import Definition, cells_for
 
 BATCH = 500
+ANALYZE = "ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response"
+OTHER_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,49}")
+LONGEST_CELL = 2_000
+NO_TEXT = "the text is empty; leave the row out where there is no answer"
+NO_TIME = "submitted_at {!r} is no time such as 2026-05-31T14:05:00Z"
 # The same row gets the same key in every import.
 KEYS = uuid.UUID("6f1f6d0e-6f62-5d0c-9c0b-7f3f5a3b4c11")
 
 
 @dataclass
-class Imported:
+class ImportedResponses:
     participants: int = 0
     responses: int = 0
     skipped: int = 0
 
 
-def import_responses(study: Study, path: Path, actor: str) -> Imported:
+def import_responses(study: Study, path: Path, actor: str) -> ImportedResponses:
     """Read the whole file once for its faults, then once more to store it. All of it, or nothing.
 
     Raises ImportFault, OSError.
     """
     if not study.current_id:
-        raise ImportFault([Fault(0, f"{study.slug} has no definition yet. Load its study file first.")], 1)
-    check_file(study, path)
-    reader = Reader(study)
-    with transaction.atomic():
-        # Not the lock that a foreign key to the study waits for: people go on arriving meanwhile.
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        done = Imported()
-        for batch in batches(reader.read_lines(path), BATCH):
-            store_batch(study, batch, reader, done)
+        refuse(f"{study.slug} has no definition yet. Load its study file first.")
+    _check_file(study, path)
+    reader = ResponseReader(study)
+    with storing(study, ANALYZE):
+        done = ImportedResponses()
+        for batch in batches(reader.read(path), BATCH, lambda row: len(row.text)):
+            _store_batch(study, batch, reader, done)
             reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
         audit.record(study, actor, "imported", path.name, **vars(done))
-        # PostgreSQL plans by what it knew of the tables before they grew, and would take minutes for an export.
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response")
     return done
+
+
+# --- rows -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ResponseRow:
+    """One row of the file, checked by itself; `answers` is everything else that is known about the person."""
+
+    line: int
+    participant: str
+    chatbot: str
+    prompt: Prompt
+    text: str
+    model: str
+    submitted_at: datetime | None
+    answers: dict[str, str]
+
+
+class ResponseReader:
+    """What rows of this study may hold, and the faults found on the way."""
+
+    def __init__(self, study: Study) -> None:
+        self.definition: Definition = definition_of(study.current_id)
+        self.prompts = prompts_of(study.current_id)
+        self.questions = {question.slug: question.kind for question in self.definition.questions}
+        self.faults = Faults()
+        chatbots = {name.casefold(): bot.slug for bot in self.definition.chatbots for name in (bot.slug, bot.name)}
+        self.table = TableReader(
+            name_column("participant", 64),
+            choice_column("chatbot", chatbots, "the study", casefold=True),
+            choice_column("prompt", self.prompts, "the study"),
+            Column("text", parsed(_parse_text, NO_TEXT), needed=True),
+            Column("model", lambda cell: cell.strip()[:100]),
+            Column("submitted_at", optional(parsed(_parse_time, NO_TIME))),
+            other=self._other_column,
+            faults=self.faults,
+        )
+
+    def read(self, path: Path) -> Iterator[ResponseRow]:
+        return (ResponseRow(row.line, answers=row.others, **row.values) for row in self.table.read(path))
+
+    def _other_column(self, name: str) -> Column:
+        """Something that is known about the person: the study's question of this name, or the name as a slug."""
+        if not OTHER_COLUMN.fullmatch(name):
+            raise CellFault(f"{name[:60]!r} is no name for a column: use letters, digits, spaces, - and _")
+        slug = re.sub(r"[ _]+", "-", name.strip().lower())
+        slug = slug if slug in self.questions else slug.replace("-", "_")
+
+        def read(cell: str) -> str:
+            value = clean_text(cell.strip())
+            if len(value) > LONGEST_CELL:
+                raise CellFault(f"{name} has more than {LONGEST_CELL:,} characters")
+            if value and self.questions.get(slug) == "number" and not value.isdecimal():
+                raise CellFault(f"{name} must be a whole number, not {value[:40]!r}")
+            return value
+
+        return Column(slug, read)
+
+
+def _parse_text(cell: str) -> str | None:
+    return clean_text(cell) if cell.strip() else None
+
+
+def _parse_time(cell: str) -> datetime | None:
+    moment = parse_datetime(cell)
+    return moment.replace(tzinfo=UTC) if moment and timezone.is_naive(moment) else moment
+
+
+# --- the file as a whole ----------------------------------------------------
 
 
 @dataclass
@@ -63,60 +149,60 @@ class Known:
     answered: array  # the line of the answer to each prompt, 0 where there is none yet
 
 
-def check_file(study: Study, path: Path) -> None:
+def _check_file(study: Study, path: Path) -> None:
     """Everything that can be said without the database: each row by itself, and against the rows above it."""
-    reader = Reader(study)
+    reader = ResponseReader(study)
     people: dict[str, Known] = {}
-    for line in reader.read_lines(path):
-        about = digest(line.chatbot, *(f"{key}={value}" for key, value in sorted(line.answers.items())))
+    for row in reader.read(path):
+        about = _digest(row.chatbot, *(f"{key}={value}" for key, value in sorted(row.answers.items())))
         nothing = array("I", [0] * len(reader.prompts))
-        person = people.setdefault(line.participant, Known(line.number, about, nothing))
-        check_line(reader, line, person, about)
+        person = people.setdefault(row.participant, Known(row.line, about, nothing))
+        _check_line(reader, row, person, about)
     reader.faults.raise_any()
 
 
-def check_line(reader: Reader, line: Line, person: Known, about: bytes) -> None:
-    name, place = line.participant, line.prompt.position - 1
+def _check_line(reader: ResponseReader, row: ResponseRow, person: Known, about: bytes) -> None:
+    name, place = row.participant, row.prompt.position - 1
     if person.answered[place]:
-        words = f"{name}'s answer to {line.prompt.slug} is on line {person.answered[place]} already"
-        reader.faults.add(line.number, words)
-    person.answered[place] = line.number
+        words = f"{name}'s answer to {row.prompt.slug} is on line {person.answered[place]} already"
+        reader.faults.add(row.line, words)
+    person.answered[place] = row.line
     if about != person.about:
         words = f"says other things about {name} than line {person.line}; one person has one chatbot"
-        reader.faults.add(line.number, words)
+        reader.faults.add(row.line, words)
 
 
-def digest(*parts: str) -> bytes:
+def _digest(*parts: str) -> bytes:
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).digest()
 
 
-def store_batch(study: Study, batch: list[Line], reader: Reader, done: Imported) -> None:
-    people = find_people(study, batch, reader)
-    new = {line.participant: line for line in reversed(batch) if line.participant not in people}
-    people |= make_people(study, list(reversed(new.values())), reader.definition)
+def _store_batch(study: Study, batch: list[ResponseRow], reader: ResponseReader, done: ImportedResponses) -> None:
+    people = _find_people(study, batch, reader)
+    new = {row.participant: row for row in reversed(batch) if row.participant not in people}
+    people |= _make_people(study, list(reversed(new.values())), reader.definition)
     done.participants += len(new)
     there = {
         (person, prompt): sha256
         for person, prompt, sha256 in Response.objects.filter(
-            participant__in=people.values(), prompt__slug__in={line.prompt.slug for line in batch}
+            participant__in=people.values(), prompt__slug__in={row.prompt.slug for row in batch}
         ).values_list("participant__pid", "prompt__slug", "text_sha256")
     }
     rows = []
-    for line in batch:
-        known = there.get((line.participant, line.prompt.slug))
-        if known is None and line.participant in people:
-            rows.append(response_row(study, people[line.participant], line))
-        elif known == hash_text(line.text):
+    for row in batch:
+        known = there.get((row.participant, row.prompt.slug))
+        if known is None and row.participant in people:
+            rows.append(_response_row(study, people[row.participant], row))
+        elif known == hash_text(row.text):
             done.skipped += 1
         elif known:
-            words = f"{line.participant} has another answer to {line.prompt.slug} in the study already"
-            reader.faults.add(line.number, words)
+            words = f"{row.participant} has another answer to {row.prompt.slug} in the study already"
+            reader.faults.add(row.line, words)
     Response.objects.bulk_create(rows)
     done.responses += len(rows)
 
 
-def find_people(study: Study, batch: list[Line], reader: Reader) -> dict[str, Participant]:
-    first = {line.participant: (line.number, line.chatbot) for line in reversed(batch)}
+def _find_people(study: Study, batch: list[ResponseRow], reader: ResponseReader) -> dict[str, Participant]:
+    first = {row.participant: (row.line, row.chatbot) for row in reversed(batch)}
     people = {person.pid: person for person in Participant.objects.filter(study=study, pid__in=first)}
     for name, person in people.items():
         number, chatbot = first[name]
@@ -127,58 +213,50 @@ def find_people(study: Study, batch: list[Line], reader: Reader) -> dict[str, Pa
     return people
 
 
-def make_people(study: Study, lines: list[Line], definition: Definition) -> dict[str, Participant]:
+def _make_people(study: Study, lines: list[ResponseRow], definition: Definition) -> dict[str, Participant]:
     cells = {(cell.chatbot, cell.slug): cell for cell in QuotaCell.objects.filter(study=study)}
-    people = [make_person(study, line, definition, cells) for line in lines]
+    people = [_make_person(study, row, definition, cells) for row in lines]
     Participant.objects.bulk_create(people)
     ChatbotContext.objects.bulk_create(
         ChatbotContext(
             participant=person,
-            product=line.chatbot,
-            model_shown=line.model,
+            product=row.chatbot,
+            model_shown=row.model,
             plan="unknown",
             memory="unknown",
             personalisation="unknown",
         )
-        for person, line in zip(people, lines, strict=True)
+        for person, row in zip(people, lines, strict=True)
     )
     return {person.pid: person for person in people}
 
 
-def make_person(
-    study: Study, line: Line, definition: Definition, cells: Mapping[tuple[str, str], QuotaCell]
+def _make_person(
+    study: Study, row: ResponseRow, definition: Definition, cells: Mapping[tuple[str, str], QuotaCell]
 ) -> Participant:
-    """Somebody whose part was over elsewhere: completed, with a group but without a place."""
-    fitting = cells_for(definition, [line.chatbot], line.answers)
-    moment = line.submitted_at or timezone.now()
-    return Participant(
-        study=study,
-        version_id=study.current_id,
-        pid=line.participant,
-        pseudonym=make_pseudonym(),
-        origin=Participant.Origin.IMPORTED,
-        state=Participant.State.COMPLETED,
-        step=Participant.Step.END,
+    """With a group, but without a place."""
+    fitting = cells_for(definition, [row.chatbot], row.answers)
+    return imported_participant(
+        study,
+        row.participant,
+        row.submitted_at or timezone.now(),
         cell=cells.get(fitting[0]) if len(fitting) == 1 else None,
         language=definition.language,
-        consented_at=moment,
-        last_seen_at=moment,
-        finished_at=moment,
-        answers={"chatbot": line.chatbot, **line.answers},
+        answers={"chatbot": row.chatbot, **row.answers},
     )
 
 
-def response_row(study: Study, participant: Participant, line: Line) -> Response:
-    sha256 = hash_text(line.text)
+def _response_row(study: Study, participant: Participant, row: ResponseRow) -> Response:
+    sha256 = hash_text(row.text)
     return Response(
         participant=participant,
-        prompt=line.prompt,
+        prompt=row.prompt,
         version_id=study.current_id,
         pilot=False,
         revision=1,
         accepted=True,
-        key=uuid.uuid5(KEYS, f"{study.slug}\0{line.participant}\0{line.prompt.slug}\0{sha256}"),
-        text=line.text,
+        key=uuid.uuid5(KEYS, f"{study.slug}\0{row.participant}\0{row.prompt.slug}\0{sha256}"),
+        text=row.text,
         text_sha256=sha256,
-        submitted_at=line.submitted_at or timezone.now(),
+        submitted_at=row.submitted_at or timezone.now(),
     )

@@ -6,8 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from surveys.models import ChatbotContext
 from surveys.study_files.definitions import Definition
-from surveys.study_files.parts import AttentionCheck, ComprehensionCheck, Question
-from surveys.study_files.schema import NONE, SEVERAL
+from surveys.study_files.schema import NONE, SEVERAL, AttentionCheck, ComprehensionCheck, Question
 
 LONGEST_ANSWER = 2_000
 

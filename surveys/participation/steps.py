@@ -6,7 +6,7 @@ from surveys.access.access import sign_link
 from surveys.models import Participant, Response
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
-from surveys.study_files.parts import AttentionCheck
+from surveys.study_files.schema import AttentionCheck
 
 Step = Participant.Step
 STEPS = list(Step.values)

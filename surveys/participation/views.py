@@ -28,7 +28,7 @@ from surveys.participation.steps import (
     next_prompt,
 )
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.parts import AttentionCheck
+from surveys.study_files.schema import AttentionCheck
 
 State, Step = Participant.State, Participant.Step
 

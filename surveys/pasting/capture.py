@@ -1,6 +1,5 @@
 """Keep what people paste: drafts, submitted revisions, how it was pasted, and what the checks asked."""
 
-import hashlib
 import json
 import uuid
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from surveys.models import Draft, Flag, Participant, Prompt
+from surveys.models.hashes import hash_text
 from surveys.participation.places import touch_participant
 from surveys.participation.statements import Standing, write_flags, write_response
 from surveys.pasting.privacy import KINDS, count_personal, remove_personal
@@ -60,10 +60,6 @@ class Outcome:
     @property
     def accepted(self) -> bool:
         return not self.personal and not self.findings
-
-
-def hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def submit_paste(participant: Participant, submission: Submission) -> Outcome:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from surveys.reading import endings, refusals, residue
 from surveys.reading.answers import count_items, outer_text, read_choice
+from surveys.reading.markup import NUMBER
 
 
 class OtherPrompt(NamedTuple):
@@ -48,27 +49,23 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Check:
-    """A named rule over a paste: `find` gives the detail of what it noticed, or None."""
+class PasteCheck:
+    """A named rule over a paste, and all that is said of it anywhere.
+
+    `label` is its name for researchers; `message` the English sentence for participants, which the page translates and
+    fills with the detail that `find` gives, or None. `spoil` makes a good paste one that the check is for: simulated
+    people paste that, and the check's rates are measured on it where no better sample is at hand.
+    """
 
     name: str
     version: int
+    label: str
+    message: str
     find: Callable[[Paste], dict[str, Any] | None]
+    spoil: Callable[[Paste], Paste]
     silences: frozenset[str] = field(default_factory=frozenset)
+    is_last: bool = False  # where it speaks, nothing else is said
 
-
-# English sentences, keyed by check; the page translates them and fills in the detail.
-MESSAGES = {
-    "empty": "The box is empty. Please paste what your chatbot answered.",
-    "prompt-itself": "This looks like our question. Please paste what your chatbot answered to it.",
-    "other-prompt": "This looks like the answer to another question. Please check that it belongs to this one.",
-    "refusal": "Your chatbot seems not to have answered. You could ask it once more in a new chat.",
-    "cut-off": "The answer seems to stop before its end. Please check that you copied all of it.",
-    "residue": "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You can take them out.",
-    "same-as-other": "Another participant has already pasted exactly this text. Is it what your own chatbot answered?",
-    "too-few-items": "We asked for %(wanted)s suggestions and found %(found)s. Please check that"
-    " you copied all of them.",
-}
 
 TOPIC_HEAD = 3000  # characters in which an answer shows what it is about
 LONGEST_PROMPT = 10_000
@@ -97,8 +94,10 @@ def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
             continue
         detail = check.find(paste)
         if detail is not None:
-            findings.append(Finding(check.name, check.version, MESSAGES[check.name], detail))
+            findings.append(Finding(check.name, check.version, check.message, detail))
             silenced |= check.silences
+            if check.is_last:
+                break
     return findings
 
 
@@ -219,17 +218,104 @@ def _has_too_few_items(paste: Paste) -> dict[str, Any] | None:
     return {"found": found, "wanted": paste.items_wanted} if found < paste.items_wanted else None
 
 
+def _becomes(text: str) -> Callable[[Paste], Paste]:
+    """A good paste becomes this text; `{text}` in it is the answer, `{prompt}` and `{other}` what was asked."""
+
+    def spoil(paste: Paste) -> Paste:
+        other = paste.other_prompts[0].text if paste.other_prompts else ""
+        return replace(paste, text=text.format(text=paste.text, prompt=paste.prompt_text, other=other))
+
+    return spoil
+
+
+def _cut_off(paste: Paste) -> Paste:
+    return replace(paste, text=f"{paste.text.rpartition(':')[0] or paste.text}: it is one of the")
+
+
+def _copied(paste: Paste) -> Paste:
+    """To the letter the same from everybody who does so."""
+    items = [f"{number}. Number {number} of what most people choose" for number in range(1, paste.items_wanted + 1)]
+    lines = ["I went through it twice, and these came out on top, in no order of their own.", *items]
+    return replace(paste, text="\n".join(lines), same_as_other=True)
+
+
+def _left_with_two_items(paste: Paste) -> Paste:
+    lines = paste.text.split("\n")
+    more = [line for line in lines if NUMBER.match(line)][2:]
+    return replace(paste, text="\n".join(line for line in lines if line not in more))
+
+
 _NO_ANSWER = frozenset({"cut-off", "too-few-items", "other-prompt"})
 CHECKS = {
     check.name: check
     for check in (
-        Check("empty", 1, _is_empty, frozenset(MESSAGES)),
-        Check("prompt-itself", 1, _is_prompt, _NO_ANSWER | {"same-as-other", "residue"}),
-        Check("refusal", 1, _is_refusal, _NO_ANSWER),
-        Check("other-prompt", 1, _is_of_other_prompt, frozenset({"too-few-items"})),
-        Check("cut-off", 1, _is_cut_off),
-        Check("residue", 1, _has_residue),
-        Check("same-as-other", 1, _is_same_as_other),
-        Check("too-few-items", 1, _has_too_few_items),
+        PasteCheck(
+            "empty",
+            1,
+            "Empty",
+            "The box is empty. Please paste what your chatbot answered.",
+            _is_empty,
+            _becomes(" \n"),
+            is_last=True,
+        ),
+        PasteCheck(
+            "prompt-itself",
+            1,
+            "Our prompt pasted back",
+            "This looks like our question. Please paste what your chatbot answered to it.",
+            _is_prompt,
+            _becomes("{prompt}"),
+            _NO_ANSWER | {"same-as-other", "residue"},
+        ),
+        PasteCheck(
+            "refusal",
+            1,
+            "Refusal or error message",
+            "Your chatbot seems not to have answered. You could ask it once more in a new chat.",
+            _is_refusal,
+            _becomes("I'm sorry, but I can't help with that request."),
+            _NO_ANSWER,
+        ),
+        PasteCheck(
+            "other-prompt",
+            1,
+            "Answer to another prompt",
+            "This looks like the answer to another question. Please check that it belongs to this one.",
+            _is_of_other_prompt,
+            _becomes("{other}\n\n{text}"),
+            frozenset({"too-few-items"}),
+        ),
+        PasteCheck(
+            "cut-off",
+            1,
+            "Cut off",
+            "The answer seems to stop before its end. Please check that you copied all of it.",
+            _is_cut_off,
+            _cut_off,
+        ),
+        PasteCheck(
+            "residue",
+            1,
+            "Words of the chatbot’s page",
+            "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You can take them out.",
+            _has_residue,
+            _becomes("ChatGPT said:\n{text}\nCopy code"),
+        ),
+        PasteCheck(
+            "same-as-other",
+            1,
+            "Same as another person’s",
+            "Another participant has already pasted exactly this text. Is it what your own chatbot answered?",
+            _is_same_as_other,
+            _copied,
+        ),
+        PasteCheck(
+            "too-few-items",
+            1,
+            "Fewer items than asked",
+            "We asked for %(wanted)s suggestions and found %(found)s. Please check that you copied all of them.",
+            _has_too_few_items,
+            _left_with_two_items,
+        ),
     )
 }

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from surveys.models import Prompt
-from surveys.simulation.answers import WRONG, write_answer, write_personal
+from surveys.reading.checks import CHECKS
+from surveys.simulation.answers import write_answer, write_personal, write_wrong
 from surveys.simulation.evidence import note_pasting
 from surveys.simulation.mishaps import WITH_PROMPTS
 from surveys.simulation.page import Page
@@ -40,8 +41,14 @@ class AnsweringPlayer(Player):
         asked = self.prompt_on(page)
         text = write_answer(asked, self.rng)
         if self.faults and self.rng.random() < WRONG_SHARE:
-            text = self.rng.choice([*WRONG.values(), write_personal])(asked, self.rng)
+            text = self.write_wrong(asked)
         return self.send(page, self.fill(page, text))
+
+    def write_wrong(self, asked: Prompt) -> str:
+        check = self.rng.choice([*CHECKS.values(), None])
+        if check is None:
+            return write_personal(asked, self.rng)
+        return write_wrong(check, asked, self.by_text.values(), self.rng).text
 
     def prompt_on(self, page: Page) -> Prompt:
         if page.message not in self.by_text:

@@ -1,9 +1,10 @@
-"""What made-up participants paste: answers as chatbots write them, and every sort of wrong paste."""
+"""What made-up participants paste: answers as chatbots write them, and what each paste check is for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from random import Random
 from typing import Protocol
 
+from surveys.reading.checks import OtherPrompt, Paste, PasteCheck
 from surveys.simulation.items import items_for
 
 
@@ -78,34 +79,24 @@ def write_choice(prompt: Asked, rng: Random) -> str:
     return form.format(letter=letter, choice=choice, why=why)
 
 
-# --- wrong pastes, one for each check of the paste gate ---------------------------------------------------
+# --- wrong pastes -----------------------------------------------------------------------------------------
 
-COPIED = "I went through it twice, and these came out on top, in no order of their own."
-
-
-def cut_short(prompt: Asked, rng: Random) -> str:
-    text = write_list(prompt, rng, 5)
-    return text[: text.rindex(":")] + ": it is one of the"
-
-
-def copy_neighbour(prompt: Asked, rng: Random) -> str:
-    """To the letter the same from everybody who does so."""
-    items = items_for(prompt.text)[:5]
-    return "\n".join([COPIED, *(f"{n}. {item}: {REASONS[n]}." for n, item in enumerate(items, 1))])
-
-
-WRONG: Mapping[str, Callable[[Asked, Random], str]] = {
-    "empty": lambda prompt, rng: " \n",
-    "prompt-itself": lambda prompt, rng: prompt.text,
-    "refusal": lambda prompt, rng: "I'm sorry, but I can't help with that request.",
-    "cut-off": cut_short,
-    "residue": lambda prompt, rng: f"ChatGPT said:\n{write_answer(prompt, rng)}\nCopy code",
-    "same-as-other": copy_neighbour,
-    "too-few-items": lambda prompt, rng: write_list(prompt, rng, 2),
-}
 NAME, MAIL = "Marguerite", "m.lindqvist.1987@example.org"
 
 
 def write_personal(prompt: Asked, rng: Random) -> str:
     """An answer that greets by name and repeats an address."""
     return f"Hi {NAME},\n\n{write_answer(prompt, rng)}\n\nI can send this to {MAIL} if you like."
+
+
+def write_wrong(check: PasteCheck, prompt: Asked, others: Iterable[Asked], rng: Random) -> Paste:
+    """A paste that this check is for; `others` are the study's prompts."""
+    own = Paste(
+        write_answer(prompt, rng),
+        prompt.text,
+        prompt.kind,
+        prompt.items or 0,
+        choices=tuple(prompt.choices),
+        other_prompts=tuple(OtherPrompt(one.slug, one.text, one.kind) for one in others if one.slug != prompt.slug),
+    )
+    return check.spoil(own)

@@ -101,8 +101,9 @@ def send_together(player: Player, page: Page, other: Page, first: dict[str, str]
     spare.close()
     player.browser.requests += spare.requests
     player.story.submissions += 2
-    pairs = ((following, first), (beside, second))
-    taken = [player.read_sent(page, fields) for answered, fields in pairs if player.was_taken(answered)]
+    # The other window may have been led to another item meanwhile.
+    windows = ((page, first, following), (other, second, beside))
+    taken = [player.read_sent(shown, fields) for shown, fields, answered in windows if player.was_taken(answered)]
     if taken:
         player.story.confirm(*taken)
     return player.settle(following, first)

@@ -83,7 +83,8 @@ class Story:
     def confirm(self, *together: Sent) -> None:
         """The server took these; of several sent at the same moment any may be the newest."""
         self.confirmed += together
-        self.newest[together[0].slug] = {sent.text for sent in together}
+        for slug in {sent.slug for sent in together}:
+            self.newest[slug] = {sent.text for sent in together if sent.slug == slug}
 
 
 def make_people(definition: Definition, count: int, faults: bool, seed: int) -> list[Person]:

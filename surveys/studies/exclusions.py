@@ -10,8 +10,7 @@ from django.utils import timezone
 from surveys.models import Study, StudyVersion
 from surveys.studies.observed import Observed, find_flagged, observe_people
 from surveys.study_files.definitions import frozen
-from surveys.study_files.parts import EXCLUSION_KINDS, Exclusion
-from surveys.study_files.schema import CONTEXT
+from surveys.study_files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from surveys.access import audit
 from surveys.models import BenchmarkItem, Place, Prompt, QuotaCell, Study, StudyVersion
-from surveys.study_files.definitions import Definition, fill_benchmark_items, fingerprint, prompt_text
+from surveys.models.hashes import fingerprint
+from surveys.study_files.definitions import Definition, fill_benchmark_items, prompt_text
 
 State = Study.State
 
@@ -119,20 +120,28 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
 def arrange_places(study: Study, definition: Definition) -> None:
     """Make the cells and places what the definition says; a place that somebody holds is never taken away."""
     wanted = [(bot, cell) for bot in definition.branches for cell in definition.cells]
-    keep = []
+    there = {(row.chatbot, row.slug): row for row in QuotaCell.objects.filter(study=study)}
+    new: list[tuple[QuotaCell, int]] = []
     for position, ((chatbot, name), cell) in enumerate(wanted):
-        row, _ = QuotaCell.objects.update_or_create(
-            study=study,
-            chatbot=chatbot,
-            slug=cell.slug,
-            defaults={"name": f"{name} · {cell.name}" if name else cell.name, "position": position},
-        )
-        keep.append(row.pk)
-        set_capacity(row, cell.places)
-    for row in QuotaCell.objects.filter(study=study).exclude(pk__in=keep):
+        row = there.pop((chatbot, cell.slug), None)
+        known = row or QuotaCell(study=study, chatbot=chatbot, slug=cell.slug)
+        known.name, known.position = f"{name} · {cell.name}" if name else cell.name, position
+        if row:
+            row.save(update_fields=["name", "position"])
+            set_capacity(row, cell.places)
+        else:
+            new.append((known, cell.places))
+    add_cells(new)
+    for row in there.values():
         set_capacity(row, 0)
         if not row.participants.exists():
             row.delete()
+
+
+def add_cells(new: list[tuple[QuotaCell, int]]) -> None:
+    """Cells that nobody can hold a place in yet, each with its places, in two statements for all."""
+    QuotaCell.objects.bulk_create(cell for cell, _ in new)
+    Place.objects.bulk_create(Place(cell=cell, number=number) for cell, places in new for number in range(places))
 
 
 def set_capacity(cell: QuotaCell, places: int) -> None:

@@ -1,41 +1,62 @@
 """A study as data: read from its file with every fault named, kept as a document, and asked what follows."""
 
-import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
-from surveys.study_files.lines import find_lines, line_of
-from surveys.study_files.parts import (
+from pydantic import ValidationError
+
+from surveys.study_files.lines import find_lines, join_place, line_of
+from surveys.study_files.rules import Misfit, find_misfits
+from surveys.study_files.schema import (
+    LISTS,
+    NONE,
+    PROMPT_KINDS,
+    TABLES,
     AnnotationWork,
     AttentionCheck,
-    Cell,
+    CellDefinition,
     Chatbot,
     ChatbotQuestion,
     ComprehensionCheck,
     Consent,
     Exclusion,
-    Pay,
-    Prompt,
+    Key,
+    LabelScale,
+    PromptDefinition,
     Question,
     Reference,
-    Scale,
+    Reward,
+    StudyHead,
+    keys_of,
 )
-from surveys.study_files.rules import find_misfits
-from surveys.study_files.schema import ANNOTATION, NONE, Misfit, read_keys
+from surveys.study_files.values import fault_in, kind_of, listed, nearest
 
 LARGEST_FILE = 1_000_000
+# A file of nothing but typing errors need not be answered in full.
+MOST_UNKNOWN = 50
+MOST_ENTRIES = 200
+NEEDED_LISTS = ("chatbots", "cells", "prompts")
+# A study with the table `annotation` is worked on by annotators, who are shown items and need no chatbot.
+NOT_FOR_ANNOTATORS = ("chatbots", "chatbot_question", "prompts", "order", "checks", "attention", "exclusions")
 # A key of thousands of parts (a.a.a.…) keeps the TOML reader busy for minutes.
 ENDLESS_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){100}""")
 
+# By a chatbot's slug. The names in front of a slash are those of routers, `models/` is that of Google's own API.
+WELL_KNOWN: dict[str, tuple[str, ...]] = {
+    "chatgpt": ("gpt-*", "chatgpt-*", "o[0-9]*", "openai/*"),
+    "gemini": ("gemini*", "google/gemini*", "models/gemini*"),
+    "claude": ("claude*", "anthropic/*"),
+}
+
 
 @dataclass(frozen=True)
-class Fault:
+class StudyFault:
     """One thing wrong with a study file; `line` is None where no line can be named."""
 
     place: str
@@ -49,20 +70,14 @@ class Fault:
 class StudyFileError(Exception):
     """A study file that cannot be used, with all its faults in the order of the file."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[StudyFault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
         self.faults = faults
 
 
 @dataclass(frozen=True)
-class Definition:
-    slug: str
-    title: str
-    language: str
-    minutes: int
-    contact: str
-    prolific_study_ids: tuple[str, ...]
-    pay: Pay
+class Definition(StudyHead):
+    pay: Reward
     consent: Consent
     lease_minutes: int
     chatbot_question: ChatbotQuestion
@@ -72,10 +87,10 @@ class Definition:
     debrief: str
     chatbots: tuple[Chatbot, ...]
     questions: tuple[Question, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[CellDefinition, ...]
     comprehension: tuple[ComprehensionCheck, ...]
     attention: tuple[AttentionCheck, ...]
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[PromptDefinition, ...]
     exclusions: tuple[Exclusion, ...]
     references: tuple[Reference, ...] = ()
     annotation: AnnotationWork | None = None
@@ -98,27 +113,17 @@ class Definition:
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """The exact inverse of `to_document`."""
         fields = {name: frozen(value) for name, value in document.items()}
-        fields["pay"] = Pay(document["pay"]["currency"], Decimal(document["pay"]["amount"]))
+        fields["pay"] = Reward(document["pay"]["currency"], Decimal(document["pay"]["amount"]))
         fields["consent"] = Consent(**document["consent"])
         fields["chatbot_question"] = ChatbotQuestion(**document["chatbot_question"])
-        for name, part in LISTED_PARTS.items():
+        for name, part in LISTS.items():
             fields[name] = tuple(part(**entry) for entry in fields.get(name, ()))
         if work := document.get("annotation"):
-            scales = tuple(Scale(**frozen(scale)) for scale in work.get("scales", ()))
+            scales = tuple(LabelScale(**frozen(scale)) for scale in work.get("scales", ()))
             fields["annotation"] = AnnotationWork(**{**work, "scales": scales})
         return cls(**fields)
 
 
-LISTED_PARTS: dict[str, type] = {
-    "chatbots": Chatbot,
-    "questions": Question,
-    "cells": Cell,
-    "comprehension": ComprehensionCheck,
-    "attention": AttentionCheck,
-    "prompts": Prompt,
-    "exclusions": Exclusion,
-    "references": Reference,
-}
 # Keys that the format gained later. Left out of the document where they say nothing, so that the document and the
 # hash of a study that was loaded before stay what they were.
 LATER_KEYS = frozenset(
@@ -144,12 +149,6 @@ def frozen(value: Any) -> Any:
     return tuple(frozen(entry) for entry in value) if isinstance(value, list) else value
 
 
-def fingerprint(value: Any) -> str:
-    """SHA-256 over a value's canonical JSON: equal for equal values, whatever the order of keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 # Reading a file ------------------------------------------------------------------------------------------
 
 
@@ -169,7 +168,7 @@ def parse_study(content: bytes, name: str | None = None) -> Definition:
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = _decoded(content)
-    study, misfits = read_keys(_parsed(text))
+    study, misfits = _read_keys(_parsed(text))
     if name is not None and study.get("slug", name) != name:
         misfits.append(("slug", f"is `{study['slug']}`, but the file is called {name}.toml; make them equal"))
     misfits += find_misfits(study)
@@ -179,7 +178,7 @@ def parse_study(content: bytes, name: str | None = None) -> Definition:
 
 
 def _file_error(message: str, line: int | None = None) -> StudyFileError:
-    return StudyFileError([Fault("file", line, message)])
+    return StudyFileError([StudyFault("file", line, message)])
 
 
 def _decoded(content: bytes) -> str:
@@ -209,33 +208,90 @@ def _syntax_error(message: str, text: str) -> StudyFileError:
     return _file_error(f"is not valid TOML: {message}", text.count("\n") + 1 if "end of" in message else None)
 
 
-def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[Fault]:
-    faults = [Fault(place, line_of(place, lines), message) for place, message in misfits]
+def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:
+    faults = [StudyFault(place, line_of(place, lines), message) for place, message in misfits]
     return sorted(faults, key=lambda fault: (fault.line or 0, fault.place))
+
+
+def _read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
+    """The study with its defaults filled in and what is unusable left out, and each misfit."""
+    head = {name: value for name, value in raw.items() if name not in TABLES | LISTS}
+    study, misfits = _read_table("", head, keys_of(StudyHead), (*TABLES, *LISTS))
+    annotates = "annotation" in raw
+    misfits += [(name, "is not for a study of annotators") for name in NOT_FOR_ANNOTATORS if annotates and name in raw]
+    for name, table in TABLES.items():
+        keys = keys_of(table)
+        if name in raw or not any(key.required for key in keys.values()):
+            study[name], more = _read_table(name, raw.get(name, {}), keys)
+            misfits += more
+        elif name != "annotation" and not (annotates and name in NOT_FOR_ANNOTATORS):
+            misfits.append((name, "is missing"))
+    for name in LISTS:
+        study[name], more = _read_list(name, raw.get(name, []), name in NEEDED_LISTS and not annotates)
+        misfits += more
+    return study, misfits
+
+
+def _read_list(name: str, raw: Any, is_needed: bool) -> tuple[list[dict[str, Any]], list[Misfit]]:
+    if not isinstance(raw, list):
+        return [], [(name, f"must be written as [[{name}]], once for each entry")]
+    misfits = [(name, f"is missing: at least one [[{name}]] is needed")] if is_needed and not raw else []
+    if len(raw) > MOST_ENTRIES:
+        misfits = [(name, f"has {len(raw):,} entries; the limit is {MOST_ENTRIES}")]
+    read = [_read_entry(name, f"{name}[{at}]", entry) for at, entry in enumerate(raw[:MOST_ENTRIES], 1)]
+    return [entry for entry, _ in read], misfits + [misfit for _, more in read for misfit in more]
+
+
+def _read_entry(name: str, place: str, raw: Any) -> tuple[dict[str, Any], list[Misfit]]:
+    keys = keys_of(LISTS[name])
+    if name != "prompts" or not isinstance(raw, dict):
+        return _read_table(place, raw, keys)
+    kind = raw.get("kind")
+    if isinstance(kind, str) and kind in PROMPT_KINDS:
+        return _read_table(place, raw, keys | keys_of(PROMPT_KINDS[kind]))
+    # Without a kind nothing can be said about the keys that only one kind has.
+    special = {key for table in PROMPT_KINDS.values() for key in keys_of(table)}
+    return _read_table(place, {key: value for key, value in raw.items() if key not in special}, keys)
+
+
+def _read_table(
+    place: str, raw: Any, keys: Mapping[str, Key], elsewhere: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], list[Misfit]]:
+    if not isinstance(raw, dict):
+        return {}, [(place, f"must be a table, not {kind_of(raw)}")]
+    misfits, table = _unknown_keys(place, raw, (*keys, *elsewhere)), {}
+    for name, key in keys.items():
+        if name not in raw and key.required:
+            misfits.append((join_place(place, name), "is missing"))
+        elif name not in raw or key.is_left_blank(raw[name]):
+            table[name] = key.default
+        else:
+            try:
+                table[name] = key.reader.validate_python(raw[name])
+            except ValidationError as error:
+                misfits.append((join_place(place, name), fault_in(error)))
+    return table, misfits
+
+
+def _unknown_keys(place: str, raw: dict[str, Any], known: tuple[str, ...]) -> list[Misfit]:
+    unknown = [name for name in raw if name not in known][:MOST_UNKNOWN]
+    keys_here = f"; the keys here are {listed(known)}"
+    return [(join_place(place, name), f"is no key here{nearest(name, known) or keys_here}") for name in unknown]
 
 
 def _defined(study: dict[str, Any]) -> Definition:
     """The definition of a study without faults; tables of one key become plain fields."""
     document = {name: value for name, value in study.items() if name not in ("places", "order", "checks")}
-    document["pay"] = {"currency": study["pay"]["currency"], "amount": f"{study['pay']['amount']:.2f}"}
     document["codes"] = {name: code for name, code in study["codes"].items() if code}
-    document["cells"] = [cell | {"where": _listed_options(cell["where"])} for cell in study["cells"]]
-    document["exclusions"] = [rule | {"context": _listed_options(rule["context"])} for rule in study["exclusions"]]
     document["lease_minutes"] = study["places"]["lease_minutes"]
     document["order_scheme"] = study["order"]["scheme"]
     document["paste_checks"] = study["checks"]["paste"]
     document["debrief"] = study["debrief"]["text"]
-    if ANNOTATION in study:
-        work = dict(study[ANNOTATION])
+    if work := document.get("annotation"):
         everybody = {"slug": "annotators", "name": "Annotators", "where": {}, "places": work.pop("annotators")}
         document["cells"] = document["cells"] or [everybody]
         document["chatbot_question"] = {"text": "", "several": "", "none": ""}
-        document[ANNOTATION] = work
     return Definition.from_document(document)
-
-
-def _listed_options(where: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {slug: wanted if isinstance(wanted, list) else [wanted] for slug, wanted in where.items()}
 
 
 # What follows from it ------------------------------------------------------------------------------------
@@ -258,12 +314,12 @@ def screened_out(definition: Definition, answers: Mapping[str, str], chatbot_ans
     return None
 
 
-def letters(prompt: Prompt) -> str:
+def letters(prompt: PromptDefinition) -> str:
     """The letters of a choice, such as ABCD; empty for a recommendation."""
     return "ABCDEFGH"[: len(prompt.choices)]
 
 
-def prompt_text(prompt: Prompt) -> str:
+def prompt_text(prompt: PromptDefinition) -> str:
     """What the participant copies, and what the models are asked, to the letter."""
     if prompt.kind == "recommendation":
         return prompt.text
@@ -277,7 +333,7 @@ def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str
     A default stays where variants of it ask for another letter or have another number of choices than the item.
     """
 
-    def fits(prompt: Prompt) -> bool:
+    def fits(prompt: PromptDefinition) -> bool:
         item = items[prompt.item]
         wanted = (len(item["choices"]), item["answer"])
         variants = [variant for variant in definition.prompts if variant.variant_of == prompt.slug]
@@ -290,7 +346,7 @@ def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str
     return replace(definition, prompts=tuple(prompts))
 
 
-def _filled(prompt: Prompt, item: Mapping[str, Any]) -> Prompt:
+def _filled(prompt: PromptDefinition, item: Mapping[str, Any]) -> PromptDefinition:
     filled = replace(
         prompt,
         question=item["question"],
@@ -301,3 +357,18 @@ def _filled(prompt: Prompt, item: Mapping[str, Any]) -> Prompt:
     if len(filled.answer) != 1 or filled.answer not in letters(filled):
         raise ValueError(f"The answer {filled.answer!r} of the item {prompt.item} is the letter of no choice.")
     return filled
+
+
+def chatbot_of(definition: Definition, model: str) -> str | None:
+    """The slug of the first chatbot that the model belongs to; None: compared with all field answers together."""
+    name = model.strip().casefold()
+    for chatbot in definition.chatbots:
+        if any(fnmatchcase(name, pattern.casefold()) for pattern in patterns_of(chatbot)):
+            return chatbot.slug
+    return None
+
+
+def patterns_of(chatbot: Chatbot) -> tuple[str, ...]:
+    """What the file says, else what is known of a chatbot with this slug or name."""
+    known = WELL_KNOWN.get(chatbot.slug) or WELL_KNOWN.get(chatbot.name.casefold(), ())
+    return chatbot.models or known

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.study_files.parts import AnnotationWork
 from surveys.study_files.payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
 
 # Keys that every annotation page has for itself: next evidence, guidelines, skip, undo, help.
@@ -32,7 +31,7 @@ class LabelFault(ValueError):
 
 
 @dataclass(frozen=True)
-class Choice:
+class LabelOption:
     value: str
     label: str
     key: str = ""
@@ -40,7 +39,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Question:
+class LabelQuestion:
     """One thing that is asked. With `per` it is asked of each entry of that key of the payload.
 
     `choices` stand in scale order, and are shown in the order of their keys. A question of the scale `text` has
@@ -50,7 +49,7 @@ class Question:
 
     name: str
     text: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[LabelOption, ...] = ()
     scale: str = "nominal"
     per: str = ""
     required: bool = True
@@ -62,7 +61,7 @@ class Question:
         return tuple(choice.value for choice in self.choices)
 
     @property
-    def shown(self) -> tuple[Choice, ...]:
+    def shown(self) -> tuple[LabelOption, ...]:
         return tuple(sorted(self.choices, key=lambda choice: choice.key))
 
     @property
@@ -80,7 +79,7 @@ class Kind:
 
     name: str
     title: str
-    questions: tuple[Question, ...]
+    questions: tuple[LabelQuestion, ...]
     needs: Mapping[str, Reader]
     template: str
     may: Mapping[str, Reader] = field(default_factory=dict)
@@ -91,12 +90,12 @@ class Kind:
             raise KindError(f"{self.name}: {'; '.join(faults)}")
 
     @property
-    def main(self) -> Question:
+    def main(self) -> LabelQuestion:
         """The question that decides when nothing else is named."""
         return self.questions[0]
 
 
-def find_collisions(questions: Iterable[Question]) -> Iterator[str]:
+def find_collisions(questions: Iterable[LabelQuestion]) -> Iterator[str]:
     """Keys that would mean two things at one moment, and questions or labels of one name.
 
     Of the questions with choices one is active at a time, so two of them may share keys; a toggle is always at hand.
@@ -109,7 +108,7 @@ def find_collisions(questions: Iterable[Question]) -> Iterator[str]:
         yield from question_faults(question, {} if question.toggle else toggles)
 
 
-def question_faults(question: Question, toggles: Mapping[str, str]) -> Iterator[str]:
+def question_faults(question: LabelQuestion, toggles: Mapping[str, str]) -> Iterator[str]:
     if PART in question.name or question.scale not in SCALES:
         yield f"{question.name!r} is no name, or {question.scale!r} no scale, for a question"
     if bool(question.choices) is not question.is_label:
@@ -136,54 +135,58 @@ def key_taken(key: str, keys: list[str], toggles: Mapping[str, str]) -> str:
 
 # The kinds -------------------------------------------------------------------------------------------------
 
-QUALITY = Question(
+QUALITY = LabelQuestion(
     "quality",
     "Is this a fair thing to remember about this person?",
     (
-        Choice("no", "Doesn't make sense", "3", "Wrong, unsupported, or only about this one task."),
-        Choice("maybe", "Maybe", "2", "It could be so, but the evidence is thin."),
-        Choice("yes", "Makes sense", "1", "The conversation supports it as a lasting fact."),
+        LabelOption("no", "Doesn't make sense", "3", "Wrong, unsupported, or only about this one task."),
+        LabelOption("maybe", "Maybe", "2", "It could be so, but the evidence is thin."),
+        LabelOption("yes", "Makes sense", "1", "The conversation supports it as a lasting fact."),
     ),
     scale="ordinal",
     positive="yes",
 )
-UNCOMFORTABLE = Question(
+UNCOMFORTABLE = LabelQuestion(
     "uncomfortable",
     "Remembering this would feel uncomfortable",
-    (Choice("no", "No"), Choice("yes", "Yes", "x")),
+    (LabelOption("no", "No"), LabelOption("yes", "Yes", "x")),
     required=False,
     toggle=True,
     positive="yes",
 )
-UNCOMFORTABLE_WHY = Question("uncomfortable-why", "Why, if you would like to say", scale="text", required=False)
-RELEVANCE = Question(
+UNCOMFORTABLE_WHY = LabelQuestion("uncomfortable-why", "Why, if you would like to say", scale="text", required=False)
+RELEVANCE = LabelQuestion(
     "relevance",
     "Would the response to this prompt change if the chatbot knew this?",
-    (Choice("no", "No", "2"), Choice("yes", "Yes", "1")),
+    (LabelOption("no", "No", "2"), LabelOption("yes", "Yes", "1")),
     positive="yes",
 )
-PREFERENCE = Question(
+PREFERENCE = LabelQuestion(
     "preference",
     "Thinking of this, which answer do you prefer?",
     (
-        Choice("1", "A, strongly", "1"),
-        Choice("2", "A, a little", "2"),
-        Choice("3", "No difference", "3"),
-        Choice("4", "B, a little", "4"),
-        Choice("5", "B, strongly", "5"),
+        LabelOption("1", "A, strongly", "1"),
+        LabelOption("2", "A, a little", "2"),
+        LabelOption("3", "No difference", "3"),
+        LabelOption("4", "B, a little", "4"),
+        LabelOption("5", "B, strongly", "5"),
     ),
     scale="ordinal",
     per="attributes",
 )
-ERROR = Question(
+ERROR = LabelQuestion(
     "error",
     "What is wrong with this statement?",
     (
-        Choice("overgeneralisation", "Says too much", "1", "One task or one moment is taken for a lasting trait."),
-        Choice("missing-evidence", "Not supported", "2", "Nothing in the conversations shows it."),
-        Choice("task-context", "Mixed up with the task", "3", "It is the subject, a fiction, or the chatbot's words."),
-        Choice("not-standalone", "Only about this task", "4", "It does not say anything about the person by itself."),
-        Choice("other", "Something else", "5"),
+        LabelOption("overgeneralisation", "Says too much", "1", "One task or one moment is taken for a lasting trait."),
+        LabelOption("missing-evidence", "Not supported", "2", "Nothing in the conversations shows it."),
+        LabelOption(
+            "task-context", "Mixed up with the task", "3", "It is the subject, a fiction, or the chatbot's words."
+        ),
+        LabelOption(
+            "not-standalone", "Only about this task", "4", "It does not say anything about the person by itself."
+        ),
+        LabelOption("other", "Something else", "5"),
     ),
 )
 
@@ -221,37 +224,23 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def questions_for(work: AnnotationWork) -> tuple[Question, ...]:
-    """What annotators are asked: the kind's questions, or those that an imported file brought."""
-    if work.kind != IMPORTED:
-        return KINDS[work.kind].questions
-    return tuple(
-        Question(
-            scale.question,
-            scale.question,
-            tuple(Choice(label, label) for label in scale.labels),
-            scale="ordinal" if scale.ordered else "nominal",
-            required=False,
-        )
-        for scale in work.scales
-    )
-
-
 # Labels ----------------------------------------------------------------------------------------------------
 
 
-def fields_of(questions: Iterable[Question], payload: Mapping[str, Any]) -> dict[str, Question]:
+def fields_of(questions: Iterable[LabelQuestion], payload: Mapping[str, Any]) -> dict[str, LabelQuestion]:
     """Every field that an item's form has, such as `quality` or `preference/a1`, with its question."""
     return {name: question for question in questions for name in names_of(question, payload)}
 
 
-def names_of(question: Question, payload: Mapping[str, Any]) -> list[str]:
+def names_of(question: LabelQuestion, payload: Mapping[str, Any]) -> list[str]:
     if not question.per:
         return [question.name]
     return [f"{question.name}{PART}{part['id']}" for part in payload.get(question.per, ())]
 
 
-def read_labels(questions: Iterable[Question], payload: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+def read_labels(
+    questions: Iterable[LabelQuestion], payload: Mapping[str, Any], given: Mapping[str, str]
+) -> dict[str, str]:
     """The labels in what was sent, by field; a toggle that was not sent is off. Raises LabelFault."""
     labels, faults = {}, {}
     for name, question in fields_of(questions, payload).items():
@@ -267,7 +256,7 @@ def read_labels(questions: Iterable[Question], payload: Mapping[str, Any], given
     return labels
 
 
-def label_fault(question: Question, value: str) -> str:
+def label_fault(question: LabelQuestion, value: str) -> str:
     if not value:
         return "has no answer yet" if question.required else ""
     if not question.is_label:
@@ -275,7 +264,7 @@ def label_fault(question: Question, value: str) -> str:
     return "" if value in question.values else f"cannot be {value[:40]!r}; it is one of {', '.join(question.values)}"
 
 
-def turn_back(question: Question, value: str, left: str) -> str:
+def turn_back(question: LabelQuestion, value: str, left: str) -> str:
     """A label of a sided kind as 1 = generic … 5 = personalised, whichever of the two was shown on the left."""
     if left != PERSONALISED or value not in question.values or question.scale != "ordinal":
         return value

@@ -1,4 +1,4 @@
-"""Rules between the keys of a study file: cells, codes, pay, and checks that are fair by Prolific's rules."""
+"""Rules between the keys of a study file: places and pay, fair checks, and what the comparison leaves out."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,8 +6,8 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from surveys.study_files.comparison import COMPARISON_RULES
-from surveys.study_files.schema import ANNOTATION, LISTS, NONE, SEVERAL, Misfit, as_list, entries
+from surveys.study_files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, SEVERAL
+from surveys.study_files.values import listed, nearest
 
 # Prolific's minimum for an hour; the recommended rate is half as much again.
 LEAST_PAY_PER_HOUR = {"USD": Decimal(8), "GBP": Decimal(6)}
@@ -23,12 +23,20 @@ NEUTRAL = re.compile(
 RESERVED = {"chatbots": (NONE, SEVERAL, "other"), "questions": ("chatbot",)}
 
 Study = dict[str, Any]
+# The place of something that does not fit, and what is the matter with it.
+Misfit = tuple[str, str]
 Misfits = Iterator[Misfit]
 
 
 def find_misfits(study: Study) -> list[Misfit]:
     """Every broken rule. The study may be incomplete: what is missing or unusable is passed over here."""
-    return [misfit for rule in (*RULES, *COMPARISON_RULES) for misfit in rule(study)]
+    return [misfit for rule in RULES for misfit in rule(study)]
+
+
+def entries(study: Study, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each entry of a list with its place."""
+    for count, entry in enumerate(study[name], 1):
+        yield f"{name}[{count}]", entry
 
 
 def slugs_differ(study: Study) -> Misfits:
@@ -59,7 +67,7 @@ def codes_differ(study: Study) -> Misfits:
     if not codes.get("misunderstood"):
         if study["comprehension"]:
             yield ("codes.misunderstood", "is missing: a study with comprehension checks needs it")
-        elif ANNOTATION in study:
+        elif "annotation" in study:
             yield ("codes.misunderstood", "is missing: a study of annotators needs it for those who fail the training")
     seen: dict[str, str] = {}
     for name, code in codes.items():
@@ -87,7 +95,7 @@ def questions_fit_their_purpose(study: Study) -> Misfits:
             yield (f"{place}.kind", f"is `{kind}`, but a {purpose} question must be a `choice`")
         if purpose in ("quota", "screening") and question.get("required") is False:
             yield (f"{place}.required", f"cannot be false: a {purpose} question decides who takes part")
-        if kind == "choice" and question.get("options") == []:
+        if kind == "choice" and question.get("options") == ():
             yield (f"{place}.options", "is missing: a `choice` needs at least two options")
         if kind in ("number", "text") and question.get("options"):
             yield (f"{place}.options", f"is not for a `{kind}` question")
@@ -96,7 +104,7 @@ def questions_fit_their_purpose(study: Study) -> Misfits:
 
 def _accept_fits(place: str, question: dict[str, Any]) -> Misfits:
     purpose, accept, options = question.get("purpose"), question.get("accept"), question.get("options")
-    if purpose == "screening" and accept == []:
+    if purpose == "screening" and accept == ():
         yield (f"{place}.accept", "is missing: a screening question names the options that may go on")
     if purpose in ("quota", "background") and accept:
         yield (f"{place}.accept", f"is not for a {purpose} question, only for screening")
@@ -116,7 +124,7 @@ def cells_name_quota_answers(study: Study) -> Misfits:
             elif question.get("purpose", "quota") != "quota":
                 yield (f"{place}.where", f"names the question `{slug}`, whose purpose is not `quota`")
             elif question.get("options"):
-                for option in as_list(wanted):
+                for option in wanted:
                     if option not in question["options"]:
                         yield (f"{place}.where", f"names {option!r}, which is no option of `{slug}`")
 
@@ -136,18 +144,18 @@ def cells_do_not_overlap(study: Study) -> Misfits:
 
 def _told_apart(first: dict[str, Any], second: dict[str, Any]) -> bool:
     shared = first.keys() & second.keys()
-    return any(not set(as_list(first[slug])) & set(as_list(second[slug])) for slug in shared)
+    return any(not set(first[slug]) & set(second[slug]) for slug in shared)
 
 
 def checks_have_their_answer(study: Study) -> Misfits:
     for name in ("comprehension", "attention"):
         for place, check in entries(study, name):
-            options = check.get("options", [])
-            for key in ("answer", "also"):
-                for answer in as_list(check.get(key, [])):
-                    if options and answer not in options:
-                        yield (f"{place}.{key}", f"is {answer!r}, which is none of the options")
-            if options and set(options) <= {check.get("answer"), *check.get("also", [])}:
+            options = check.get("options", ())
+            given = [("answer", check["answer"])] if "answer" in check else []
+            for key, answer in (*given, *(("also", answer) for answer in check.get("also", ()))):
+                if options and answer not in options:
+                    yield (f"{place}.{key}", f"is {answer!r}, which is none of the options")
+            if options and set(options) <= {check.get("answer"), *check.get("also", ())}:
                 yield (f"{place}.also", "leaves no wrong option, so the check could not be failed")
 
 
@@ -167,7 +175,7 @@ def _instruction_is_clear(place: str, check: dict[str, Any]) -> Misfits:
 
 
 def _nonsense_has_no_neutral_option(place: str, check: dict[str, Any]) -> Misfits:
-    for option in check.get("options", []):
+    for option in check.get("options", ()):
         if NEUTRAL.search(option):
             yield (f"{place}.options", f"has the neutral option {option!r}; a nonsensical item has none")
 
@@ -201,7 +209,7 @@ def choices_have_their_answer(study: Study) -> Misfits:
 
 
 def annotators_have_places(study: Study) -> Misfits:
-    work = study.get(ANNOTATION)
+    work = study.get("annotation")
     if not work:
         return
     if study["cells"] and work.get("annotators"):
@@ -212,6 +220,89 @@ def annotators_have_places(study: Study) -> Misfits:
         yield ("annotation.least", f"is {work['least']}, but nobody is given more than {work['quota']} items")
     if work.get("invited_from") and work["invited_from"] == study.get("slug"):
         yield ("annotation.invited_from", "is this study itself; it names the study whose people were chosen before")
+
+
+def exclusions_are_of_one_kind(study: Study) -> Misfits:
+    for place, exclusion in entries(study, "exclusions"):
+        first, *more = [kind for kind in EXCLUSION_KINDS if exclusion.get(kind)] or [""]
+        for kind in more:
+            yield (f"{place}.{kind}", f"stands beside `{first}`; write an [[exclusions]] for each of them")
+
+
+def exclusions_fit_the_study(study: Study) -> Misfits:
+    minutes, checks = study.get("minutes", 0), study.get("checks", {}).get("paste")
+    for place, exclusion in entries(study, "exclusions"):
+        if minutes and exclusion.get("minutes_under", 0) >= minutes:
+            yield (
+                f"{place}.minutes_under",
+                f"is {exclusion['minutes_under']:g}, but {minutes} minutes are what people are told it takes",
+            )
+        for check in exclusion.get("flags", ()):
+            if checks is not None and check not in checks:
+                yield (f"{place}.flags", f"names `{check}`, which is none of the paste checks of this study")
+        for key, wanted in exclusion.get("context", {}).items():
+            yield from _context_can_be(study, f"{place}.context", key, wanted)
+
+
+def _context_can_be(study: Study, place: str, key: str, wanted: tuple[str, ...]) -> Misfits:
+    if key not in CONTEXT:
+        yield (place, f"names `{key}`{nearest(key, tuple(CONTEXT))}; it can name {listed(tuple(CONTEXT))}")
+        return
+    bots = tuple(bot["slug"] for bot in study["chatbots"] if "slug" in bot) if key == "product" else ()
+    known = (*bots, *CONTEXT[key])
+    for answer in wanted:
+        if answer not in known:
+            yield (place, f"names {answer!r} for `{key}`, which can be {listed(known)}")
+
+
+def models_differ(study: Study) -> Misfits:
+    """A model's answers are compared with those of one chatbot."""
+    seen: dict[str, str] = {}
+    for place, bot in entries(study, "chatbots"):
+        for pattern in bot.get("models", ()):
+            if (first := seen.setdefault(pattern.casefold(), place)) != place:
+                yield (f"{place}.models", f"names {pattern!r}, which {first} names already")
+
+
+def variants_ask_the_same(study: Study) -> Misfits:
+    prompts = {prompt.get("slug"): prompt for prompt in study["prompts"]}
+    for place, prompt in entries(study, "prompts"):
+        slug, original = prompt.get("variant_of"), prompts.get(prompt.get("variant_of"))
+        if bool(slug) != bool(prompt.get("variant")) and {"variant_of", "variant"} <= prompt.keys():
+            missing = "variant" if slug else "variant_of"
+            yield (f"{place}.{missing}", "is missing: `variant_of` and `variant` come together")
+        if slug and original is None:
+            yield (f"{place}.variant_of", f"names the prompt `{slug}`, which does not exist")
+        elif slug and original is prompt:
+            yield (f"{place}.variant_of", "names the prompt itself")
+        elif slug and original:
+            yield from _variant_fits(place, prompt, original)
+
+
+def _variant_fits(place: str, prompt: dict[str, Any], original: dict[str, Any]) -> Misfits:
+    slug, kinds = prompt["variant_of"], (original.get("kind"), prompt.get("kind"))
+    if original.get("variant_of"):
+        yield (f"{place}.variant_of", f"names `{slug}`, which is a variant itself; name `{original['variant_of']}`")
+    if all(kinds) and kinds[0] != kinds[1]:
+        yield (f"{place}.kind", f"is `{kinds[1]}`, but `{slug}`, of which it is a variant, is a `{kinds[0]}`")
+        return
+    if prompt.get("item"):
+        yield (f"{place}.item", "is not for a variant: the item's own words would take the place of the variant's")
+    ours, theirs = len(prompt.get("choices", ())), len(original.get("choices", ()))
+    if ours and theirs and ours != theirs:
+        yield (f"{place}.choices", f"has {ours} entries, but `{slug}`, of which it is a variant, has {theirs}")
+    for key in ("answer", "items"):
+        value, wanted = prompt.get(key), original.get(key)
+        if value and wanted and value != wanted:
+            yield (f"{place}.{key}", f"is {value}, but it is {wanted} for `{slug}`, of which this is a variant")
+
+
+def references_differ(study: Study) -> Misfits:
+    seen: dict[tuple[str, str], str] = {}
+    for place, reference in entries(study, "references"):
+        key = (reference.get("benchmark", ""), reference.get("name", "").casefold())
+        if all(key) and (first := seen.setdefault(key, place)) != place:
+            yield (f"{place}.name", f"is {reference['name']!r} again; {first} has it for `{key[0]}` already")
 
 
 ATTENTION_KINDS: dict[str, Callable[[str, dict[str, Any]], Misfits]] = {
@@ -231,4 +322,9 @@ RULES: list[Callable[[Study], Misfits]] = [
     exclusions_are_fair,
     choices_have_their_answer,
     annotators_have_places,
+    exclusions_are_of_one_kind,
+    exclusions_fit_the_study,
+    models_differ,
+    variants_ask_the_same,
+    references_differ,
 ]

@@ -1,44 +1,28 @@
-"""Which keys a study file has and what each may hold; the rules between keys are in `study_rules`."""
+"""Which tables and keys a study file has, what each may hold, and what stands in for one that is left out."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+from pydantic import StrictBool, StrictInt, TypeAdapter
 
 from surveys.reading.checks import CHECKS
-from surveys.study_files.kinds import KINDS
-from surveys.study_files.lines import join_place
+from surveys.study_files.kinds import IMPORTED, KINDS, LabelOption, LabelQuestion
 from surveys.study_files.orders import SCHEMES
 from surveys.study_files.values import (
-    Check,
-    kind_of,
-    line,
-    lines_by_key,
-    list_of,
-    listed,
-    long_text,
+    Line,
+    Lines,
+    LinesByKey,
+    LongText,
+    Money,
+    entries,
     matching,
-    money,
-    nearest,
     number,
     one_of,
-    whole_number,
-    yes_or_no,
+    within,
 )
 
-# A file of nothing but typing errors need not be answered in full.
-MOST_UNKNOWN = 50
-MOST_ENTRIES = 200
-SLUG = r"[a-z0-9][a-z0-9-]{0,49}"
-OUTCOMES = (
-    "completed",
-    "no_consent",
-    "screened_out",
-    "over_quota",
-    "technical",
-    "late",
-    "withdrawn",
-    "returned",
-)
 # What the page about the chatbot's context can be answered (models.ChatbotContext); `product` is a chatbot's slug too.
 CONTEXT = {
     "product": ("other",),
@@ -52,250 +36,348 @@ CONTEXT = {
 SEVERAL = "several"
 NONE = "none"
 
-# The place of something that does not fit, and what is the matter with it.
-Misfit = tuple[str, str]
+Slug = Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,49}", "small letters, digits and hyphens, at most 50")]
+StudySlug = Annotated[str, matching(r"[a-z0-9-]{2,50}", "2 to 50 small letters, digits and hyphens")]
+Language = Annotated[str, matching(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", "a language code such as en or pt-BR")]
+ProlificId = Annotated[str, matching(r"[0-9a-f]{24}", "the 24 digits and letters a–f of a Prolific study")]
+Address = Annotated[
+    str, matching(r"https://[^\s/@\"'<>]+\.[^\s/@\"'<>]+(/[^\s\"'<>]*)?", "an address that begins with https://")
+]
+Code = Annotated[str, matching(r"[A-Z0-9]{4,20}", "4 to 20 capital letters and digits")]
+ItemId = Annotated[str, matching(r"[A-Za-z0-9][\w./:-]{0,199}", "an item's id such as mmlu/college_medicine/test/34")]
+ShortName = Annotated[str, matching(r".{1,40}", "a short name of at most 40 characters")]
+ModelPattern = Annotated[
+    str, matching(r"[A-Za-z0-9\[\]!?*._:/@-]{1,100}", "a model's name, in which * stands for anything")
+]
+Options = Annotated[Lines, entries(2)]
+CheckName = Annotated[str, one_of(*CHECKS)]
 
 
-@dataclass(frozen=True)
-class Key:
-    """One key of a table: what it may hold, and what stands in for it when it is left out."""
+class LeftOut(NamedTuple):
+    """What stands in for a key that a file leaves out, where code has to give it."""
 
-    check: Check
-    required: bool = True
-    default: Any = ""
-    read: Callable[[Any], Any] = lambda value: value
+    default: Any
+
+
+def stored(default: Any = "") -> Any:
+    """What a definition holds and no key of the file says by this name."""
+    return field(default=default, metadata={"stored": True})
 
 
 # The tables ----------------------------------------------------------------------------------------------
 
-slug = matching(SLUG, "small letters, digits and hyphens, at most 50")
-address = matching(r"https://[^\s/@\"'<>]+\.[^\s/@\"'<>]+(/[^\s\"'<>]*)?", "an address that begins with https://")
-code = matching(r"[A-Z0-9]{4,20}", "4 to 20 capital letters and digits")
-benchmark_item = matching(r"[A-Za-z0-9][\w./:-]{0,199}", "an item's id such as mmlu/college_medicine/test/34")
-short_name = matching(r".{1,40}", "a short name of at most 40 characters")
-options = list_of(line, least=2)
-model_pattern = matching(r"[A-Za-z0-9\[\]!?*._:/@-]{1,100}", "a model's name, in which * stands for anything")
 
-STUDY = {
-    "slug": Key(matching(r"[a-z0-9-]{2,50}", "2 to 50 small letters, digits and hyphens")),
-    "title": Key(line),
-    "language": Key(matching(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", "a language code such as en or pt-BR")),
-    "minutes": Key(whole_number(1, 240)),
-    "contact": Key(line),
-    "prolific_study_ids": Key(
-        list_of(matching(r"[0-9a-f]{24}", "the 24 digits and letters a–f of a Prolific study")),
-        required=False,
-        default=[],
-    ),
-}
-TABLES: dict[str, dict[str, Key]] = {
-    "pay": {"currency": Key(one_of("USD", "GBP")), "amount": Key(money)},
-    "consent": {"version": Key(line), "text": Key(long_text)},
-    "places": {"lease_minutes": Key(whole_number(5, 1440), required=False, default=45)},
-    "chatbot_question": {
-        "text": Key(line),
-        "several": Key(line, required=False, default="More than one of these"),
-        "none": Key(line, required=False),
-    },
-    "codes": {name: Key(code) for name in OUTCOMES} | {"misunderstood": Key(code, required=False)},
-    "order": {"scheme": Key(one_of(*SCHEMES), required=False, default="williams")},
-    "checks": {"paste": Key(list_of(one_of(*CHECKS)), required=False, default=list(CHECKS))},
-    "debrief": {"text": Key(long_text)},
-    "annotation": {
-        "kind": Key(one_of(*KINDS)),
-        "annotators": Key(whole_number(1, 100_000), required=False, default=0),
-        "overlap": Key(whole_number(1, 20), required=False, default=3),
-        "quota": Key(whole_number(1, 10_000)),
-        "least": Key(whole_number(1, 10_000), required=False, default=1),
-        "block": Key(one_of("user", "shuffled"), required=False, default="shuffled"),
-        "hold_minutes": Key(whole_number(1, 120), required=False, default=10),
-        "pass_mark": Key(whole_number(0, 100), required=False, default=70),
-        "gold_every": Key(whole_number(1, 1_000), required=False, default=10),
-        "invited_from": Key(slug, required=False),
-        "guidelines_version": Key(line),
-        "guidelines": Key(long_text),
-    },
-}
-OPTIONAL_TABLES = ("places", "order", "checks")
-# A study with this table is worked on by annotators, who are shown items and need no chatbot.
-ANNOTATION = "annotation"
-NOT_FOR_ANNOTATORS = ("chatbots", "chatbot_question", "prompts", "order", "checks", "attention", "exclusions")
-LISTS: dict[str, dict[str, Key]] = {
-    "chatbots": {
-        "slug": Key(slug),
-        "name": Key(line),
-        "address": Key(address),
-        "model": Key(line),
-        "new_chat": Key(long_text),
-        "memory": Key(long_text),
-        "login": Key(long_text),
-        "models": Key(list_of(model_pattern), required=False, default=[]),
-    },
-    "questions": {
-        "slug": Key(slug),
-        "text": Key(long_text),
-        "kind": Key(one_of("choice", "number", "text")),
-        "purpose": Key(one_of("screening", "quota", "background")),
-        "options": Key(options, required=False, default=[]),
-        "accept": Key(list_of(line, least=1), required=False, default=[]),
-        "required": Key(yes_or_no, required=False, default=True),
-        "help": Key(long_text, required=False),
-    },
-    "cells": {
-        "slug": Key(slug),
-        "name": Key(line),
-        "where": Key(lines_by_key),
-        "places": Key(whole_number(1, 100_000)),
-    },
-    "comprehension": {
-        "slug": Key(slug),
-        "text": Key(long_text),
-        "options": Key(options),
-        "answer": Key(line),
-        "explanation": Key(long_text),
-    },
-    "attention": {
-        "slug": Key(slug),
-        "text": Key(long_text),
-        "options": Key(options),
-        "answer": Key(line),
-        "also": Key(list_of(line), required=False, default=[]),
-        "after": Key(whole_number(1, 200)),
-        "kind": Key(one_of("instruction", "nonsense")),
-    },
-    "prompts": {
-        "slug": Key(slug),
-        "title": Key(line),
-        "kind": Key(one_of("recommendation", "choice")),
-        "variant_of": Key(slug, required=False),
-        "variant": Key(short_name, required=False),
-    },
-    "exclusions": {
-        "slug": Key(slug),
-        "text": Key(long_text),
-        "attention_fails": Key(whole_number(0, 200), required=False, default=0),
-        "minutes_under": Key(number(0, 240, above=True), required=False, default=0.0, read=float),
-        "seconds_under": Key(number(0, 3600, above=True), required=False, default=0.0, read=float),
-        "pasted_under": Key(number(0, 1, above=True), required=False, default=0.0, read=float),
-        "flags": Key(list_of(one_of(*CHECKS), least=1), required=False, default=[]),
-        "flags_kept": Key(whole_number(1, 200), required=False, default=0),
-        "context": Key(lines_by_key, required=False, default={}),
-    },
-    "references": {
-        "benchmark": Key(slug),
-        "name": Key(line),
-        "accuracy": Key(number(0, 1), read=float),
-        "source": Key(line),
-    },
-}
-NEEDED_LISTS = ("chatbots", "cells", "prompts")
-# What a prompt has beside slug, title and kind depends on its kind.
-PROMPT_KINDS: dict[str, dict[str, Key]] = {
-    "recommendation": {"text": Key(long_text), "items": Key(whole_number(1, 20), required=False, default=5)},
-    "choice": {
-        "question": Key(long_text),
-        "choices": Key(list_of(line, least=2, most=8)),
-        "answer": Key(matching(r"[A-H]", "the letter of the right choice")),
-        "request": Key(line, required=False, default="Please answer with the letter of one option."),
-        "benchmark": Key(slug, required=False),
-        "item": Key(benchmark_item, required=False),
-    },
-}
+@dataclass(frozen=True)
+class StudyHead:
+    """The keys at the top of a file."""
 
-# Reading -------------------------------------------------------------------------------------------------
+    slug: StudySlug
+    title: Line
+    language: Language
+    minutes: Annotated[StrictInt, within(1, 240)]
+    contact: Line
+    prolific_study_ids: Annotated[tuple[ProlificId, ...], entries(), LeftOut(())]
 
 
-def read_keys(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
-    """The study with its defaults filled in and what is unusable left out, and each misfit."""
-    misfits: list[Misfit] = []
-    study = _read_table(
-        "", {k: v for k, v in raw.items() if k not in TABLES | LISTS}, STUDY, misfits, (*TABLES, *LISTS)
+@dataclass(frozen=True)
+class Reward:
+    currency: Annotated[str, one_of("USD", "GBP")]
+    amount: Money
+
+    @property
+    def cents(self) -> int:
+        return int(self.amount * 100)
+
+
+@dataclass(frozen=True)
+class Consent:
+    version: Line
+    text: LongText
+
+
+@dataclass(frozen=True)
+class PlaceKeys:
+    lease_minutes: Annotated[StrictInt, within(5, 1440)] = 45
+
+
+@dataclass(frozen=True)
+class ChatbotQuestion:
+    text: Line
+    several: Annotated[Line, LeftOut("More than one of these")]
+    none: Annotated[Line, LeftOut("")]  # empty: the answer is not offered, and nobody is turned away by this question
+
+
+@dataclass(frozen=True)
+class CompletionCodes:
+    completed: Code
+    no_consent: Code
+    screened_out: Code
+    over_quota: Code
+    technical: Code
+    late: Code
+    withdrawn: Code
+    returned: Code
+    misunderstood: Code = ""
+
+
+@dataclass(frozen=True)
+class OrderKeys:
+    scheme: Annotated[str, one_of(*SCHEMES)] = "williams"
+
+
+@dataclass(frozen=True)
+class CheckKeys:
+    paste: Annotated[tuple[CheckName, ...], entries()] = tuple(CHECKS)
+
+
+@dataclass(frozen=True)
+class Debrief:
+    text: LongText
+
+
+@dataclass(frozen=True)
+class LabelScale:
+    """The labels that one question of imported annotations may have; in their order where they have one."""
+
+    question: str
+    labels: tuple[str, ...]
+    ordered: bool
+
+
+@dataclass(frozen=True)
+class AnnotationWork:
+    """What annotators do in a study whose people judge items; None in a study whose people paste answers."""
+
+    kind: Annotated[str, one_of(*KINDS)]
+    overlap: Annotated[StrictInt, within(1, 20), LeftOut(3)]
+    quota: Annotated[StrictInt, within(1, 10_000)]
+    least: Annotated[StrictInt, within(1, 10_000), LeftOut(1)]
+    block: Annotated[str, one_of("user", "shuffled"), LeftOut("shuffled")]
+    hold_minutes: Annotated[StrictInt, within(1, 120), LeftOut(10)]
+    pass_mark: Annotated[StrictInt, within(0, 100), LeftOut(70)]
+    gold_every: Annotated[StrictInt, within(1, 1_000), LeftOut(10)]
+    invited_from: Annotated[Slug, LeftOut("")]
+    guidelines_version: Line
+    guidelines: LongText
+    scales: tuple[LabelScale, ...] = stored(())  # of imported annotations, which have no kind of ours
+
+
+@dataclass(frozen=True)
+class AnnotationKeys(AnnotationWork):
+    annotators: Annotated[StrictInt, within(1, 100_000)] = 0  # becomes the places of one cell
+
+
+# The lists -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chatbot:
+    slug: Slug
+    name: Line
+    address: Address
+    model: Line
+    new_chat: LongText
+    memory: LongText
+    login: LongText
+    models: Annotated[tuple[ModelPattern, ...], entries()] = ()  # of the API; empty: those of `WELL_KNOWN`
+
+
+@dataclass(frozen=True)
+class Question:
+    slug: Slug
+    text: LongText
+    kind: Annotated[str, one_of("choice", "number", "text")]
+    purpose: Annotated[str, one_of("screening", "quota", "background")]
+    options: Annotated[Options, LeftOut(())]
+    accept: Annotated[Lines, entries(1), LeftOut(())]
+    required: Annotated[StrictBool, LeftOut(True)]
+    help: Annotated[LongText, LeftOut("")]
+
+
+@dataclass(frozen=True)
+class CellDefinition:
+    slug: Slug
+    name: Line
+    where: LinesByKey
+    places: Annotated[StrictInt, within(1, 100_000)]
+
+    def fits(self, answers: Mapping[str, str]) -> bool:
+        return all(answers.get(slug) in wanted for slug, wanted in self.where.items())
+
+
+@dataclass(frozen=True)
+class ComprehensionCheck:
+    slug: Slug
+    text: LongText
+    options: Options
+    answer: Line
+    explanation: LongText
+
+    def passed_by(self, given: str) -> bool:
+        return given == self.answer
+
+
+@dataclass(frozen=True)
+class AttentionCheck:
+    slug: Slug
+    text: LongText
+    options: Options
+    answer: Line
+    also: Annotated[Lines, entries(), LeftOut(())]
+    after: Annotated[StrictInt, within(1, 200)]
+    kind: Annotated[str, one_of("instruction", "nonsense")]
+
+    def passed_by(self, given: str) -> bool:
+        return given == self.answer or given in self.also
+
+
+@dataclass(frozen=True)
+class RecommendationKeys:
+    text: LongText
+    items: Annotated[StrictInt, within(1, 20)] = 5
+
+
+@dataclass(frozen=True)
+class ChoiceKeys:
+    question: LongText
+    choices: Annotated[Lines, entries(2, 8)]
+    answer: Annotated[str, matching(r"[A-H]", "the letter of the right choice")]
+    request: Line = "Please answer with the letter of one option."
+    benchmark: Slug = ""
+    item: ItemId = ""
+
+
+# What a prompt has beside the keys that all have.
+PROMPT_KINDS: dict[str, type] = {"recommendation": RecommendationKeys, "choice": ChoiceKeys}
+
+
+@dataclass(frozen=True)
+class PromptDefinition:
+    """A recommendation has `text` and `items`; a choice has `question`, `choices`, `answer` and `request`."""
+
+    slug: Slug
+    title: Line
+    kind: Annotated[str, one_of(*PROMPT_KINDS)]
+    text: str = stored()
+    items: int = stored(0)
+    question: str = stored()
+    choices: tuple[str, ...] = stored(())
+    answer: str = stored()
+    request: str = stored()
+    benchmark: str = stored()
+    item: str = stored()
+    imported: bool = stored(False)  # whether the item has replaced the file's default
+    variant_of: Slug = ""  # the prompt that this one asks in other words
+    variant: ShortName = ""  # how it asks: typos, slang, a dialect, a language
+
+
+# What the keys of a rule leave out: whole people, or single responses.
+EXCLUSION_KINDS = {
+    "attention_fails": "person",
+    "minutes_under": "person",
+    "seconds_under": "person",
+    "pasted_under": "person",
+    "flags": "response",
+    "flags_kept": "person",
+    "context": "person",
+}
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A rule about what is left out of the analysis: by one of its kinds, or in words only."""
+
+    slug: Slug
+    text: LongText
+    attention_fails: Annotated[StrictInt, within(0, 200)] = 0
+    minutes_under: Annotated[float, number(0, 240, above=True)] = 0.0
+    seconds_under: Annotated[float, number(0, 3600, above=True)] = 0.0
+    pasted_under: Annotated[float, number(0, 1, above=True)] = 0.0
+    flags: Annotated[tuple[CheckName, ...], entries(1)] = ()
+    flags_kept: Annotated[StrictInt, within(1, 200)] = 0
+    context: LinesByKey = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return next((kind for kind in EXCLUSION_KINDS if getattr(self, kind)), "")
+
+    @property
+    def threshold(self) -> Any:
+        return getattr(self, self.kind) if self.kind else None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A published score that a benchmark's figure shows as a line."""
+
+    benchmark: Slug
+    name: Line
+    accuracy: Annotated[float, number(0, 1)]
+    source: Line
+
+
+def questions_for(work: AnnotationWork) -> tuple[LabelQuestion, ...]:
+    """What annotators are asked: the kind's questions, or those that an imported file brought."""
+    if work.kind != IMPORTED:
+        return KINDS[work.kind].questions
+    return tuple(
+        LabelQuestion(
+            scale.question,
+            scale.question,
+            tuple(LabelOption(label, label) for label in scale.labels),
+            scale="ordinal" if scale.ordered else "nominal",
+            required=False,
+        )
+        for scale in work.scales
     )
-    annotates = ANNOTATION in raw
-    misfits += [(name, "is not for a study of annotators") for name in NOT_FOR_ANNOTATORS if annotates and name in raw]
-    for name, keys in TABLES.items():
-        if name in raw or name in OPTIONAL_TABLES:
-            study[name] = _read_table(name, raw.get(name, {}), keys, misfits)
-        elif name != ANNOTATION and not (annotates and name in NOT_FOR_ANNOTATORS):
-            misfits.append((name, "is missing"))
-    for name in LISTS:
-        study[name] = _read_list(name, raw.get(name, []), misfits, name in NEEDED_LISTS and not annotates)
-    return study, misfits
 
 
-def _read_list(name: str, raw: Any, misfits: list[Misfit], needed: bool) -> list[dict[str, Any]]:
-    if not isinstance(raw, list):
-        misfits.append((name, f"must be written as [[{name}]], once for each entry"))
-        return []
-    if not raw and needed:
-        misfits.append((name, f"is missing: at least one [[{name}]] is needed"))
-    if len(raw) > MOST_ENTRIES:
-        misfits.append((name, f"has {len(raw):,} entries; the limit is {MOST_ENTRIES}"))
-    return [
-        _read_entry(name, f"{name}[{number}]", entry, misfits) for number, entry in enumerate(raw[:MOST_ENTRIES], 1)
-    ]
+TABLES: dict[str, type] = {
+    "pay": Reward,
+    "consent": Consent,
+    "places": PlaceKeys,
+    "chatbot_question": ChatbotQuestion,
+    "codes": CompletionCodes,
+    "order": OrderKeys,
+    "checks": CheckKeys,
+    "debrief": Debrief,
+    "annotation": AnnotationKeys,
+}
+LISTS: dict[str, type] = {
+    "chatbots": Chatbot,
+    "questions": Question,
+    "cells": CellDefinition,
+    "comprehension": ComprehensionCheck,
+    "attention": AttentionCheck,
+    "prompts": PromptDefinition,
+    "exclusions": Exclusion,
+    "references": Reference,
+}
 
 
-def _read_entry(name: str, place: str, entry: Any, misfits: list[Misfit]) -> dict[str, Any]:
-    keys = LISTS[name]
-    if name == "prompts" and isinstance(entry, dict):
-        kind = entry.get("kind")
-        if not isinstance(kind, str) or kind not in PROMPT_KINDS:
-            # Without a kind nothing can be said about the keys that only one kind has.
-            own = {key for kind_keys in PROMPT_KINDS.values() for key in kind_keys}
-            entry = {key: value for key, value in entry.items() if key not in own}
-        else:
-            keys = keys | PROMPT_KINDS[kind]
-    return _read_table(place, entry, keys, misfits)
+class Key(NamedTuple):
+    """One key of a table: how its value is read, and what stands in for it when it is left out."""
+
+    reader: TypeAdapter[Any]
+    required: bool
+    default: Any
+
+    def is_left_blank(self, value: Any) -> bool:
+        blank = () if value == [] else value
+        return not self.required and blank in ("", ()) and blank == self.default
 
 
-def _read_table(
-    place: str, raw: Any, keys: Mapping[str, Key], misfits: list[Misfit], more: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    if not isinstance(raw, dict):
-        misfits.append((place, f"must be a table, not {kind_of(raw)}"))
-        return {}
-    misfits += _unknown_keys(place, raw, (*keys, *more))
-    table: dict[str, Any] = {}
-    for name, key in keys.items():
-        if name not in raw and key.required:
-            misfits.append((join_place(place, name), "is missing"))
-        elif name not in raw or _left_blank(raw[name], key):
-            table[name] = key.default
-        elif fault := key.check(raw[name]):
-            misfits.append((join_place(place, name), fault))
-        else:
-            table[name] = key.read(_tidy(raw[name]))
-    return table
+@lru_cache
+def keys_of(table: type) -> dict[str, Key]:
+    """The keys that a file can have for this table."""
+    hints = get_type_hints(table, include_extras=True)
+    return {key.name: _key(key, hints[key.name]) for key in fields(table) if not key.metadata}
 
 
-def _left_blank(value: Any, key: Key) -> bool:
-    return not key.required and value in ("", []) and value == key.default
+def _key(key: Field[Any], hint: Any) -> Key:
+    defaults = [mark.default for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, LeftOut)]
+    defaults += [key.default_factory()] if key.default_factory is not MISSING else [key.default]
+    return Key(TypeAdapter(hint), defaults[0] is MISSING, defaults[0])
 
 
-def _unknown_keys(place: str, raw: Mapping[str, Any], known: tuple[str, ...]) -> list[Misfit]:
-    unknown = [name for name in raw if name not in known][:MOST_UNKNOWN]
-    return [(join_place(place, name), f"is no key here{nearest(name, known) or _keys_here(known)}") for name in unknown]
-
-
-def _keys_here(known: tuple[str, ...]) -> str:
-    return f"; the keys here are {listed(known)}"
-
-
-def _tidy(value: Any) -> Any:
-    """Texts without the blank space around them."""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, list):
-        return [_tidy(entry) for entry in value]
-    return {name: _tidy(entry) for name, entry in value.items()} if isinstance(value, dict) else value
-
-
-def entries(study: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each entry of a list with its place."""
-    for count, entry in enumerate(study[name], 1):
-        yield f"{name}[{count}]", entry
-
-
-def as_list(wanted: Any) -> list[str]:
-    return wanted if isinstance(wanted, list) else [wanted]
+OUTCOMES = tuple(name for name, key in keys_of(CompletionCodes).items() if key.required)

@@ -1,136 +1,150 @@
-"""What a single value of a study file may be: each check gives the fault of a value, or None."""
+"""What a single value of a study file may be, as types that pydantic reads, and how the fault of one is worded."""
 
 import difflib
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, StrictStr, TypeAdapter, ValidationError, WrapValidator
 
 LONGEST_TEXT = 20_000
 LONGEST_LINE = 300
 # Characters that pages, PostgreSQL or spreadsheets cannot keep; tab and line feed are fine.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+# What was wanted where pydantic finds another type.
+WANTED = {
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list in square brackets",
+    "dict_type": 'a table such as { gender = "Woman" }',
+}
+KINDS_OF_VALUE = {
+    bool: "true or false",
+    int: "a number",
+    Decimal: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a table",
+}
 
-Check = Callable[[Any], str | None]
 
-
-def long_text(value: Any) -> str | None:
-    return _text_fault(value, LONGEST_TEXT)
-
-
-def line(value: Any) -> str | None:
-    if isinstance(value, str) and "\n" in value.strip():
-        return "must be on one line"
-    return _text_fault(value, LONGEST_LINE)
-
-
-def _text_fault(value: Any, longest: int) -> str | None:
-    if not isinstance(value, str):
-        return f"must be text in quotes, not {kind_of(value)}"
+def _read_text(value: str, longest: int = LONGEST_TEXT) -> str:
     if not value.strip():
-        return "is empty"
+        raise ValueError("is empty")
     if len(value) > longest:
-        return f"has {len(value):,} characters; the limit is {longest:,}"
+        raise ValueError(f"has {len(value):,} characters; the limit is {longest:,}")
     if found := CONTROL.search(value):
-        return f"holds the control character U+{ord(found[0]):04X}, which pages and exports cannot show"
-    return None
+        raise ValueError(f"holds the control character U+{ord(found[0]):04X}, which pages and exports cannot show")
+    return value.strip()
 
 
-def matching(pattern: str, wanted: str) -> Check:
-    def check(value: Any) -> str | None:
-        if fault := line(value):
-            return fault
-        return None if re.fullmatch(pattern, value) else f"is {_shown(value)}, but must be {wanted}"
-
-    return check
+def _read_line(value: str) -> str:
+    if "\n" in value.strip():
+        raise ValueError("must be on one line")
+    return _read_text(value, LONGEST_LINE)
 
 
-def one_of(*names: str) -> Check:
-    def check(value: Any) -> str | None:
+LongText = Annotated[StrictStr, AfterValidator(_read_text)]
+Line = Annotated[StrictStr, AfterValidator(_read_line)]
+_ONE_LINE = TypeAdapter[str](Line)
+
+
+def matching(pattern: str, wanted: str) -> BeforeValidator:
+    def read(value: Any) -> str:
+        line = _ONE_LINE.validate_python(value)
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"is {shown(value)}, but must be {wanted}")
+        return line
+
+    return BeforeValidator(read)
+
+
+def one_of(*names: str) -> BeforeValidator:
+    def read(value: Any) -> str:
         if isinstance(value, str) and value in names:
-            return None
-        return f"is {_shown(value)}{nearest(value, names)}; it can be {listed(names)}"
+            return value
+        raise ValueError(f"is {shown(value)}{nearest(value, names)}; it can be {listed(names)}")
 
-    return check
-
-
-def whole_number(low: int, high: int) -> Check:
-    def check(value: Any) -> str | None:
-        if not isinstance(value, int) or isinstance(value, bool):
-            return f"must be a whole number, not {kind_of(value)}"
-        return None if low <= value <= high else f"must be a whole number from {low:,} to {high:,}"
-
-    return check
+    return BeforeValidator(read)
 
 
-def number(low: int, high: int, above: bool = False) -> Check:
+def within(low: int, high: int) -> AfterValidator:
+    def read(value: int) -> int:
+        if low <= value <= high:
+            return value
+        raise ValueError(f"must be a whole number from {low:,} to {high:,}")
+
+    return AfterValidator(read)
+
+
+def number(low: int, high: int, above: bool = False) -> BeforeValidator:
     """A number within these bounds; `above` leaves out the lower one."""
     bounds = f"above {low:,} and at most {high:,}" if above else f"from {low:,} to {high:,}"
 
-    def check(value: Any) -> str | None:
+    def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
-            return f"must be a number, not {kind_of(value)}"
+            raise ValueError(f"must be a number, not {kind_of(value)}")
         # As a float, which is what is kept of it: a number too small for one would be kept as 0.
         kept = float(value) if isinstance(value, Decimal) else value
-        return None if low <= kept <= high and (kept > low or not above) else f"must be a number {bounds}"
+        if low <= kept <= high and (kept > low or not above):
+            return float(kept)
+        raise ValueError(f"must be a number {bounds}")
 
-    return check
-
-
-def yes_or_no(value: Any) -> str | None:
-    return None if isinstance(value, bool) else f"must be true or false, not {kind_of(value)}"
+    return BeforeValidator(read)
 
 
-def money(value: Any) -> str | None:
+def _read_money(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        return f"must be a number such as 5.00, not {kind_of(value)}"
+        raise ValueError(f"must be a number such as 5.00, not {kind_of(value)}")
     if isinstance(value, Decimal) and not value.is_finite() or not 0 < value <= 1000:
-        return "must be a number above 0, and at most 1,000"
-    return None if round(Decimal(value), 2) == value else "must have at most two decimals"
+        raise ValueError("must be a number above 0, and at most 1,000")
+    if (amount := round(Decimal(value), 2)) != value:
+        raise ValueError("must have at most two decimals")
+    return amount
 
 
-def list_of(check: Check, least: int = 0, most: int = 100) -> Check:
-    """A list of different texts, each of which passes the check."""
-
-    def check_list(value: Any) -> str | None:
-        if not isinstance(value, list):
-            return f"must be a list in square brackets, not {kind_of(value)}"
-        if not least <= len(value) <= most:
-            return f"has {len(value)} entries, but must have from {least} to {most}"
-        for number, entry in enumerate(value, 1):
-            if fault := check(entry):
-                return f"entry {number} {fault}"
-        entries = [entry.strip() for entry in value]
-        repeated = next((entry for entry in entries if entries.count(entry) > 1), None)
-        return f"names {_shown(repeated)} more than once" if repeated else None
-
-    return check_list
+Money = Annotated[Decimal, BeforeValidator(_read_money)]
 
 
-def lines_by_key(value: Any) -> str | None:
-    """A cell's `where`: for each question one option or a list of options."""
-    if not isinstance(value, dict):
-        return f'must be a table such as {{ gender = "Woman" }}, not {kind_of(value)}'
-    options = list_of(line, least=1)
-    for key, wanted in value.items():
-        if fault := options(wanted) if isinstance(wanted, list) else line(wanted):
-            return f"for {_shown(key)} {fault}"
-    return None
+def entries(least: int = 0, most: int = 100) -> WrapValidator:
+    """That many entries of a list, all different."""
+
+    def read(value: Any, read_each: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
+        if isinstance(value, list) and not least <= len(value) <= most:
+            raise ValueError(f"has {len(value)} entries, but must have from {least} to {most}")
+        found = read_each(value)
+        if repeated := next((entry for entry in found if found.count(entry) > 1), None):
+            raise ValueError(f"names {shown(repeated)} more than once")
+        return found
+
+    return WrapValidator(read)
+
+
+def _read_one_or_more(value: Any, read_list: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
+    return read_list(value) if isinstance(value, list) else (_ONE_LINE.validate_python(value),)
+
+
+Lines = tuple[Line, ...]
+# For each question one option or a list of options.
+LinesByKey = dict[str, Annotated[Lines, entries(1), WrapValidator(_read_one_or_more)]]
+
+
+def fault_in(error: ValidationError) -> str:
+    """The first fault of a value, in words that go on from the name of its key."""
+    first = error.errors(include_url=False)[0]
+    wanted = WANTED.get(first["type"])
+    fault = f"must be {wanted}, not {kind_of(first['input'])}" if wanted else str(first["ctx"]["error"])
+    inside = [f"entry {step + 1}" if isinstance(step, int) else f"for {shown(step)}" for step in first["loc"]]
+    return " ".join([*inside, fault])
 
 
 def kind_of(value: Any) -> str:
-    names = {
-        bool: "true or false",
-        int: "a number",
-        Decimal: "a number",
-        str: "text",
-        list: "a list",
-        dict: "a table",
-    }
-    return names.get(type(value), "a date or time")
+    return KINDS_OF_VALUE.get(type(value), "a date or time")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     text = repr(value) if isinstance(value, str) else kind_of(value)
     return text if len(text) <= 60 else text[:57] + "…"
 

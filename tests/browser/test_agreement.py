@@ -2,7 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from surveys.models import GateDecision, Study
 from tests.analysis.agreement.annotation_samples import make_annotated
@@ -51,6 +51,7 @@ def test_pages_fit_a_phone_and_everybody_can_read_them(
         assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.core
 def test_a_slider_shows_who_would_stay_and_the_decision_holds_its_limit(
     page: Page, context: BrowserContext, site: str
 ) -> None:
@@ -72,3 +73,31 @@ def test_a_slider_shows_who_would_stay_and_the_decision_holds_its_limit(
     assert decision.thresholds["kappa"] == -0.15
     assert decision.verdicts.get(kept=False).participant.pseudonym == people[2]
     assert broken == []
+
+
+def test_numbers_that_come_while_something_is_pressed_wait_until_it_is_let_go(
+    page: Page, context: BrowserContext, site: str
+) -> None:
+    study, _ = make_annotated("pilot", said=PILOT)
+    log_in(context, site, study, "researcher")
+    page.goto("/console/teas/gate/")
+    page.get_by_label("Reason, kept with the decision").fill("Nobody agrees with anybody.")
+    button = page.get_by_role("button", name="Decide about these 3")
+    press_and_move_slider(page, button, "-0.15")
+    expect(page.get_by_role("heading", name="0 of 3 would stay")).to_be_visible()
+    page.mouse.move(1, 1)  # pressed by mistake, so let go beside the button
+    page.mouse.up()
+    expect(page.get_by_role("heading", name="2 of 3 would stay")).to_be_visible()
+    press_and_move_slider(page, button, "0.2")
+    page.mouse.up()
+    expect(page.get_by_text("Decision 1: 2 kept, 1 not.")).to_be_visible()
+
+
+def press_and_move_slider(page: Page, button: Locator, limit: str) -> None:
+    button.hover()
+    page.mouse.down()
+    with page.expect_response("**/gate/?*"):
+        page.get_by_label("Mean κ, at least").evaluate(
+            "(slider, limit) => { slider.value = limit; slider.dispatchEvent(new Event('input', {bubbles: true})); }",
+            limit,
+        )

@@ -43,11 +43,12 @@ def open_work(page: Page, participant: Participant) -> None:
     expect(page.locator("html.live")).to_be_attached()
 
 
-def wait_until_ahead(page: Page) -> None:
-    """Until the next item has been fetched."""
-    with page.expect_response(lambda answer: "ahead=" in answer.url and answer.status in (200, 204)):
-        pass
-    page.wait_for_timeout(50)
+def open_work_and_next(page: Page, participant: Participant) -> None:
+    """Until the next item has been fetched, too."""
+    with page.expect_response(lambda answer: "ahead=" in answer.url and answer.status in (200, 204)) as ahead:
+        open_work(page, participant)
+    ahead.value.finished()
+    page.evaluate("() => new Promise((done) => setTimeout(done))")  # what waits for the answer goes first
 
 
 def press(page: Page, keys: str) -> None:
@@ -68,6 +69,7 @@ def item_on(page: Page) -> str:
     return page.locator("#step").get_attribute("data-item") or ""
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("kind", KINDS)
 def test_whole_work_by_keyboard_alone(page: Page, kind: str) -> None:
     _, someone = make_work(kind, 3)
@@ -132,6 +134,7 @@ def test_chip_goes_back_to_its_question(page: Page) -> None:
     assert given(someone)[0].labels == {"preference/milk": "1", "preference/budget": "3"}
 
 
+@pytest.mark.core
 def test_undo_takes_back_the_last_answer_and_says_which(page: Page) -> None:
     _, someone = make_work("attribute", 3)
     open_work(page, someone)
@@ -159,8 +162,7 @@ def test_skip_has_a_reason_and_never_answers(page: Page) -> None:
 def test_next_item_stands_there_at_once(page: Page) -> None:
     """Over a network with half a second of delay the next item is there in a tenth of that."""
     _, someone = make_work("relevance", 4)
-    open_work(page, someone)
-    wait_until_ahead(page)
+    open_work_and_next(page, someone)
     page.route("**/item/**", lambda route: (time.sleep(0.5), route.continue_()))
     press(page, "1")
     took = page.evaluate(
@@ -176,8 +178,7 @@ def test_next_item_stands_there_at_once(page: Page) -> None:
 
 def test_answers_wait_for_the_network_and_are_kept_once(page: Page, context: BrowserContext) -> None:
     _, someone = make_work("relevance", 4)
-    open_work(page, someone)
-    wait_until_ahead(page)
+    open_work_and_next(page, someone)
     context.set_offline(True)
     answer(page, "relevance")
     expect(page.locator("header [data-saved]")).to_have_text("1 answer waits for the network")

@@ -38,6 +38,7 @@ def faults_of(page: Page) -> list[str]:
     return [f"{fault['id']}: {node['html'][:120]}" for fault in found for node in fault["nodes"]]
 
 
+@pytest.mark.core
 def test_from_a_number_to_the_person_in_two_clicks(
     page: Page, context: BrowserContext, site: str, study: Study
 ) -> None:
@@ -93,7 +94,7 @@ def test_the_page_comes_by_itself_when_its_numbers_are_there(
     reporting = Reporting(study, draws=FEW)
     for part in orders[0][2]:
         reporting.part(part)
-    expect(page.get_by_role("heading", level=1)).to_contain_text("completions", timeout=20_000)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("completions")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

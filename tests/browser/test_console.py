@@ -13,6 +13,7 @@ from tests.surveys.study_files.sample_study import GOOD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 State, Step = Participant.State, Participant.Step
+POLL = 5_000  # milliseconds from one update of the monitor to the next
 AXE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 
 
@@ -58,50 +59,58 @@ def pages_of(study: Study) -> list[str]:
 
 
 def test_monitor_shows_new_people_without_a_reload(page: Page) -> None:
+    page.clock.install()
     study = make_collected()
     log_in(page)
     page.goto("/console/teas/collect/")
     expect(page.get_by_role("heading", level=1)).to_have_text("1 of 36 places are filled, 1 person works now.")
     make_participant(study, State.COMPLETED, chatbot="gemini")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("2 of 36 places are filled", timeout=12_000)
+    page.clock.fast_forward(POLL)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("2 of 36 places are filled")
     expect(page.locator("[data-freshness]")).to_contain_text("Updated")
 
 
 def test_monitor_stops_when_told_and_goes_on(page: Page) -> None:
+    page.clock.install()
     make_collected()
     log_in(page)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/numbers/" in request.url else None)
     page.goto("/console/teas/collect/")
     page.get_by_role("button", name="Stop updating").click()
-    page.wait_for_timeout(6000)
-    assert asked == []
+    page.clock.fast_forward(POLL)
     expect(page.locator("[data-freshness]")).to_contain_text("Updating is stopped")
+    assert asked == []
     page.get_by_role("button", name="Go on updating").click()
-    with page.expect_response(re.compile("/numbers/"), timeout=12_000) as answer:
-        pass
+    with page.expect_response(re.compile("/numbers/")) as answer:
+        page.clock.fast_forward(POLL)
     assert answer.value.status == 200
 
 
 def test_monitor_keeps_the_focus_and_says_when_the_network_is_gone(page: Page) -> None:
+    page.clock.install()
     make_collected()
     log_in(page)
     page.goto("/console/teas/collect/")
     link = page.get_by_role("link", name="Gemini · With milk")
     link.focus()
-    with page.expect_response(re.compile("/numbers/"), timeout=12_000):
-        pass
-    page.wait_for_timeout(300)
+    link.evaluate("link => { link.before = true; }")
+    page.clock.fast_forward(POLL)
+    expect(link).not_to_have_js_property("before", True)
     expect(link).to_be_focused()
     page.context.set_offline(True)
-    expect(page.locator("[data-freshness]")).to_contain_text("No connection", timeout=12_000)
+    page.clock.fast_forward(POLL)
+    expect(page.locator("[data-freshness]")).to_contain_text("No connection")
     page.context.set_offline(False)
-    expect(page.locator("[data-freshness]")).to_contain_text("Updated", timeout=12_000)
+    page.clock.fast_forward(POLL)
+    expect(page.locator("[data-freshness]")).to_contain_text("Updated")
 
 
+@pytest.mark.core
 def test_log_in_and_to_a_participant_by_keyboard_alone(page: Page) -> None:
     study = make_collected()
     page.goto("/console/login/?next=/console/teas/participants/%3Fstate%3Dcompleted")
+    expect(page.get_by_label("Name")).to_be_focused()  # before that the first letters go nowhere
     page.keyboard.type("ada")
     page.keyboard.press("Tab")
     page.keyboard.type("password")

@@ -104,6 +104,7 @@ def test_time_away_from_the_page_is_counted(page: Page, person) -> None:
     assert 350 <= newest(person).evidence["away_ms"] < 5000
 
 
+@pytest.mark.core
 def test_gate_asks_right_after_the_paste_and_goes_when_fixed(page: Page, person) -> None:
     paste(page, "1. One thing\n2. Another thing")
     expect(page.locator("#gate")).to_contain_text("We asked for 5 suggestions and found 2.")
@@ -151,11 +152,12 @@ def test_answer_refused_while_its_draft_was_on_the_way_is_saved_on(page: Page, p
 
 
 def test_personal_details_stay_here_until_somebody_decides(page: Page, person) -> None:
+    page.clock.install()
     paste(page, PERSONAL)
     panel = page.locator("[data-personal]")
     expect(panel).to_contain_text("Martina")
     expect(panel).to_contain_text("martina.k@example.com")
-    page.wait_for_timeout(2500)
+    page.clock.fast_forward(2500)  # longer than a draft waits to be saved
     page.get_by_role("button", name="Save and continue").click()
     expect(panel.locator(".gate")).to_be_focused()
     assert not Draft.objects.exists() and not Response.objects.exists()
@@ -194,5 +196,5 @@ def test_long_text_with_every_kind_of_sign_arrives_to_the_letter(page: Page, per
     page.get_by_role("button", name="Save and continue").click()
     # So odd a text is asked about, once the server has read it.
     page.get_by_role("button", name="This is what I got").click()
-    page.wait_for_url("**/prompt/2/*", timeout=30_000)
+    page.wait_for_url("**/prompt/2/*")
     assert newest(person).text == text

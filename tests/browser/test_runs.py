@@ -64,7 +64,7 @@ def test_run_from_the_form_to_its_answers(page: Page, context: BrowserContext, s
     run = Run.objects.get()
     work(run)
     # The open page learns of it by itself, and then stops asking.
-    expect(page.get_by_role("heading", level=1)).to_have_text("Done, 8 of 8 calls answered.", timeout=15_000)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Done, 8 of 8 calls answered.")
     page.reload()
     page.locator("table").last.get_by_role("link").first.click()
     expect(page.get_by_text("the same to the letter as what was sent")).to_be_visible()
@@ -77,7 +77,7 @@ def test_running_page_updates_and_can_be_paused(page: Page, context: BrowserCont
     page.goto(f"/console/teas/baselines/{run.pk}/")
     expect(page.get_by_role("heading", level=1)).to_contain_text("3 of 6 calls answered")
     answer(Completion.objects.get(run=run, status="pending"))
-    expect(page.get_by_role("heading", level=1)).to_contain_text("4 of 6 calls answered", timeout=15_000)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("4 of 6 calls answered")
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("status")).to_contain_text("Paused.")
     page.get_by_role("link", name="Cancel").click()

@@ -27,6 +27,7 @@ def accepted(participant: Participant) -> dict[str, str]:
     return {row.prompt.slug: row.text for row in rows.order_by("revision")}
 
 
+@pytest.mark.core
 def test_happy_path_by_pasting_ends_at_prolific_with_the_code(page: Page, context: BrowserContext) -> None:
     asked = stand_in_for_prolific(context)
     participant = begin(page, make_demo())
@@ -37,7 +38,7 @@ def test_happy_path_by_pasting_ends_at_prolific_with_the_code(page: Page, contex
     participant.refresh_from_db()
     assert participant.state == "completed" and participant.comments == "All went well."
     assert accepted(participant) == ANSWERS
-    page.wait_for_url("https://app.prolific.com/**", timeout=15_000)
+    page.wait_for_url("https://app.prolific.com/**")
     assert asked == ["https://app.prolific.com/submissions/complete?cc=DEMODONE1"]
 
 

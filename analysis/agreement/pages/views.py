@@ -26,7 +26,7 @@ from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.parts import AnnotationWork
+from surveys.study_files.schema import AnnotationWork
 
 HERE = "agreement"
 PAGE_SIZE = 50

@@ -7,7 +7,7 @@ from random import Random
 
 from surveys.simulation.items import items_for
 
-# The form in which a judge is asked (analysis.judge_prompts.ask_for): each field with its labels, then the object.
+# The form in which a judge is asked (runs.judging.prompts.ask_for): each field with its labels, then the object.
 FORM = re.compile(r"^Answer with JSON and nothing else: (\{.*\})\s*\Z", re.M)
 FIELD = re.compile(r"^(\S+): .*\[(.+)\]$", re.M)
 LABEL = re.compile(r'"([^"]+)" = ')

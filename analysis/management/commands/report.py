@@ -10,8 +10,8 @@ from django.http import QueryDict
 
 from analysis.answers.readings import read_new
 from analysis.exports.exports import write_whole
-from analysis.report.filters.filters import FilterError, Filters
-from analysis.report.filters.options import checked
+from analysis.report.filters.filters import IN_ADDRESSES, Filters, checked
+from analysis.report.filters.kinds import FilterError
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
 from analysis.report.parts import PARTS
@@ -39,7 +39,8 @@ class Command(StudyCommand):
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="as in the address of a page: chatbot=gemini, memory=off, answer=gender:Woman, prompt=movies, …",
+            help="as in the address of a page: chatbot=gemini, memory=off, answer=gender:Woman, prompt=movies; "
+            f"there is {', '.join(IN_ADDRESSES)}",
         )
         parser.add_argument("--parts", nargs="+", choices=PARTS, metavar="PART", help=f"only these: {', '.join(PARTS)}")
         parser.add_argument("--seed", type=int, default=0)

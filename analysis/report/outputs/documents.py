@@ -103,7 +103,7 @@ def options_of(report: Mapping[str, Any], name: str) -> list[Options]:
     return [Options(rarefied=True)]
 
 
-STYLES = ("surveys/tokens.css", "analysis/figures.css", "analysis/report_file.css")
+STYLES = ("surveys/tokens.css", "analysis/sources.css", "analysis/figures.css", "analysis/report_file.css")
 
 
 def write_html(report: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What an address of the comparing pages asks for: filters of the report, and how a page shows it."""
+"""What an address of the comparing pages asks for: filters, as a form and as chips too, and how a page shows it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from analysis.report.filters.filters import FilterError, Filters
-from analysis.report.filters.options import checked
+from analysis.report.filters.filters import FILTERS, Filters, checked
+from analysis.report.filters.kinds import FilterError, write_value
 from analysis.report.measures import ASKED
 from surveys.models import Study
 
@@ -17,6 +17,8 @@ MEASURES = tuple(ASKED)
 # The pages' own parameters; all others are filters.
 OWN = ("values", "measure", "sort", "q", "page", "show")
 LONGEST_SEARCH = 200
+MOST_OFFERED = 40
+IN_FORM = tuple(dict.fromkeys(("prompt", "model", "chatbot", "source", *FILTERS)))
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Asked:
         filters = checked(study, Filters.from_query(query, ignore=(*OWN, *ignore)))
         return cls(
             filters,
-            one_of("values", query.get("values") or VALUES[0], VALUES),
-            one_of("measure", query.get("measure") or MEASURES[0], MEASURES),
+            _one_of("values", query.get("values") or VALUES[0], VALUES),
+            _one_of("measure", query.get("measure") or MEASURES[0], MEASURES),
             query.get("sort", "")[:60],
             query.get("q", "").strip()[:LONGEST_SEARCH],
         )
@@ -48,26 +50,78 @@ class Asked:
     def address(self, **changes: Any) -> str:
         """The query of this view with changes; `filters` may be one of them."""
         asked = replace(self, **changes)
-        own = {name: getattr(asked, name) for name in ("values", "measure", "sort", "q")}
-        default = {"values": VALUES[0], "measure": MEASURES[0], "sort": "", "q": ""}
-        pairs = [(name, value) for name, value in own.items() if value != default[name]]
-        return urlencode([*asked.filters.to_pairs(), *pairs])
+        own = [(name, getattr(asked, name)) for name in ("values", "measure", "sort", "q")]
+        return urlencode([*asked.filters.to_pairs(), *((name, v) for name, v in own if v != getattr(Asked, name))])
 
     def with_filters(self, **changes: Any) -> str:
         return self.address(filters=replace(self.filters, **changes))
 
 
-def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise FilterError(f"{name} is one of {', '.join(known)}, not {value[:60]}.")
     return value
 
 
-def drop_value(filters: Filters, name: str, written: str) -> Filters:
-    """The filters without one of their values."""
-    kept = [pair for pair in filters.to_pairs() if pair != (name, written)]
-    return Filters.from_query(query_of(kept))
+# --- the filters as a form and as chips ---------------------------------------
 
 
-def query_of(pairs: list[tuple[str, str]] | Mapping[str, str]) -> QueryDict:
-    return QueryDict(urlencode(pairs))
+@dataclass(frozen=True)
+class Option:
+    value: str
+    label: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class FilterField:
+    """One filter of the form; of `single` ones one option is always chosen."""
+
+    name: str
+    label: str
+    options: list[Option]
+    single: bool
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.options) > 5
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A filter that is on, and the view without it."""
+
+    words: str
+    query: str
+
+
+Offered = Mapping[str, Mapping[Any, str]]
+
+
+def words_of(offered: Offered, name: str) -> dict[Any, str]:
+    """The values of a filter and how each is written."""
+    return {value: words for value, (words, _) in FILTERS[name].options.items()} or dict(offered[name])
+
+
+def form_of(offered: Offered, filters: Filters) -> list[FilterField]:
+    """A filter that leaves no choice is not shown."""
+    found = []
+    for name in IN_FORM:
+        single, chosen = bool(FILTERS[name].options), getattr(filters, name)
+        options = [
+            Option(write_value(value), words, value == chosen if single else value in chosen)
+            for value, words in words_of(offered, name).items()
+        ][:MOST_OFFERED]
+        if len(options) > 1:
+            found.append(FilterField(name, FILTERS[name].label, options, single))
+    return found
+
+
+def chips_of(offered: Offered, asked: Asked) -> list[Chip]:
+    return [
+        Chip(
+            f"{FILTERS[name].label}: {words_of(offered, name).get(value, value)}",
+            asked.address(filters=asked.filters.without(name, value)),
+        )
+        for name, value in asked.filters.values()
+    ]

@@ -6,13 +6,13 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 
+from analysis.report.filters.filters import filter_options
 from analysis.report.findings import findings
 from analysis.report.measures import ASKED
-from analysis.report.pages.asked import VALUES, Asked
+from analysis.report.pages.asked import VALUES, Asked, chips_of, form_of
 from analysis.report.pages.cells import sort_table
 from analysis.report.pages.contents import OVERVIEW, PAGE_OF_KIND, PAGES, Page
 from analysis.report.pages.drawings import FILE_WORDS, Drawing, find_drawing
-from analysis.report.pages.filter_form import chips_of, form_of
 from analysis.report.pages.places import Places, setting_words
 from analysis.report.pages.shown import Shown
 from analysis.report.parts import DEFINITIONS, PARTS
@@ -22,13 +22,14 @@ from surveys.models import Study
 def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
     """What a page has before its numbers are there: the others, filters, chips and its address."""
     study = request.study
+    offered = filter_options(study)
     return {
         "page": wanted,
         "asked": asked,
         "query": asked.address(),
         "compare_pages": other_pages(study, asked.filters.to_query()),
-        "form": form_of(study, asked.filters),
-        "chips": chips_of(study, asked),
+        "form": form_of(offered, asked.filters),
+        "chips": chips_of(offered, asked),
         "hidden": [(name, value) for name, value in (("values", asked.values), ("measure", asked.measure))],
         "link": request.build_absolute_uri(f"{request.path}?{asked.address()}".rstrip("?")),
         "switches": switches_of(wanted, asked),

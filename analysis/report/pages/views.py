@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from analysis.report.filters.filters import FilterError
+from analysis.report.filters.kinds import FilterError
 from analysis.report.pages.asked import Asked
 from analysis.report.pages.contents import OVERVIEW, PAGE_OF_FIGURE, PAGES, Page
 from analysis.report.pages.drawings import FILES, SCHEMES, draw, write_figure
@@ -90,7 +90,7 @@ def computing(request: HttpRequest, name: str) -> HttpResponse:
     query = asked.address()
     return render(
         request,
-        f"analysis/compare/_{part}.html",
+        f"report/_{part}.html",
         {"study": request.study, "page": wanted, "query": query, "missing": missing, **more},
     )
 

@@ -42,5 +42,7 @@ PARTS: dict[str, Part] = {part.name: part for part in ALL_PARTS}
 FIGURES = {part.drawn_as: part.draw for part in ALL_PARTS if part.draw}
 # The part that a figure draws.
 PART_OF_FIGURE = {part.drawn_as: part for part in ALL_PARTS if part.draw}
+# Of each part's columns that are an interval the kind, and the unit that is independent.
+INTERVALS = {part.name: list(part.intervals) for part in ALL_PARTS if part.intervals}
 # Each number that the platform shows, in a sentence; docs/methods.md says more under the same names.
 DEFINITIONS = {name: sentence for part in ALL_PARTS for name, sentence in part.definitions.items()}

@@ -27,17 +27,18 @@ from analysis.report.columns import (
     Form,
     Listing,
     Part,
+    intervals,
     rows_in,
 )
-from analysis.report.dataset import LETTERS
+from analysis.report.dataset import LETTERS, OFFLINE
 from analysis.report.measures import DEFINITIONS, ENTROPY, NOVEL
 from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
 from analysis.report.rows import generator_for, low_high
-from analysis.report.samples import OFFLINE, Data, Source, source_of, source_order
+from analysis.report.samples import Data, Source, source_of, source_order
 from analysis.report.sentences import finding, said_percent, who, within
 from analysis.stats import benchmark_runs
+from analysis.stats.intervals import interval
 from analysis.stats.item_measures import entropy
-from analysis.stats.resampling import interval
 from analysis.stats.samples import UNKNOWN
 from surveys.models import BenchmarkItem
 
@@ -67,7 +68,7 @@ def compute(data: Data) -> list[Row]:
     """The runs that the filters leave; those that they are compared with count though a filter hides them."""
     found = load_runs(data.narrowed(source=(), temperature=(), history_size=()))
     keys = load_keys({runs.benchmark for runs in found})
-    shown = [runs for runs in found if data.is_wanted(runs.source)]
+    shown = [runs for runs in found if data.filters.wants_source(runs.source)]
     return [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
 
 
@@ -75,7 +76,7 @@ def load_runs(data: Data) -> list[BenchmarkRuns]:
     asked: dict[tuple[str, Source], list[Run]] = {}
     for run in data.frames.runs.values():
         source = source_of(run, data.definition)
-        if run.benchmark and data.is_wanted(source):
+        if run.benchmark and data.filters.wants_source(source):
             asked.setdefault((run.benchmark, source), []).append(run)
     calls = load_calls([run.pk for runs in asked.values() for run in runs])
     found = [
@@ -200,7 +201,7 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | Non
     row = nothing | {"offline_mean": float(others.mean()), "noise_floor": noise_floor(data, runs, theirs, key, scores)}
     if offline is runs:
         return row
-    novel = benchmark_runs.novel_share(theirs, mine, random_for(data, runs, "novel"), data.draws)
+    novel = benchmark_runs.novel_share(theirs, mine)
     row["overlaps_offline"] = benchmark_runs.overlap(ends_of(others), ends_of(scores))
     return row | {NOVEL.key: novel.share, "novel_ci": low_high(novel.ci), "shared_questions": len(shared)}
 
@@ -442,6 +443,12 @@ PART = Part(
         "overlaps_offline": "Whether the range of the runs meets the range of the offline runs at temperature 1.",
         NOVEL.name: DEFINITIONS[NOVEL.name],
     },
+    intervals=(
+        *intervals("bootstrap", "run", "ci"),
+        *intervals("bootstrap", "question", "ci_entropy"),
+        *intervals("wilson", "question", "novel_ci"),
+        *intervals("simulation", "run", "noise_floor.ci"),
+    ),
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_benchmarks,

@@ -33,6 +33,7 @@ from analysis.charts.rows import (
     write_caption,
 )
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
+from analysis.models.conditions import PUPPETS
 from analysis.report.columns import (
     COUNT,
     MODEL,
@@ -44,16 +45,17 @@ from analysis.report.columns import (
     Form,
     Listing,
     Part,
+    intervals,
     prompt_name,
     rows_in,
 )
+from analysis.report.dataset import OFFLINE
 from analysis.report.measures import DISTANCE
 from analysis.report.rows import low_high, to_field
-from analysis.report.samples import OFFLINE, Data, Group, Source
+from analysis.report.samples import Data, Group, Source
 from analysis.report.sentences import FIXED, finding, who
 from analysis.stats import distances
 
-PUPPETS = ("sp-history", "sp-rag", "sp-profile")
 NO_PROMPT = "No prompt has answers of both the field and this source."
 
 
@@ -339,6 +341,10 @@ PART = Part(
     "the nearest sock puppet",
     compute,
     {"calibration": "Mean distance over prompts for each sock puppet and history size; the nearest one is marked."},
+    intervals=(
+        *intervals("bootstrap", "respondent", "ci", "around"),
+        *intervals("bootstrap", "response", "by_prompt.ci", "by_prompt.around"),
+    ),
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_calibration,

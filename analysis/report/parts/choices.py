@@ -43,6 +43,7 @@ from analysis.charts.theme import LIGHT, text_width
 from analysis.report.columns import (
     COMPARED,
     ENDS,
+    OF_LETTERS,
     PLAIN,
     PROMPT,
     SETTINGS,
@@ -55,14 +56,15 @@ from analysis.report.columns import (
     Listing,
     N,
     Part,
+    intervals,
     rows_in,
     tested,
 )
 from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
-from analysis.report.dataset import LETTERS
+from analysis.report.dataset import FIELD, LETTERS
 from analysis.report.measures import CORRECT, DEFINITIONS, ENTROPY
 from analysis.report.rows import correct_over_prompts, difference_in, generator_for, low_high
-from analysis.report.samples import FIELD, Data, Group, Source
+from analysis.report.samples import Data, Group, Source
 from analysis.report.sentences import FEWEST, SURE, field_of, finding, said_percent, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
@@ -458,6 +460,7 @@ PART = Part(
         CORRECT.name: DEFINITIONS[CORRECT.name],
         "bounds": "The share if all unknown answers were wrong, and if all were right.",
     },
+    intervals=(*OF_LETTERS, *intervals("bootstrap", "response", "against_field.*.ci")),
     tables=(TABLE,),
     pages=(ANSWERS, AGAINST),
     draw=draw_choices,

@@ -50,6 +50,7 @@ from analysis.report.columns import (
     Listing,
     Part,
     at,
+    intervals,
     rows_in,
 )
 from analysis.report.rows import low_high
@@ -84,7 +85,7 @@ def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
     """What each row says of its source, and the calls of its runs."""
     runs: dict[tuple[str, str, str], list[Run]] = {}
     for run in sorted(data.frames.runs.values(), key=lambda run: source_order(source_of(run, data.definition))):
-        if data.is_wanted(source_of(run, data.definition)):
+        if data.filters.wants_source(source_of(run, data.definition)):
             runs.setdefault((run.source, run.model, run.benchmark), []).append(run)
     calls = data.once(("calls",), lambda: load_calls([run.pk for run in data.frames.runs.values()]))
     for (source, model, benchmark), members in runs.items():
@@ -449,6 +450,7 @@ COSTS = Part(
     "costs",
     costs,
     {"usd": "What the provider's prices make of the tokens, failed calls that were paid included."},
+    intervals=intervals("exact", "call", "latency_s.ci_p50", "latency_s.ci_p95"),
     tables=(COST_TABLE,),
     pages=(COST_PAGE,),
     draw=draw_costs,
@@ -460,6 +462,7 @@ LATENCY = Part(
     "waiting times",
     latency,
     {"latency_s": "Seconds from sending a call to its whole reply."},
+    intervals=intervals("exact", "call", "ci_p50", "ci_p95"),
     tables=(LATENCY_TABLE,),
     pages=(LATENCY_PAGE,),
     draw=draw_latency,

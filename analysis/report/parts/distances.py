@@ -24,6 +24,7 @@ from analysis.report.columns import (
     COMPARED,
     COUNT,
     FINE,
+    OF_DISTANCES,
     P_HOLM,
     PLAIN,
     PROMPT,
@@ -35,11 +36,13 @@ from analysis.report.columns import (
     Listing,
     N,
     Part,
+    intervals,
     rows_in,
 )
+from analysis.report.dataset import ALL, FIELD
 from analysis.report.measures import DEFINITIONS, DISTANCE
 from analysis.report.rows import correct_over_prompts, low_high, to_field
-from analysis.report.samples import ALL, FIELD, Data
+from analysis.report.samples import Data
 from analysis.stats.distances import Distance
 
 
@@ -209,6 +212,7 @@ PART = Part(
         "tv": "Total variation: half the sum of the absolute differences of shares, 0 to 1.",
         "chance": "The distance that one source, split at random into two such samples, shows on average.",
     },
+    intervals=intervals("bootstrap", "response", *OF_DISTANCES),
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_distances,

@@ -42,6 +42,7 @@ from analysis.report.columns import (
     COMPARED,
     COUNT,
     FINE,
+    OF_DISTANCES,
     P_HOLM,
     POINTS,
     PROMPT,
@@ -52,6 +53,7 @@ from analysis.report.columns import (
     Finder,
     Listing,
     Part,
+    intervals,
     is_choice,
     rows_in,
 )
@@ -67,7 +69,7 @@ def compute(data: Data) -> list[Row]:
     found = [
         row
         for again in data.frames.runs.values()
-        if again.first_run_id in data.frames.runs and data.is_wanted(source_of(again, data.definition))
+        if again.first_run_id in data.frames.runs and data.filters.wants_source(source_of(again, data.definition))
         for row in run_rows(data, data.frames.runs[again.first_run_id], again)
     ]
     correct_over_prompts(found, lambda row: row, ("kind", "again"))
@@ -385,6 +387,7 @@ PART = Part(
     "repetitions",
     compute,
     {"drift": "The same run again on another day against its first: distance, p by permutation, Holm over prompts."},
+    intervals=intervals("bootstrap", "response", *OF_DISTANCES),
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_drift,

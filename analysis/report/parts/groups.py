@@ -21,6 +21,8 @@ from analysis.charts.rows import (
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report.columns import (
     CHATBOT,
+    OF_ITEMS,
+    OF_LETTERS,
     PROMPT,
     SHARE,
     SIZE,
@@ -31,6 +33,7 @@ from analysis.report.columns import (
     Listing,
     N,
     Part,
+    intervals,
     is_choice,
     is_list,
     rows_in,
@@ -371,6 +374,7 @@ DRAWN_CONTEXTS = GroupFigure(
     "context",
     lambda row: f"{printable(row['context']).replace('_', ' ')}: {printable(row['value'])}",
 )
+OF_GROUPS = (*OF_ITEMS, *OF_LETTERS, *intervals("bootstrap", "response", "against_rest.*.ci"))
 CELLS = Part(
     "cells",
     "groups of people",
@@ -379,6 +383,7 @@ CELLS = Part(
         "cell": "The field's measures in one demographic group of the study, rarefied to the smallest group.",
         "against_rest": "This group minus all other answers of the same chatbot; p by permutation, Holm over prompts.",
     },
+    intervals=OF_GROUPS,
     tables=documents("cells", "cell", "By group of people"),
     pages=pages("cells", ("groups", "group-choices"), "by group"),
     draw=DRAWN_CELLS.draw,
@@ -391,6 +396,7 @@ BY_CONTEXT = Part(
     "ways to set up the chatbot",
     contexts,
     {"contexts": "The field's measures by how people's chatbots were set: memory, plan, model shown."},
+    intervals=OF_GROUPS,
     tables=documents("contexts", "contexts", "By the chatbot's context"),
     pages=pages("contexts", ("contexts", "context-choices"), "by how the chatbot was set up"),
     draw=DRAWN_CONTEXTS.draw,

@@ -25,6 +25,7 @@ from analysis.charts.theme import series_of_sources
 from analysis.report.columns import (
     COMPARED,
     COUNT,
+    OF_ITEMS,
     PROMPT,
     SETTINGS,
     SIZE,
@@ -36,8 +37,10 @@ from analysis.report.columns import (
     Listing,
     N,
     Part,
+    intervals,
     rows_in,
 )
+from analysis.report.dataset import FIELD
 from analysis.report.measures import DEFAULT, DEFINITIONS, ENTROPY, OF_LISTS, Measure
 from analysis.report.rows import (
     against_field,
@@ -48,10 +51,10 @@ from analysis.report.rows import (
     low_highs,
     name_of,
 )
-from analysis.report.samples import FIELD, Data, Group, Source
+from analysis.report.samples import Data, Group, Source
 from analysis.report.sentences import FEWEST, SURE, finding, who
 from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
-from analysis.stats.shares import share_interval
+from analysis.stats.intervals import wilson_interval
 
 TOP = 10
 
@@ -120,7 +123,7 @@ def top_items(data: Data, source: Source, prompt: str, most: int) -> list[Row]:
 def item_rows(data: Data, source: Source, prompt: str, codes: Sequence[int]) -> list[Row]:
     sample, vocabulary = data.items(source, prompt), data.frames.vocabulary(prompt)
     counts = sample.counts()[list(codes)]
-    lows, highs = share_interval(counts, sample.n)
+    lows, highs = wilson_interval(counts, sample.n)
     return [
         {
             "item": vocabulary[code],
@@ -385,12 +388,16 @@ PART = Part(
     {name: DEFINITIONS[name] for name in (*(measure.key for measure in OF_LISTS), *MEASURED)}
     | {
         "rarefied": "The measure that responses drawn down to the smallest source's number have on average.",
-        "ci": "95 % percentile bootstrap interval over responses.",
+        "ci": "95 % interval: Wilson's for a share of answers, else by percentile bootstrap over responses.",
         "around": "95 % bootstrap interval moved by the draws' bias, so that it lies around the value.",
         "against_field": "Field minus source, rarefied to one n; p by permuting responses, two-sided, Holm over "
         "prompts.",
         "unknown": "Answers in which no item or no single letter was found; nothing is guessed.",
     },
+    intervals=(
+        *(*OF_ITEMS, *intervals("bootstrap", "response", "against_field.*.ci")),
+        *intervals("wilson", "response", "top_items.ci"),
+    ),
     tables=(TABLE,),
     pages=(VARIETY, AGAINST),
     draw=draw_heterogeneity,

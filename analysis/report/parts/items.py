@@ -50,11 +50,13 @@ from analysis.report.columns import (
     Finder,
     Listing,
     Part,
+    intervals,
     prompt_name,
     rows_in,
 )
+from analysis.report.dataset import ALL, FIELD
 from analysis.report.parts.heterogeneity import item_rows
-from analysis.report.samples import ALL, FIELD, Data, Source
+from analysis.report.samples import Data, Source
 from analysis.report.sentences import FEWEST, field_of, finding, said_percent, who, within
 
 TOP = 20
@@ -345,6 +347,7 @@ PART = Part(
     "items",
     compute,
     {"item_share": "Responses that name the item, divided by all responses."},
+    intervals=intervals("wilson", "response", "ci"),
     tables=(DOCUMENT,),
     pages=(PAGE,),
     draw=draw_items,

@@ -8,7 +8,7 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, below, e
 from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
 from analysis.charts.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span, write_caption
 from analysis.charts.theme import series_of_groups
-from analysis.report.columns import CHATBOT, COUNT, FINE, PROMPT, Column, Form, Listing, N, Part, rows_in
+from analysis.report.columns import CHATBOT, COUNT, FINE, PROMPT, Column, Form, Listing, N, Part, intervals, rows_in
 from analysis.report.measures import CORRECT, ENTROPY
 from analysis.report.rows import generator_for, low_high
 from analysis.report.samples import Data, Source
@@ -226,6 +226,7 @@ PART = Part(
     "precision",
     compute,
     {"precision": "Mean width of the 95 % interval of so many answers, drawn from those that there are."},
+    intervals=intervals("simulation", "sample", "ci"),
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_precision,

@@ -35,12 +35,13 @@ from analysis.charts.rows import (
     write_caption,
 )
 from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
-from analysis.report.columns import PLAIN, SHARE, SIZE, SOURCE, WHO, Column, Listing, N, Part, rows_in
+from analysis.report.columns import PLAIN, SHARE, SIZE, SOURCE, WHO, Column, Listing, N, Part, intervals, rows_in
 from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
+from analysis.report.dataset import FIELD
 from analysis.report.measures import CORRECT, IN_ROWS, OF_LISTS
 from analysis.report.parts import choices, heterogeneity
 from analysis.report.rows import low_high
-from analysis.report.samples import FIELD, Data
+from analysis.report.samples import Data
 from analysis.stats.resampling import generator
 from analysis.stats.samples import UNKNOWN
 from analysis.stats.scores import accuracy_within, rank_correlation
@@ -160,8 +161,7 @@ def is_scale(options: list[str]) -> bool:
 def near_row(data: Data, prompt: str, source: Any) -> Row:
     sample = data.options(source, prompt)
     labels = np.where(sample.codes == UNKNOWN, np.nan, sample.codes)
-    rng = generator(data.seed, "within one", prompt, source.name, source.model)
-    found = accuracy_within(labels, np.full(sample.n, sample.correct), rng, draws=data.draws)
+    found = accuracy_within(labels, np.full(sample.n, sample.correct))
     return {
         "measure": "accuracy_within_1",
         "over": "answers",
@@ -328,6 +328,10 @@ PART = Part(
         "scores": "Spearman's and Kendall's rank correlation of a source's measures with the field's.",
         "accuracy_within_1": "Answers at most one step of the scale from the key, divided by all answers.",
     },
+    intervals=(
+        *intervals("bootstrap", "pair", "ci_spearman", "ci_kendall"),
+        *intervals("wilson", "response", "ci_exact", "ci"),
+    ),
     tables=(TABLE,),
     pages=(PAGE, NEAR),
     draw=draw_scores,

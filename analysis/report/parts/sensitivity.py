@@ -5,11 +5,25 @@ from dataclasses import replace
 
 from analysis.charts.figure import Options, Report, Row
 from analysis.charts.theme import printable
-from analysis.report.columns import CHATBOT, PROMPT, SIZE, UNKNOWN, Column, Listing, N, Part, is_choice, rows_in
+from analysis.report.columns import (
+    CHATBOT,
+    OF_ITEMS,
+    OF_LETTERS,
+    PROMPT,
+    SIZE,
+    UNKNOWN,
+    Column,
+    Listing,
+    N,
+    Part,
+    is_choice,
+    rows_in,
+)
+from analysis.report.dataset import FIELD
 from analysis.report.measures import ASKED, CORRECT, DEFAULT, ENTROPY, OF_LISTS, Measure
 from analysis.report.parts.choices import RIGHT
 from analysis.report.parts.groups import GroupFigure, choice_values, common, item_values
-from analysis.report.samples import FIELD, Data
+from analysis.report.samples import Data
 from analysis.report.sentences import minus
 
 # What a reader sees of each set, and the filters that choose it.
@@ -140,6 +154,7 @@ PART = Part(
     "what exclusions change",
     compute,
     {"sensitivity": "The field's measures with excluded or flagged answers left in or out."},
+    intervals=(*OF_ITEMS, *OF_LETTERS),
     tables=(TABLE,),
     pages=(page("left-out", "Recommendations", False), page("left-out-choices", "Choices", True)),
     draw=DRAWN.draw,

@@ -26,6 +26,7 @@ from analysis.charts.theme import printable, series_of_sources
 from analysis.report.columns import (
     COMPARED,
     COUNT,
+    OF_DISTANCES,
     P_HOLM,
     PROMPT,
     SHARE,
@@ -35,6 +36,7 @@ from analysis.report.columns import (
     Listing,
     N,
     Part,
+    intervals,
     is_list,
     rows_in,
 )
@@ -260,6 +262,10 @@ PART = Part(
     "variants of prompts",
     compute,
     {"variants": "A noisy variant of a prompt beside the original: distance, or correct answers pair by pair."},
+    intervals=(
+        *intervals("bootstrap", "response", *OF_DISTANCES, of="recommendation"),
+        *intervals("bootstrap", "respondent", "ci", of="choice"),
+    ),
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_variants,

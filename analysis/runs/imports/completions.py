@@ -4,131 +4,127 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from django.db import connection, reset_queries, transaction
+from django.db import reset_queries
 from django.utils import timezone
 
 from analysis.models import Completion, Run
-from analysis.runs.imports.files import Asked, Group, Line, Reader
+from analysis.runs.imports.files import CompletionReader, CompletionRow, ImportedTask, RunKey
 from surveys.access import audit
-from surveys.imports.files import Fault, ImportFault, batches
+from surveys.imports.files import batches, refuse, storing
 from surveys.models import BenchmarkItem, Study
 from surveys.studies.lifecycle import prompts_of
 
 BATCH = 1000
+ANALYZE = "ANALYZE analysis_run, analysis_completion"
 
 
 @dataclass
-class Imported:
+class ImportedCompletions:
     runs: int = 0
     completions: int = 0
     skipped: int = 0
 
 
-def import_completions(study: Study, path: Path, actor: str, benchmark: str = "") -> Imported:
+def import_completions(study: Study, path: Path, actor: str, benchmark: str = "") -> ImportedCompletions:
     """Read the whole file once for its faults, then once more to store it. All of it, or nothing.
 
     With `benchmark`, the file's prompts are that benchmark's items and each run is one benchmark run.
     Raises ImportFault, OSError.
     """
-    asked, what = askable(study, benchmark)
-    check_file(Reader(asked, what), path)
-    reader = Reader(asked, what)
-    with transaction.atomic():
-        # Two imports into one study come one after the other; answering goes on meanwhile.
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        store = Store(study, actor, benchmark, reader)
-        for batch in batches(reader.read_lines(path), BATCH):
+    asked, what = _askable(study, benchmark)
+    _check_file(CompletionReader(asked, what), path)
+    reader = CompletionReader(asked, what)
+    with storing(study, ANALYZE):
+        store = CompletionStore(study, actor, benchmark, reader)
+        for batch in batches(reader.read(path), BATCH, lambda row: len(row.text)):
             store.add(batch)
             reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
         audit.record(study, actor, "imported completions", path.name, benchmark=benchmark, **vars(store.done))
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE analysis_run, analysis_completion")
     return store.done
 
 
-def askable(study: Study, benchmark: str) -> tuple[dict[str, Asked], str]:
+def _askable(study: Study, benchmark: str) -> tuple[dict[str, ImportedTask], str]:
     if not study.current_id:
-        raise ImportFault([Fault(0, f"{study.slug} has no definition yet. Load its study file first.")], 1)
+        refuse(f"{study.slug} has no definition yet. Load its study file first.")
     if not benchmark:
         return dict(prompts_of(study.current_id)), "the study"
-    items: dict[str, Asked] = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=benchmark)}
+    items: dict[str, ImportedTask] = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=benchmark)}
     if not items:
         names = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark", flat=True).distinct()
         known = ", ".join(names) or "none yet"
-        message = f"There is no benchmark {benchmark!r} ({known}). Import it with import_benchmark."
-        raise ImportFault([Fault(0, message)], 1)
+        refuse(f"There is no benchmark {benchmark!r} ({known}). Import it with import_benchmark.")
     return items, f"the benchmark {benchmark}"
 
 
-def check_file(reader: Reader, path: Path) -> None:
+def _check_file(reader: CompletionReader, path: Path) -> None:
     """Each row by itself, and against the rows above it. Only what tells rows apart is kept, never their texts."""
     seen: dict[int, int] = {}
-    repeats = Repeats()
-    for line in reader.read_lines(path):
-        key = hash((line.group, line.asked.pk, repeats.number(line)))
+    repeats = RepeatCounts()
+    for row in reader.read(path):
+        key = hash((row.key, row.asked.pk, repeats.number_of(row)))
         if key in seen:
             where = f"on line {seen[key]} already"
-            reader.faults.add(line.number, f"this repeat of this prompt stands {where}; count them in `repeat`")
-        seen[key] = line.number
+            reader.faults.add(row.line, f"this repeat of this prompt stands {where}; count them in `repeat`")
+        seen[key] = row.line
     reader.faults.raise_any()
 
 
 @dataclass
-class Repeats:
+class RepeatCounts:
     """Numbers the answers to one prompt in one run by their order, where the file does not number them."""
 
-    counts: Counter[tuple[Group, int]] = field(default_factory=Counter)
+    counts: Counter[tuple[RunKey, int]] = field(default_factory=Counter)
 
-    def number(self, line: Line) -> int:
-        if line.repeat is not None:
-            return line.repeat
-        key = (line.group, line.asked.pk)
+    def number_of(self, row: CompletionRow) -> int:
+        if row.repeat is not None:
+            return row.repeat
+        key = (row.key, row.asked.pk)
         self.counts[key] += 1
         return self.counts[key] - 1
 
 
-class Store:
+class CompletionStore:
     """Writes batch after batch; rows that are there already with the same text are skipped."""
 
-    def __init__(self, study: Study, actor: str, benchmark: str, reader: Reader) -> None:
+    def __init__(self, study: Study, actor: str, benchmark: str, reader: CompletionReader) -> None:
         self.study, self.actor, self.benchmark, self.reader = study, actor, benchmark, reader
-        self.runs: dict[Group, Run] = {}
-        self.repeats, self.done, self.moment = Repeats(), Imported(), timezone.now()
+        self.runs: dict[RunKey, Run] = {}
+        self.repeats, self.done, self.moment = RepeatCounts(), ImportedCompletions(), timezone.now()
 
-    def add(self, batch: list[Line]) -> None:
-        numbered = [(self.run_for(line.group), line, self.repeats.number(line)) for line in batch]
+    def add(self, batch: list[CompletionRow]) -> None:
+        numbered = [(self.run_for(row.key), row, self.repeats.number_of(row)) for row in batch]
         there = self.find(numbered)
         rows = []
-        for run, line, repeat in numbered:
-            known = there.get((run.pk, line.asked.pk, repeat))
+        for run, row, repeat in numbered:
+            known = there.get((run.pk, row.asked.pk, repeat))
             if known is None:
-                rows.append(self.make_row(run, line, repeat))
-            elif known == line.text:
+                rows.append(self.make_row(run, row, repeat))
+            elif known == row.text:
                 self.done.skipped += 1
             else:
                 words = f"repeat {repeat} of this prompt is in the study already with another text"
-                self.reader.faults.add(line.number, words)
+                self.reader.faults.add(row.line, words)
         Completion.objects.bulk_create(rows)
         self.done.completions += len(rows)
 
-    def run_for(self, group: Group) -> Run:
-        if group not in self.runs:
+    def run_for(self, key: RunKey) -> Run:
+        if key not in self.runs:
             known = {
                 "study": self.study,
                 "benchmark": self.benchmark,
                 "condition": Run.Condition.IMPORTED,
-                "imported_source": group.source,
-                "imported_model": group.model,
-                "imported_run": group.run,
-                "temperature": group.temperature,
+                "imported_source": key.source,
+                "imported_model": key.model,
+                "imported_run": key.run,
+                "temperature": key.temperature,
             }
             same = {name: value for name, value in known.items() if value is not None}
-            run = Run.objects.filter(**same, temperature__isnull=group.temperature is None).first()
+            run = Run.objects.filter(**same, temperature__isnull=key.temperature is None).first()
             if run is None:
                 run = self.make_run(known)
-            self.runs[group] = run
-        return self.runs[group]
+            self.runs[key] = run
+        return self.runs[key]
 
     def make_run(self, known: dict[str, object]) -> Run:
         self.done.runs += 1
@@ -141,25 +137,25 @@ class Store:
             ended_at=self.moment,
         )
 
-    def find(self, numbered: list[tuple[Run, Line, int]]) -> dict[tuple[int, int, int], str]:
+    def find(self, numbered: list[tuple[Run, CompletionRow, int]]) -> dict[tuple[int, int, int], str]:
         asked = "item" if self.benchmark else "prompt"
         wanted = {
             "run__in": {run.pk for run, _, _ in numbered},
-            f"{asked}__in": {line.asked.pk for _, line, _ in numbered},
+            f"{asked}__in": {row.asked.pk for _, row, _ in numbered},
             "repeat__in": {repeat for _, _, repeat in numbered},
         }
         rows = Completion.objects.filter(**wanted).values_list("run", asked, "repeat", "reply")
         return {(run, about, repeat): reply for run, about, repeat, reply in rows}
 
-    def make_row(self, run: Run, line: Line, repeat: int) -> Completion:
-        asked = {"item": line.asked} if self.benchmark else {"prompt": line.asked}
+    def make_row(self, run: Run, row: CompletionRow, repeat: int) -> Completion:
+        asked = {"item": row.asked} if self.benchmark else {"prompt": row.asked}
         return Completion(
             run=run,
             repeat=repeat,
-            position=line.number,
+            position=row.line,
             status=Completion.Status.DONE,
-            reply=line.text,
-            model_served=line.group.model,
+            reply=row.text,
+            model_served=row.key.model,
             done_at=self.moment,
             **asked,
         )

@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.models import Run
-from surveys.imports.files import Columns, Faults, near, read_csv
+from surveys.imports.files import CellFault, Column, Faults, TableReader, choice_column, name_column, optional, parsed
 from surveys.models import BenchmarkItem, Prompt
 from surveys.reading.answers import clean_text
 
-COLUMNS = Columns(needed=("source", "model", "prompt", "text"), optional=("run", "repeat", "temperature"))
 SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
 HIGHEST_TEMPERATURE = 5.0
 MOST_REPEATS = 1_000_000
+NO_REPEAT = f"repeat must be a whole number below {MOST_REPEATS:,}, not {{!r}}"
+NO_TEMPERATURE = f"temperature must be a number from 0 to {HIGHEST_TEMPERATURE:g}, not {{!r}}"
 
-Asked = Prompt | BenchmarkItem
+ImportedTask = Prompt | BenchmarkItem
 
 
-class Group(NamedTuple):
+class RunKey(NamedTuple):
     """What becomes one run: the same source, model, run and temperature."""
 
     source: str
@@ -29,75 +30,52 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class CompletionRow:
     """One row of the file, checked by itself; `repeat` is None where the file does not count."""
 
-    number: int
-    group: Group
-    asked: Asked
+    line: int
+    key: RunKey
+    asked: ImportedTask
     text: str
     repeat: int | None
 
 
-class Reader:
+class CompletionReader:
     """What rows may hold, given what they can answer by its name, and the faults found on the way."""
 
-    def __init__(self, asked: Mapping[str, Asked], what: str) -> None:
-        self.asked, self.what = asked, what
+    def __init__(self, asked: Mapping[str, ImportedTask], what: str) -> None:
         self.faults = Faults()
-
-    def read_lines(self, path: Path) -> Iterator[Line]:
-        """Row after row; the file is never held as a whole."""
-        return read_csv(path, COLUMNS, self.faults, self.read_row)
-
-    def read_row(self, number: int, row: Mapping[str, str]) -> Line | None:
-        before = self.faults.count
-        group = Group(
-            self.read_source(number, row["source"].strip().lower()),
-            self.read_word(number, "model", row["model"].strip(), Run._meta.get_field("imported_model").max_length),
-            self.read_word(number, "run", row.get("run", "").strip(), 100, needed=False),
-            self.read_temperature(number, row.get("temperature", "").strip()),
+        self.table = TableReader(
+            Column("source", _read_source, needed=True),
+            name_column("model", Run._meta.get_field("imported_model").max_length),
+            choice_column("prompt", asked, what),
+            Column("text", clean_text, needed=True),
+            name_column("run", 100, needed=False),
+            Column("repeat", optional(parsed(_parse_repeat, NO_REPEAT))),
+            Column("temperature", optional(parsed(_parse_temperature, NO_TEMPERATURE))),
+            faults=self.faults,
         )
-        asked = self.asked.get(row["prompt"].strip())
-        if asked is None:
-            self.faults.add(
-                number, f"{self.what} has no prompt {row['prompt'][:60]!r}{near(row['prompt'], self.asked)}"
-            )
-        repeat = self.read_repeat(number, row.get("repeat", "").strip())
-        if self.faults.count > before or asked is None:
-            return None
-        return Line(number, group, asked, clean_text(row["text"]), repeat)
 
-    def read_source(self, number: int, source: str) -> str:
-        if source == "field":
-            self.faults.add(number, "source 'field' is for people's answers: use import_responses for them")
-        elif not SOURCE.fullmatch(source):
-            words = "must be a name such as offline, sp-rag or other-lab: at most 50 small letters, digits, . _ -"
-            self.faults.add(number, f"source {source[:60]!r} {words}")
-        return source
+    def read(self, path: Path) -> Iterator[CompletionRow]:
+        """Row after row; the file is never held as a whole."""
+        for row in self.table.read(path):
+            key = RunKey(*(row.values[name] for name in RunKey._fields))
+            yield CompletionRow(row.line, key, row.values["prompt"], row.values["text"], row.values["repeat"])
 
-    def read_word(self, number: int, name: str, value: str, longest: int, needed: bool = True) -> str:
-        if len(value) > longest or not value.isprintable() or (needed and not value):
-            self.faults.add(number, f"{name} must be a name of 1 to {longest} printable characters")
-        return value
 
-    def read_temperature(self, number: int, value: str) -> float | None:
-        if not value:
-            return None
-        try:
-            temperature = float(value)
-        except ValueError:
-            temperature = -1.0
-        if not 0 <= temperature <= HIGHEST_TEMPERATURE:
-            self.faults.add(
-                number, f"temperature must be a number from 0 to {HIGHEST_TEMPERATURE:g}, not {value[:40]!r}"
-            )
-        return temperature
+def _read_source(cell: str) -> str:
+    source = cell.strip().lower()
+    if source == "field":
+        raise CellFault("source 'field' is for people's answers: use import_responses for them")
+    if not SOURCE.fullmatch(source):
+        words = "must be a name such as offline, sp-rag or other-lab: at most 50 small letters, digits, . _ -"
+        raise CellFault(f"source {source[:60]!r} {words}")
+    return source
 
-    def read_repeat(self, number: int, value: str) -> int | None:
-        if not value:
-            return None
-        if not value.isdecimal() or int(value[:10]) >= MOST_REPEATS:
-            self.faults.add(number, f"repeat must be a whole number below {MOST_REPEATS:,}, not {value[:40]!r}")
-            return None
-        return int(value)
+
+def _parse_temperature(text: str) -> float | None:
+    return float(text) if 0 <= float(text) <= HIGHEST_TEMPERATURE else None
+
+
+def _parse_repeat(text: str) -> int | None:
+    return int(text) if text.isdecimal() and int(text[:10]) < MOST_REPEATS else None

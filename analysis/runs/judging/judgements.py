@@ -15,7 +15,8 @@ from analysis.runs.judging.prompts import hash_prompt
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import LabelFault, Question, fields_of, questions_for
+from surveys.study_files.kinds import LabelFault, LabelQuestion, fields_of
+from surveys.study_files.schema import questions_for
 
 BATCH = 200
 MOST_EXAMPLES = 5
@@ -123,7 +124,7 @@ def without_label(run: Run) -> QuerySet[Completion]:
 # --- reading ----------------------------------------------------------------
 
 
-def read_reply(text: str, questions: Sequence[Question], payload: Mapping[str, Any]) -> dict[str, str]:
+def read_reply(text: str, questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> dict[str, str]:
     """The labels in a reply: of its last JSON object, or, where one thing is asked, of the label alone.
 
     What is missing or no label is left for `record_judgement` to refuse. A toggle must be said, not assumed.
@@ -145,7 +146,7 @@ def read_reply(text: str, questions: Sequence[Question], payload: Mapping[str, A
     return {}
 
 
-def read_label(question: Question, said: Any) -> str:
+def read_label(question: LabelQuestion, said: Any) -> str:
     """The label that was meant: its value or its words, in any case, with quotes or a full stop."""
     word = str(said).strip().strip("\"'`*. ").casefold()
     meant = {choice.label.casefold(): choice.value for choice in question.choices}

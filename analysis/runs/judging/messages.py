@@ -5,7 +5,7 @@ from analysis.models import Endpoint, Run
 from analysis.runs.judging.prompts import CHARACTERS_PER_TOKEN, INSTRUCTIONS, SHOWN, JudgePrompt, ask_for
 from surveys.models import AnnotationItem
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import questions_for
+from surveys.study_files.schema import questions_for
 
 
 def judge_message(run: Run, item: AnnotationItem, left: str) -> str:

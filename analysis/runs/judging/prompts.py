@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surveys.study_files.kinds import GENERIC, PERSONALISED, Question, fields_of
+from surveys.study_files.kinds import GENERIC, PERSONALISED, LabelQuestion, fields_of
 
 # A character is a quarter of a token or more in the languages that histories are written in.
 CHARACTERS_PER_TOKEN = 3
@@ -51,7 +51,7 @@ INSTRUCTIONS = {
 PROMPTS = {prompt.name: prompt for prompt in INSTRUCTIONS.values()}
 
 
-def hash_prompt(prompt: JudgePrompt, guidelines: str, questions: Sequence[Question]) -> str:
+def hash_prompt(prompt: JudgePrompt, guidelines: str, questions: Sequence[LabelQuestion]) -> str:
     """SHA-256 over everything that is the same for all items of one kind."""
     words = prompt.write(guidelines, "<item>", ask_for(questions, {}))
     return hashlib.sha256(words.encode()).hexdigest()
@@ -108,7 +108,7 @@ SHOWN: dict[str, Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], str, 
 # --- what is asked ----------------------------------------------------------
 
 
-def ask_for(questions: Sequence[Question], payload: Mapping[str, Any]) -> str:
+def ask_for(questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> str:
     """Every field with its labels, and the JSON to answer in. Free texts are not asked of models."""
     lines, form = [], {}
     parts = {part["id"]: part["text"] for part in payload.get("attributes", ())}

@@ -6,20 +6,14 @@ from typing import Any
 
 from django import forms
 
-from analysis.models import Corpus, Endpoint, PersonaSet, Run
+from analysis.models import Corpus, Endpoint, PersonaSet
+from analysis.models.conditions import CHOICES, CONDITIONS
 from analysis.runs.recipes.benchmark_prompts import FORMS, known_benchmarks
 from analysis.runs.recipes.plans import Plan, find_run, plan_run
 from analysis.runs.recipes.recipes import HISTORY_SIZE
 from surveys.models import StudyVersion
 
-Condition = Run.Condition
-# What each condition takes beside what all do.
-TAKES = {
-    Condition.OFFLINE: (),
-    Condition.SP_HISTORY: ("users", "corpus", "history_size"),
-    Condition.SP_RAG: ("users", "corpus", "history_size", "per_user"),
-    Condition.SP_PROFILE: ("users", "personas"),
-}
+# What only some conditions take.
 SPECIAL = ("users", "corpus", "history_size", "per_user", "personas")
 OF_BENCHMARKS = ("prompt_form", "worked_examples")
 # What a field is when nobody says anything.
@@ -56,7 +50,7 @@ class RunForm(forms.Form):
         label="How an item is put", choices=[(form, PUT_AS[form]) for form in FORMS], required=False
     )
     worked_examples = forms.BooleanField(label="Five worked examples in front", required=False)
-    condition = forms.ChoiceField(choices=Run.askable())
+    condition = forms.ChoiceField(choices=CHOICES)
     endpoint = Named(Endpoint, empty_label="Choose one", help_text="The model that is asked.")
     repeats = forms.IntegerField(
         min_value=1, max_value=100_000, initial=1, help_text="Draws of each prompt, for each user."
@@ -112,16 +106,16 @@ class RunForm(forms.Form):
         for name, usual in USUAL.items():
             if given.get(name) in (None, "") and name not in self.errors:
                 given[name] = usual
-        taken = TAKES.get(given.get("condition"), SPECIAL)
+        condition = CONDITIONS.get(given.get("condition"))
         for name in SPECIAL:
-            if name not in taken:
+            if condition and name not in condition.takes:
                 self.drop(name, given, f"{given['condition']} does not take this.")
         for name in OF_BENCHMARKS:
             if not given.get("benchmark"):
                 self.drop(name, given, "Only a benchmark's items take this.")
-        for name, words in NEEDS.items():
-            if name in taken and not given.get(name) and name not in self.errors:
-                self.add_error(name, words)
+        for name in condition.needs if condition else ():
+            if not given.get(name) and name not in self.errors:
+                self.add_error(name, NEEDS[name])
         endpoint = given.get("endpoint")
         if given.get("batch") and endpoint and endpoint.provider == Endpoint.Provider.FAKE:
             self.add_error("batch", f"{endpoint.name} has no batch API.")

@@ -6,6 +6,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.models import Endpoint, Run
+from analysis.models.conditions import CONDITIONS
 from analysis.runs.pages.actions import CANNOT_BE_DONE, order_run
 from analysis.runs.pages.forms import RunForm, estimate_run
 from analysis.runs.pages.views import GET_HEAD_POST, HERE
@@ -20,7 +21,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
     """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""
     if request.method != "POST":
         form = RunForm(version=request.study.current, initial=chosen_at_first())
-        return show(request, "runs/new_run.html", HERE, form=form, any_endpoint=Endpoint.objects.exists())
+        return show(request, "runs/new_run.html", HERE, **form_page(form, Endpoint.objects.exists()))
     form = RunForm(request.POST, version=request.study.current)
     found, problem = None, ""
     if form.is_valid():
@@ -31,8 +32,12 @@ def new_run(request: HttpRequest) -> HttpResponse:
         else:
             found, problem = try_to_estimate(request, form)
     status = 422 if form.errors or problem else 200
-    page = {"form": form, "any_endpoint": True, "problem": problem, **estimate_page(found)}
+    page = {**form_page(form), "problem": problem, **estimate_page(found)}
     return show(request, "runs/new_run.html", HERE, status, **page)
+
+
+def form_page(form: RunForm, any_endpoint: bool = True) -> dict:
+    return {"form": form, "any_endpoint": any_endpoint, "conditions": CONDITIONS.values()}
 
 
 def chosen_at_first() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Offline, judges and the three sock puppets: what stands in front of a prompt, and how a call is rebuilt.
+"""The messages of a call: what stands in front of the question, and how it is rebuilt.
 
 A run's simulated users get their recipes once (`make_users`): hashes of what is put in front, in order, after
 fitting. Messages are written from the recipe alone. What varies, the question, always stands last.
@@ -6,27 +6,17 @@ fitting. Messages are written from the recipe alone. What varies, the question, 
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db.models.fields.json import KT
 
-from analysis.corpora.faults import ConditionError
-from analysis.corpora.personas import profile_of, rows_of
-from analysis.corpora.turns import Message, by_turns
+from analysis.corpora.turns import Message
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.questions import Asked, key_of, question_text
-from analysis.runs.recipes.recipes import (
-    Recipe,
-    RecipeWriter,
-    corpus_of,
-    history_recipes,
-    make_plan,
-    profile_recipes,
-    rag_recipes,
-)
+from analysis.runs.recipes.recipes import BUILDERS, Recipe, make_context, part_of
 
 FRONTS_IN_MEMORY = 16  # a hundred conversations are about a megabyte
 
@@ -47,20 +37,15 @@ class Front(NamedTuple):
     digest: Any
 
 
-class Condition(NamedTuple):
-    write_recipes: RecipeWriter
-    write_front: Callable[[Run, Recipe, str], list[Message]]
-
-
 def make_users(run: Run) -> None:
     """Make the run's simulated users, as far as they are not there yet. Offline and judges have none."""
-    if run.condition not in CONDITIONS:
+    if run.condition not in BUILDERS:
         return
     there = set(run.simulated_users.values_list("index", flat=True))
     missing = [index for index in range(run.users) if index not in there]
     if not missing:
         return
-    recipes = CONDITIONS[run.condition].write_recipes(make_plan(run), missing)
+    recipes = BUILDERS[run.condition].write_recipes(make_context(run), missing)
     users = [SimulatedUser(run=run, index=index, recipe=recipe) for index, recipe in zip(missing, recipes, strict=True)]
     SimulatedUser.objects.bulk_create(users, batch_size=20)
 
@@ -76,7 +61,7 @@ def messages_for(completion: Completion) -> Built:
 
 
 def estimate_prompt_tokens(run: Run, question: Asked, user: SimulatedUser | None = None, left: str = "") -> int:
-    """Tokens of a call's messages, by the endpoint's tokenizer or by the estimate in analysis.fitting."""
+    """Tokens of a call's messages, by the endpoint's tokenizer or by the estimate of recipes.fitting."""
     asked = counter_for(run.endpoint).messages([{"role": "user", "content": question_text(run, question, left)}])
     if user is None:
         return asked
@@ -97,8 +82,9 @@ def add_to_digest(digest: Any, messages: Iterable[Message]) -> None:
 
 
 def front_key(run: Run, question: Asked) -> str:
-    """Which of a user's fronts belongs to the question: only SP-RAG has one for each, the others have one."""
-    return key_of(question) if run.condition == Run.Condition.SP_RAG else ""
+    """Which of a user's fronts belongs to the question; empty where a user has one for all."""
+    builder = BUILDERS.get(run.condition)
+    return key_of(question) if builder and builder.by_question else ""
 
 
 @lru_cache(maxsize=FRONTS_IN_MEMORY)
@@ -108,7 +94,7 @@ def front_of(user_id: int | None, key: str) -> Front:
         return Front([], None, 0, hashlib.sha256())
     run = Run.objects.select_related("corpus", "personas").get(simulated_users=user_id)
     part = part_of(recipe := recipe_of(user_id), key)
-    messages = CONDITIONS[run.condition].write_front(run, recipe, key)
+    messages = BUILDERS[run.condition].write_front(run, recipe, key)
     digest = hashlib.sha256()
     add_to_digest(digest, messages)
     return Front(messages, part["included"], part["skipped"], digest)
@@ -128,46 +114,3 @@ def owner_of(user_id: int | None) -> int | None:
 @lru_cache(maxsize=64)
 def recipe_of(user_id: int) -> Recipe:
     return SimulatedUser.objects.values_list("recipe", flat=True).get(pk=user_id)
-
-
-def part_of(recipe: Recipe, key: str) -> Recipe:
-    if not key:
-        return recipe
-    if key not in recipe["questions"]:
-        raise ConditionError(f"Nothing was retrieved for {key}: it came after the simulated users were made.")
-    return recipe["questions"][key]
-
-
-def history_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
-    return conversations_of(run, recipe["conversations"])
-
-
-def rag_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
-    return conversations_of(run, [recipe["hashes"][at] for at in part_of(recipe, key)["conversations"]])
-
-
-def profile_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
-    rows = rows_of(run.personas, recipe["rows"])
-    if len(rows) < len(recipe["rows"]):
-        raise ConditionError(f"A persona of the recipe is no longer in {run.personas.name}. Import its file again.")
-    return [{"role": "system", "content": profile_of(rows)}]
-
-
-def conversations_of(run: Run, hashes: list[str]) -> list[Message]:
-    """Real conversations, one after another, as if the user had had them with the model."""
-    rows = corpus_of(run).conversations.filter(sha256__in=hashes).values_list("sha256", "messages")
-    found = dict(rows)
-    gone = [sha256 for sha256 in hashes if sha256 not in found]
-    if gone:
-        raise ConditionError(
-            f"{len(gone)} conversations of the recipe ({gone[0][:12]}…) are no longer in the corpus "
-            f"{run.corpus.name}. Import its file again."
-        )
-    return [message for sha256 in hashes for message in by_turns(found[sha256])]
-
-
-CONDITIONS: dict[str, Condition] = {
-    Run.Condition.SP_HISTORY: Condition(history_recipes, history_front),
-    Run.Condition.SP_RAG: Condition(rag_recipes, rag_front),
-    Run.Condition.SP_PROFILE: Condition(profile_recipes, profile_front),
-}

@@ -9,6 +9,7 @@ from django.db.models import Avg, Count, Max, Q
 
 from analysis.endpoints.endpoints import price
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run, SimulatedUser
+from analysis.models.conditions import CONDITIONS
 from analysis.runs.recipes.conditions import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
 from surveys.models import Prompt, StudyVersion
@@ -86,13 +87,12 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
         raise PlanError(f"Temperature {plan.temperature:g} is outside 0 to 2.")
     if budget is not None and budget <= 0:
         raise PlanError("The budget must be above 0 dollars.")
-    needs = {"sp-history": ("corpus", plan.corpus), "sp-rag": ("corpus", plan.corpus),
-             "sp-profile": ("personas", plan.personas)}  # fmt: skip
-    name, given = needs.get(plan.condition, ("", True))
-    if not given:
-        raise PlanError(f"{plan.condition} needs a {NEEDED[name]} (--{name} NAME).")
-    if plan.condition == Run.Condition.OFFLINE and plan.users > 1:
-        raise PlanError("Offline has no simulated users: ask for more repeats instead (--repeats).")
+    condition = CONDITIONS.get(plan.condition)
+    for name in condition.needs if condition else ():
+        if not getattr(plan, name):
+            raise PlanError(f"{plan.condition} needs a {NEEDED[name]} (--{name} NAME).")
+    if condition and not condition.is_puppet and plan.users > 1:
+        raise PlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
 
 
 def lock_plans(study_id: int) -> None:

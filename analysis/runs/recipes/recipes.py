@@ -9,7 +9,7 @@ from analysis.corpora.embeddings import embedder_named
 from analysis.corpora.faults import ConditionError
 from analysis.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
 from analysis.corpora.retrieval import Near, nearest_to_many
-from analysis.corpora.turns import by_turns
+from analysis.corpora.turns import Message, by_turns
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.runs.recipes.fitting import Fitted, TokenCounter, counter_for, fit
 from analysis.runs.recipes.questions import Question, question_text, questions_of, search_text
@@ -22,7 +22,7 @@ LONG = 4  # SP-History draws conversations with more turns than this
 OWN_CONVERSATIONS = 3  # what a user of the corpus needs for SP-RAG within one user's history
 
 
-class Plan(NamedTuple):
+class RecipeContext(NamedTuple):
     """A run and what all its users' recipes need."""
 
     run: Run
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     room: int  # tokens in front of the longest question
 
 
-def make_plan(run: Run) -> Plan:
+def make_context(run: Run) -> RecipeContext:
     """Room is what the longest question leaves, so that one user's calls all begin with the same messages."""
     counter, questions = counter_for(run.endpoint), questions_of(run)
     if not questions:
@@ -44,12 +44,12 @@ def make_plan(run: Run) -> Plan:
             f"The longest prompt has {longest} tokens. With {run.endpoint.max_tokens} for the reply it does "
             f"not fit into {run.endpoint.name}'s window of {run.endpoint.context_window}."
         )
-    return Plan(run, counter, questions, room)
+    return RecipeContext(run, counter, questions, room)
 
 
-def history_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
+def history_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
     """For each user K conversations with more than 4 turns, drawn by seed without replacement."""
-    run, corpus, number = plan.run, corpus_of(plan.run), history_size(plan.run)
+    run, corpus, number = context.run, corpus_of(context.run), history_size(context.run)
     pool = long_conversations(corpus)
     if len(pool) < number:
         raise ConditionError(
@@ -57,10 +57,14 @@ def history_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
             f"history takes {number}. Import more, or ask for fewer (--history-size)."
         )
     drawn = [draw(pool, number, generator(run.seed, index, "history")) for index in indexes]
-    sizes, begun = measure(corpus, {sha256 for one in drawn for sha256 in one}, plan.counter)
+    sizes, begun = measure(corpus, {sha256 for one in drawn for sha256 in one}, context.counter)
     for one in drawn:
-        fitted = fit(by_age(one, begun), sizes, plan.room)
-        yield base_recipe(plan, corpus=corpus.name, drawn=number) | part_recipe(fitted, fitted.kept)
+        fitted = fit(by_age(one, begun), sizes, context.room)
+        yield base_recipe(context, corpus=corpus.name, drawn=number) | part_recipe(fitted, fitted.kept)
+
+
+def history_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
+    return conversations_of(run, recipe["conversations"])
 
 
 def long_conversations(corpus: Corpus) -> list[str]:
@@ -73,33 +77,37 @@ def by_age(drawn: Sequence[str], begun: Mapping[str, str]) -> list[str]:
     return sorted(drawn, key=lambda sha256: begun[sha256])
 
 
-def rag_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
+def rag_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
     """For each prompt the K nearest conversations: of the whole corpus, or of one of its users."""
-    corpus, number = corpus_of(plan.run), history_size(plan.run)
+    corpus, number = corpus_of(context.run), history_size(context.run)
     embedder = embedder_named(vectors_of(corpus))
-    texts = [search_text(question) for question in plan.questions.values()]
-    base = base_recipe(plan, corpus=corpus.name, drawn=number, vectors=embedder.name)
-    people = corpus_users(plan.run, corpus) if plan.run.per_user else []
+    texts = [search_text(question) for question in context.questions.values()]
+    base = base_recipe(context, corpus=corpus.name, drawn=number, vectors=embedder.name)
+    people = corpus_users(context.run, corpus) if context.run.per_user else []
     questions = embedder.embed(texts)
     for index in indexes:
         if people:
             found = nearest_to_many(corpus, embedder.name, questions, number, people[index])
-            yield base | {"corpus_user": people[index]} | rag_parts(plan, corpus, found)
+            yield base | {"corpus_user": people[index]} | rag_parts(context, corpus, found)
         elif index:
             yield base | {"same_as": 0}  # without users of its own the corpus gives everybody the same
         else:
             found = nearest_to_many(corpus, embedder.name, questions, number)
-            yield base | rag_parts(plan, corpus, found)
+            yield base | rag_parts(context, corpus, found)
 
 
-def rag_parts(plan: Plan, corpus: Corpus, found: Sequence[Sequence[Near]]) -> Recipe:
+def rag_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
+    return conversations_of(run, [recipe["hashes"][at] for at in part_of(recipe, key)["conversations"]])
+
+
+def rag_parts(context: RecipeContext, corpus: Corpus, found: Sequence[Sequence[Near]]) -> Recipe:
     """Each prompt's conversations as places in one list of hashes; the most similar stands last."""
     hashes = sorted({near.sha256 for row in found for near in row})
     place = {sha256: at for at, sha256 in enumerate(hashes)}
-    sizes, _ = measure(corpus, hashes, plan.counter)
+    sizes, _ = measure(corpus, hashes, context.counter)
     parts = {}
-    for key, row in zip(plan.questions, found, strict=True):
-        fitted = fit([near.sha256 for near in reversed(row)], sizes, plan.room)
+    for key, row in zip(context.questions, found, strict=True):
+        fitted = fit([near.sha256 for near in reversed(row)], sizes, context.room)
         parts[key] = part_recipe(fitted, [place[sha256] for sha256 in fitted.kept])
     return {"hashes": hashes, "questions": parts}
 
@@ -131,9 +139,9 @@ def vectors_of(corpus: Corpus) -> str:
     )
 
 
-def profile_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
+def profile_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
     """For each user a persona and sentences, drawn by seed."""
-    personas = plan.run.personas
+    personas = context.run.personas
     if personas is None:
         raise ConditionError("sp-profile draws from a set of personas. Choose one (--personas NAME).")
     pools = pools_of(personas)
@@ -141,25 +149,53 @@ def profile_recipes(plan: Plan, indexes: Sequence[int]) -> Iterable[Recipe]:
         raise ConditionError(
             f"The personas {personas.name} are empty. Import some: manage.py import_personas {personas.name} FILE"
         )
-    profiles = draw_profiles(pools, plan.run.seed, max(indexes) + 1)
+    profiles = draw_profiles(pools, context.run.seed, max(indexes) + 1)
     for index in indexes:
-        yield profile_recipe(plan, profiles[index])
+        yield profile_recipe(context, profiles[index])
 
 
-def profile_recipe(plan: Plan, hashes: list[str]) -> Recipe:
-    rows = rows_of(plan.run.personas, hashes)
-    tokens = plan.counter.messages([{"role": "system", "content": profile_of(rows)}])
-    if tokens > plan.room:
+def profile_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
+    rows = rows_of(run.personas, recipe["rows"])
+    if len(rows) < len(recipe["rows"]):
+        raise ConditionError(f"A persona of the recipe is no longer in {run.personas.name}. Import its file again.")
+    return [{"role": "system", "content": profile_of(rows)}]
+
+
+def profile_recipe(context: RecipeContext, hashes: list[str]) -> Recipe:
+    rows = rows_of(context.run.personas, hashes)
+    tokens = context.counter.messages([{"role": "system", "content": profile_of(rows)}])
+    if tokens > context.room:
         raise ConditionError(
-            f"A profile of {tokens} tokens does not fit into {plan.run.endpoint.name}'s window beside the prompt."
+            f"A profile of {tokens} tokens does not fit into {context.run.endpoint.name}'s window beside the prompt."
         )
     included = sum(bool(row.description) + len(row.sentences) for row in rows)
-    base = base_recipe(plan, personas=plan.run.personas.name)
+    base = base_recipe(context, personas=context.run.personas.name)
     return base | {"rows": hashes, "included": included, "left_out": 0, "skipped": 0, "tokens": tokens}
 
 
-def base_recipe(plan: Plan, **facts: Any) -> Recipe:
-    return {"condition": plan.run.condition, "seed": plan.run.seed, "tokens_by": plan.counter.name, **facts}
+def conversations_of(run: Run, hashes: list[str]) -> list[Message]:
+    """Real conversations, one after another, as if the user had had them with the model."""
+    rows = corpus_of(run).conversations.filter(sha256__in=hashes).values_list("sha256", "messages")
+    found = dict(rows)
+    gone = [sha256 for sha256 in hashes if sha256 not in found]
+    if gone:
+        raise ConditionError(
+            f"{len(gone)} conversations of the recipe ({gone[0][:12]}…) are no longer in the corpus "
+            f"{run.corpus.name}. Import its file again."
+        )
+    return [message for sha256 in hashes for message in by_turns(found[sha256])]
+
+
+def part_of(recipe: Recipe, key: str) -> Recipe:
+    if not key:
+        return recipe
+    if key not in recipe["questions"]:
+        raise ConditionError(f"Nothing was retrieved for {key}: it came after the simulated users were made.")
+    return recipe["questions"][key]
+
+
+def base_recipe(context: RecipeContext, **facts: Any) -> Recipe:
+    return {"condition": context.run.condition, "seed": context.run.seed, "tokens_by": context.counter.name, **facts}
 
 
 def part_recipe(fitted: Fitted, conversations: list) -> Recipe:
@@ -189,4 +225,17 @@ def measure(corpus: Corpus, hashes: Iterable[str], counter: TokenCounter) -> tup
     return sizes, begun
 
 
-RecipeWriter = Callable[[Plan, Sequence[int]], Iterable[Recipe]]
+class Builder(NamedTuple):
+    """How a condition makes its simulated users, and rebuilds what each has in front of a question."""
+
+    write_recipes: Callable[[RecipeContext, Sequence[int]], Iterable[Recipe]]
+    write_front: Callable[[Run, Recipe, str], list[Message]]
+    by_question: bool = False  # or the same in front of all
+
+
+# The sock puppets of `analysis.models.conditions`.
+BUILDERS = {
+    "sp-history": Builder(history_recipes, history_front),
+    "sp-rag": Builder(rag_recipes, rag_front, by_question=True),
+    "sp-profile": Builder(profile_recipes, profile_front),
+}

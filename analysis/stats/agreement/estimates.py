@@ -5,20 +5,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import ndtr, ndtri
 
 from analysis.stats.agreement.labels import Labels
-from analysis.stats.resampling import LEVEL, Interval
-
-Floats = NDArray[np.float64]
+from analysis.stats.intervals import MOST_UNDEFINED, NO_WIDTH, Floats, Interval, corrected_intervals, share_interval
 
 DRAWS = 1000
 CELLS = 400_000  # of the widest array in memory: small enough to stay in a processor's cache
-MOST_UNDEFINED = 1 - LEVEL  # of the draws; an interval over the others would hide where the doubt is
-NO_WIDTH = 1e-12
-Z = float(ndtri((1 + LEVEL) / 2))
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ def bootstrap(
 def _gather(values: dict[str, Floats], batches: list[dict[str, Floats]]) -> dict[str, Spread]:
     return {
         name: Spread(
-            value[:, 0], *find_interval(value[:, 0], np.concatenate([batch[name] for batch in batches], axis=1))
+            value[:, 0], *corrected_intervals(value[:, 0], np.concatenate([batch[name] for batch in batches], axis=1))
         )
         for name, value in values.items()
     }
@@ -111,36 +104,6 @@ def draw_weights(units: int, draws: int, chunk: int, rng: np.random.Generator) -
         yield np.stack([np.bincount(row, minlength=units) for row in picks], axis=1).astype(np.float64)
 
 
-def find_interval(value: Floats, drawn: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ends of the 95 % bias-corrected percentile interval over the defined draws, and the share of undefined ones.
-
-    `value`: (numbers,), `drawn`: (numbers, draws). The quantiles read are Φ(2 z ∓ 1.96), where Φ(z) is the share of
-    draws below the value (Efron 1981, Can. J. Stat. 9:139-158). With z = 0 they are 2.5 % and 97.5 %; but kappa of a
-    few items comes out too low in most draws, and in a mean over many small pairs that adds up.
-    """
-    ordered = np.sort(drawn, axis=1)  # NaN comes last
-    defined = ordered.shape[1] - np.isnan(ordered).sum(axis=1)
-    tied = np.abs(ordered - value[:, None]) < NO_WIDTH
-    below = ((ordered < value[:, None]) & ~tied).sum(axis=1) + tied.sum(axis=1) / 2
-    z = ndtri(np.clip(below, 0.5, np.maximum(defined - 0.5, 0.5)) / np.maximum(defined, 1))
-    low, high = (_read_quantile(ordered, defined, ndtr(2 * z + side * Z)) for side in (-1, 1))
-    return low, high, 1 - defined / ordered.shape[1]
-
-
-def _read_quantile(ordered: Floats, defined: NDArray[np.intp], share: Floats) -> Floats:
-    last = np.maximum(defined - 1, 0)
-    place = share * last
-    below = place.astype(np.intp)
-    above = np.minimum(below + 1, last)
-    rows = np.arange(len(ordered))
-    return ordered[rows, below] + (place - below) * (ordered[rows, above] - ordered[rows, below])
-
-
 def estimate_share(hits: int, n: int, why: str) -> Estimate:
-    """`hits` of `n` independent cases with Wilson's score interval (Wilson 1927, JASA 22:209-212)."""
-    if n == 0:
-        return Estimate(None, 0, None, why)
-    p, z2 = hits / n, Z * Z
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return Estimate(p, n, (max(0.0, float(centre - half)), min(1.0, float(centre + half))))
+    """`hits` of `n` independent cases with Wilson's interval."""
+    return Estimate(hits / n, n, share_interval(hits, n)) if n else Estimate(None, 0, None, why)

@@ -1,4 +1,4 @@
-"""Labels that raters gave to items, and other readings of the same labels."""
+"""Labels that raters gave to items, other readings of the same labels, and the majority of raters with its ties."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ class Scale:
 
 
 NOMINAL = Scale()
+TIE, UNVOTED = -2, -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +94,6 @@ def find_repetition(labels: Labels) -> str:
     return f"Rater {rater} labelled item {item} {times.max()} times; one label per item and rater is allowed."
 
 
-def keep_raters(labels: Labels, kept: NDArray[np.bool_]) -> Labels:
-    """The labels of some raters; all codes stay what they are."""
-    rows = kept[labels.raters]
-    return replace(labels, items=labels.items[rows], raters=labels.raters[rows], values=labels.values[rows])
-
-
 def recode(labels: Labels, codes: Sequence[int]) -> Labels:
     """Each label under its new code; -1 leaves its labels out, as if they had not been given."""
     values = np.asarray(codes, dtype=np.int16)[labels.values]
@@ -132,3 +127,27 @@ MAYBE_VIEWS: dict[str, tuple[tuple[int, int, int], Scale]] = {
 def read_maybe(labels: Labels) -> dict[str, View]:
     """The four views of labels 0 = no, 1 = maybe, 2 = yes, so that what depends on Maybe can be seen."""
     return {name: View(recode(labels, codes), scale) for name, (codes, scale) in MAYBE_VIEWS.items()}
+
+
+# --- votes ------------------------------------------------------------------
+
+
+def count_votes(labels: Labels, voters: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """(n_items, n_labels) votes of these raters, by default of all."""
+    rows = slice(None) if voters is None else voters[labels.raters]
+    cells = labels.items[rows].astype(np.int64) * labels.n_labels + labels.values[rows]
+    counts = np.bincount(cells, minlength=labels.n_items * labels.n_labels)
+    return counts.reshape(labels.n_items, labels.n_labels).astype(np.float64)
+
+
+def find_majority(votes: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(n_items,) the label with most votes; TIE where several have as many, UNVOTED where nobody voted."""
+    most = votes.max(axis=1, keepdims=True)
+    tied = (votes == most).sum(axis=1) > 1
+    return np.where(most[:, 0] == 0, UNVOTED, np.where(tied, TIE, votes.argmax(axis=1)))
+
+
+def choose_voters(labels: Labels) -> NDArray[np.bool_]:
+    """(n_raters,) whose votes make the majority: people's, when any person gave a label, else everybody's."""
+    people = ~labels.is_model
+    return people if labels.per_rater[people].any() else np.ones(labels.n_raters, dtype=np.bool_)

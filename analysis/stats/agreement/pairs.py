@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from analysis.stats.agreement.estimates import Estimate, Floats, Spread, Statistic
-from analysis.stats.agreement.kappa import Tables, choose_measures
+from analysis.stats.agreement.coefficients import Tables, choose_measures
+from analysis.stats.agreement.estimates import Estimate, Spread, Statistic
 from analysis.stats.agreement.labels import Labels
+from analysis.stats.intervals import Floats
 
 # Of pairs, and in words who is in them.
 GROUPS = {"all": "two raters", "humans": "two people", "models": "two models", "across": "person and model"}

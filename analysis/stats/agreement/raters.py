@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from analysis.stats.agreement.coefficients import count_coincidences, fit_metrics, krippendorff_alpha
-from analysis.stats.agreement.estimates import Estimate, Floats, Spread, Statistic, estimate_share
-from analysis.stats.agreement.labels import Labels, Scale
-from analysis.stats.agreement.votes import TIE, UNVOTED, count_votes, find_majority
+from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, estimate_share
+from analysis.stats.agreement.labels import TIE, UNVOTED, Labels, Scale, count_votes, find_majority
+from analysis.stats.intervals import Floats
 
 NO_LABELS = "gave no label"
 SCORES = {

@@ -1,8 +1,9 @@
-"""Ratings on an ordered scale: means of groups, gaps between what names something and what does not, ranks.
+"""Ratings on an ordered scale: means of groups, gaps between what names something and what does not, ranks, sides.
 
-Each statistic depends on the items only through counts, so that one bootstrap over items serves them all.
+Each statistic but that of sides depends on the items only through counts, so that one bootstrap serves them all.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 from scipy.stats import rankdata
 
-from analysis.stats.agreement.estimates import Floats, Statistic
-from analysis.stats.agreement.kappa import Tables, spearman
+from analysis.stats.agreement.coefficients import Tables, spearman
+from analysis.stats.agreement.estimates import Estimate, Statistic, estimate_share
+from analysis.stats.intervals import Floats
 
 Codes = NDArray[np.intp]
 NAMED, NOT_NAMED, UNDECIDED = 1, 0, -1
+LEFT, RIGHT, NEITHER = 1, 0, -1
+NO_PREFERENCE = "no side was preferred"
 
 
 class Rated(NamedTuple):
@@ -119,3 +123,28 @@ def correlate_ranks(one: Floats, other: Floats) -> Floats:
     left, right = (rankdata(values, axis=0) - (len(values) + 1) / 2 for values in (one, other))
     found = (left * right).sum(axis=0) / np.sqrt((left**2).sum(axis=0) * (right**2).sum(axis=0))
     return np.where(np.isnan(one + other).any(axis=0), np.nan, found)[None]
+
+
+# --- whether the left side is preferred, whatever it shows ------------------
+
+
+@dataclass(frozen=True)
+class SideBias:
+    """`share`: of the preferences, those for the side shown left; 0.5 is no bias when sides are balanced.
+
+    `neither`: judgements that prefer no side, left out. `raters`: by rater code, the same share of each.
+    """
+
+    share: Estimate
+    neither: int
+    raters: tuple[Estimate, ...]
+
+
+def measure_side_bias(sides: NDArray[np.int8], raters: NDArray[np.int32], n_raters: int) -> SideBias:
+    """Of (judgements,) preferred sides LEFT, RIGHT or NEITHER; Wilson's intervals, each judgement a case of its own."""
+    sided = sides != NEITHER
+    totals = np.bincount(raters[sided], minlength=n_raters)
+    lefts = np.bincount(raters[sides == LEFT], minlength=n_raters)
+    shares = [estimate_share(left, n, NO_PREFERENCE) for left, n in zip(lefts.tolist(), totals.tolist(), strict=True)]
+    whole = estimate_share(int(lefts.sum()), int(totals.sum()), NO_PREFERENCE)
+    return SideBias(whole, int((~sided).sum()), tuple(shares))

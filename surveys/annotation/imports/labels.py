@@ -8,28 +8,28 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
 from surveys.access import audit
-from surveys.access.access import make_pseudonym
-from surveys.annotation.imports.items import read_rows
-from surveys.annotation.imports.tables import COLUMNS, AnnotationRow, RowReader, in_one_spelling
-from surveys.imports.files import Fault, Faults, ImportFault
+from surveys.annotation.imports.label_rows import AnnotationRow, LabelReader, in_one_spelling
+from surveys.imports.files import Faults, imported_participant, refuse, storing
 from surveys.models import Annotation, AnnotationItem, Participant, Study
+from surveys.models.hashes import fingerprint
 from surveys.studies.lifecycle import definition_of, load_definition
-from surveys.study_files.definitions import Definition, fingerprint
-from surveys.study_files.kinds import GENERIC, IMPORTED, KINDS, fields_of, questions_for
-from surveys.study_files.parts import AnnotationWork, ChatbotQuestion, Consent, Pay, Scale
+from surveys.study_files.definitions import Definition
+from surveys.study_files.kinds import GENERIC, IMPORTED, KINDS, fields_of
+from surveys.study_files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward, questions_for
 
 BATCH = 1_000
+ANALYZE = "ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation"
 # The same labels get the same key in every import.
 KEYS = uuid.UUID("0c8b7a52-5e0b-5b8e-9a0e-3e0f8c7a1d62")
 
 
 @dataclass
-class Imported:
+class ImportedLabels:
     """What became of a file's labels; `ignored` are columns that no label needs."""
 
     labels: int = 0
@@ -41,7 +41,7 @@ class Imported:
 
 
 @dataclass
-class Said:
+class RaterLabels:
     """All that one rater says about one item in the file."""
 
     line: int
@@ -51,7 +51,7 @@ class Said:
 
 def import_annotations(
     slug: str, path: Path, actor: str, labels: tuple[str, ...] = (), ordered: bool | None = None
-) -> tuple[Study, Imported]:
+) -> tuple[Study, ImportedLabels]:
     """Store a file's labels, all or none; without a study of this name one is made, closed from the start.
 
     `labels` is the scale of new questions; left out, it is what the file has, with numbers in their order. `ordered`
@@ -59,44 +59,39 @@ def import_annotations(
     """
     study = Study.objects.filter(slug=slug).first()
     if study is None and not re.fullmatch(r"[a-z0-9-]{2,50}", slug):
-        words = f"{slug[:60]!r} is no name for a study: use 2 to 50 small letters, digits and hyphens"
-        raise ImportFault([Fault(0, words)], 1)
-    faults = Faults()
-    reader = RowReader(faults)
-    rows = [row for line, raw in read_rows(path, faults, COLUMNS) if (row := reader.read(line, raw))]
+        refuse(f"{slug[:60]!r} is no name for a study: use 2 to 50 small letters, digits and hyphens")
+    reader = LabelReader()
+    rows, faults = reader.read(path), reader.faults
     work = definition_of(study.current_id).annotation if study and study.current_id else None
     if study and work is None:
-        raise ImportFault([Fault(0, f"{slug} is no study of annotators; give the annotations a study of their own")], 1)
+        refuse(f"{slug} is no study of annotators; give the annotations a study of their own")
     if work and work.kind in KINDS:
         if labels or ordered is not None:
-            raise ImportFault([Fault(0, f"{slug} is of the kind {work.kind}, which has its own labels")], 1)
-        rows = fit_native(study, work, rows, faults)
-        scales: tuple[Scale, ...] = ()
+            refuse(f"{slug} is of the kind {work.kind}, which has its own labels")
+        rows = _fit_native(study, work, rows, faults)
+        scales: tuple[LabelScale, ...] = ()
     else:
         scales = reader.find_scales(rows, work.scales if work else (), labels, ordered)
         rows = in_one_spelling(rows)
     faults.raise_any()
     if not rows:
-        raise ImportFault([Fault(0, "the file has no annotations")], 1)
+        refuse("the file has no annotations")
     with transaction.atomic():
-        study = keep_study(study, slug, scales, actor, path.name)
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        storing = Storing(study, faults, native=work is not None and work.kind in KINDS)
-        storing.store(rows)
-        faults.raise_any()
-        done = replace(storing.done, ignored=sorted(reader.ignored))
-        counts = {"labels": done.labels, "annotators": done.annotators, "models": done.models}
-        audit.record(study, actor, "annotations imported", path.name, **counts)
-        # PostgreSQL plans by what it knew of the tables before they grew.
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation")
+        study = _keep_study(study, slug, scales, actor, path.name)
+        with storing(study, ANALYZE):
+            store = LabelStore(study, faults, native=work is not None and work.kind in KINDS)
+            store.store(rows)
+            faults.raise_any()
+            done = replace(store.done, ignored=reader.ignored)
+            counts = {"labels": done.labels, "annotators": done.annotators, "models": done.models}
+            audit.record(study, actor, "annotations imported", path.name, **counts)
     return study, done
 
 
 # --- a study of our own kinds -----------------------------------------------
 
 
-def fit_native(study: Study, work: AnnotationWork, rows: list[AnnotationRow], faults: Faults) -> list[AnnotationRow]:
+def _fit_native(study: Study, work: AnnotationWork, rows: list[AnnotationRow], faults: Faults) -> list[AnnotationRow]:
     """Rows whose item, field and label the study knows; a row without a question answers the kind's first one."""
     items = AnnotationItem.objects.filter(study=study, pilot=False).defer("history")
     payloads = {item.key: item.payload for item in items}
@@ -121,11 +116,11 @@ def fit_native(study: Study, work: AnnotationWork, rows: list[AnnotationRow], fa
 # --- a study that is made for a file ----------------------------------------
 
 
-def keep_study(study: Study | None, slug: str, scales: tuple[Scale, ...], actor: str, file: str) -> Study:
+def _keep_study(study: Study | None, slug: str, scales: tuple[LabelScale, ...], actor: str, file: str) -> Study:
     """The study, made or with the file's questions added; a study of our own kinds stays as it is."""
     if study is not None and not scales:
         return study
-    definition = imported_definition(slug, scales)
+    definition = _imported_definition(slug, scales)
     if study is not None:
         known = definition_of(study.current_id)
         if known.annotation == definition.annotation:
@@ -138,7 +133,7 @@ def keep_study(study: Study | None, slug: str, scales: tuple[Scale, ...], actor:
     return study
 
 
-def imported_definition(slug: str, scales: tuple[Scale, ...]) -> Definition:
+def _imported_definition(slug: str, scales: tuple[LabelScale, ...]) -> Definition:
     """A study that nobody can take part in: it only holds what was collected elsewhere."""
     work = AnnotationWork(
         kind=IMPORTED,
@@ -161,7 +156,7 @@ def imported_definition(slug: str, scales: tuple[Scale, ...]) -> Definition:
         minutes=1,
         contact="Collected elsewhere.",
         prolific_study_ids=(),
-        pay=Pay("USD", Decimal("0.00")),
+        pay=Reward("USD", Decimal("0.00")),
         consent=Consent("elsewhere", "Collected elsewhere."),
         lease_minutes=45,
         chatbot_question=ChatbotQuestion("", "", ""),
@@ -183,13 +178,13 @@ def imported_definition(slug: str, scales: tuple[Scale, ...]) -> Definition:
 # --- storing ----------------------------------------------------------------
 
 
-class Storing:
+class LabelStore:
     """One import under way: the items, raters and labels that are there, and what was added."""
 
     def __init__(self, study: Study, faults: Faults, native: bool) -> None:
         self.study, self.faults, self.native = study, faults, native
         self.left = GENERIC if native and KINDS[definition_of(study.current_id).annotation.kind].sided else ""
-        self.done = Imported()
+        self.done = ImportedLabels()
 
     def store(self, rows: list[AnnotationRow]) -> None:
         items = self.keep_items(rows)
@@ -197,7 +192,7 @@ class Storing:
         models = {row.annotator for row in rows if row.is_model}
         there = self.read_there(items, models)
         new = []
-        for (item, rater), said in gather(rows).items():
+        for (item, rater), said in _gather(rows).items():
             before = there.get((items[item], rater))
             if fresh := self.fresh_labels(item, rater, said, before.labels if before else {}):
                 self.done.labels += len(fresh)
@@ -211,7 +206,7 @@ class Storing:
         there = {key: (pk, cluster, corpus) for key, pk, cluster, corpus in known.values_list(*ITEM)}
         about = {row.item: row for row in reversed(rows)}
         for key, row in about.items():
-            if key in there and not fits(row, *there[key][1:]):
+            if key in there and not _fits(row, *there[key][1:]):
                 self.faults.add(row.line, f"{key[:60]} is in the study with another cluster or corpus")
         last = AnnotationItem.objects.filter(study=self.study).aggregate(last=Max("position"))["last"]
         position = 0 if last is None else last + 1
@@ -234,25 +229,11 @@ class Storing:
             if person.origin != Participant.Origin.IMPORTED:
                 words = f"{name} took part in the study here; imported people need other names"
                 self.faults.add(names[name], words)
-        new = [self.person(name) for name in reversed(names) if name not in there]
+        now = timezone.now()
+        new = [imported_participant(self.study, name, now) for name in reversed(names) if name not in there]
         Participant.objects.bulk_create(new, batch_size=BATCH)
         self.done.annotators = len(new)
         return there | {person.pid: person for person in new}
-
-    def person(self, name: str) -> Participant:
-        now = timezone.now()
-        return Participant(
-            study=self.study,
-            version_id=self.study.current_id,
-            pid=name,
-            pseudonym=make_pseudonym(),
-            origin=Participant.Origin.IMPORTED,
-            state=Participant.State.COMPLETED,
-            step=Participant.Step.END,
-            consented_at=now,
-            last_seen_at=now,
-            finished_at=now,
-        )
 
     def read_there(self, items: dict[str, int], models: Iterable[str]) -> dict[tuple[int, str], Annotation]:
         """The newest revision of each imported rater's labels, by item id and rater."""
@@ -261,7 +242,7 @@ class Storing:
         found = {(row.item_id, row.participant.pid): row for row in people}
         return found | {(row.item_id, row.judge): row for row in rows.filter(judge__in=models, left=self.left)}
 
-    def fresh_labels(self, item: str, rater: str, said: Said, there: dict[str, str]) -> dict[str, str]:
+    def fresh_labels(self, item: str, rater: str, said: RaterLabels, there: dict[str, str]) -> dict[str, str]:
         fresh = {}
         for name, label in said.labels.items():
             if name not in there:
@@ -278,7 +259,7 @@ class Storing:
         item: int,
         rater: str,
         person: Participant | None,
-        said: Said,
+        said: RaterLabels,
         fresh: dict[str, str],
         before: Annotation | None,
     ) -> Annotation:
@@ -299,13 +280,13 @@ class Storing:
 ITEM = ("key", "pk", "cluster", "corpus")
 
 
-def fits(row: AnnotationRow, cluster: str, corpus: str) -> bool:
+def _fits(row: AnnotationRow, cluster: str, corpus: str) -> bool:
     """Whether the row says nothing else about its item than what is known."""
     return row.cluster in ("", cluster) and row.corpus in ("", corpus)
 
 
-def gather(rows: Iterable[AnnotationRow]) -> dict[tuple[str, str], Said]:
-    found: defaultdict[tuple[str, str], Said] = defaultdict(lambda: Said(0))
+def _gather(rows: Iterable[AnnotationRow]) -> dict[tuple[str, str], RaterLabels]:
+    found: defaultdict[tuple[str, str], RaterLabels] = defaultdict(lambda: RaterLabels(0))
     for row in rows:
         said = found[row.item, row.annotator]
         said.line = said.line or row.line

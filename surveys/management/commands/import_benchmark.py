@@ -5,7 +5,8 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from surveys.imports.benchmarks import BenchmarkFault, import_benchmark
+from surveys.imports.benchmarks import import_benchmark
+from surveys.imports.files import ImportFault
 from surveys.imports.study_command import ACTOR, reading
 from surveys.studies.lifecycle import StudyError
 
@@ -29,11 +30,11 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options) -> None:
         name, path = options["name"], options["file"]
-        try:
-            with reading(path):
+        with reading(path):
+            try:
                 filled = import_benchmark(name, path, ACTOR)
-        except (BenchmarkFault, StudyError) as fault:
-            raise CommandError("\n".join(f"{path}: {line}" for line in str(fault).splitlines())) from None
+            except (ImportFault, StudyError) as fault:
+                raise CommandError("\n".join(f"{path}: {line}" for line in str(fault).splitlines())) from None
         if options["json"]:
             self.stdout.write(json.dumps({"benchmark": name, **vars(filled)}))
             return

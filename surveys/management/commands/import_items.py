@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from surveys.annotation.imports.items import import_items
+from surveys.annotation.items import import_items
 from surveys.imports.study_command import ACTOR, StudyCommand, reading
 from surveys.models import Study
 

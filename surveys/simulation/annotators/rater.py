@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
-from surveys.study_files.kinds import Question, fields_of, turn_back
+from surveys.study_files.kinds import LabelQuestion, fields_of, turn_back
 
 OPINIONS = ("yes", "yes", "yes", "maybe", "no")  # of a question with these three, most say yes
 SWITCHED_ON = 0.08
@@ -35,7 +35,7 @@ def draw_rater(random: Random) -> Rater:
     return Rater(random, random.choice((0.05, 0.15, 0.15, 0.3, 0.8)), random.choice((0, 0, 0, 0.25)))
 
 
-def say(item: Item, questions: Iterable[Question], rater: Rater, left: str = "") -> dict[str, str]:
+def say(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
     """A label for every question about the item that has labels, as they stand on the page; right ones are known."""
     usual = Random(json.dumps(item.payload, sort_keys=True))
     return {
@@ -45,7 +45,7 @@ def say(item: Item, questions: Iterable[Question], rater: Rater, left: str = "")
     }
 
 
-def choose(right: list[str] | str | None, question: Question, usual: Random, rater: Rater, left: str) -> str:
+def choose(right: list[str] | str | None, question: LabelQuestion, usual: Random, rater: Rater, left: str) -> str:
     """As it counts for analysis: of a question with sides from 1 = generic to 5 = personalised."""
     values, random = question.values, rater.random
     said = usual.choice(OPINIONS) if set(OPINIONS) <= set(values) else usual.choice(values)
@@ -58,7 +58,7 @@ def choose(right: list[str] | str | None, question: Question, usual: Random, rat
     return (right[0] if isinstance(right, list) else right) if right else said
 
 
-def say_wrong(item: Item, questions: Iterable[Question], rater: Rater, left: str = "") -> dict[str, str]:
+def say_wrong(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
     """As `say`, with a wrong label wherever the right ones are known and there is one."""
     labels = say(item, questions, rater, left)
     for name, question in fields_of(questions, item.payload).items():

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from surveys.annotation.imports.items import import_items
+from surveys.annotation.items import import_items
 from surveys.annotation.labels import Submission, submit
 from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.models import Participant, Study
@@ -15,8 +15,7 @@ from surveys.participation.prolific import Visit
 from surveys.simulation.annotators.rater import Rater, say
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
-from surveys.study_files.kinds import questions_for
-from surveys.study_files.parts import AnnotationWork
+from surveys.study_files.schema import AnnotationWork, questions_for
 
 SLUG = "profiles"
 FILES = Path(__file__).resolve().parents[2] / "studies"

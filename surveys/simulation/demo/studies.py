@@ -19,7 +19,7 @@ from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.parts import AttentionCheck
+from surveys.study_files.schema import AttentionCheck
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"

@@ -27,6 +27,35 @@ function reachTables() {
 reachTables();
 addEventListener("resize", reachTables);
 
+// A button that is drawn anew or moves while it is pressed loses its click: what comes meanwhile is shown afterwards.
+const SLIDERS = "input[type=range]"; // who drags one wants to see at once what it does
+const AFTER_CLICK = 50; // milliseconds: a finger's click follows when the finger is up
+let pressed = false;
+const waiting = new Map();
+
+function release() {
+  if (!pressed) return;
+  pressed = false;
+  setTimeout(() => {
+    if (pressed) return;
+    for (const show of waiting.values()) show();
+    waiting.clear();
+  }, AFTER_CLICK);
+}
+
+addEventListener("pointerdown", (event) => { pressed = event.button === 0 && !event.target.matches(SLIDERS); }, true);
+addEventListener("keydown", (event) => { if (event.key === " ") pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel", "keyup"]) addEventListener(end, release, true);
+addEventListener("blur", release);
+
+addEventListener("htmx:beforeSwap", (event) => {
+  const { target, serverResponse, shouldSwap, requestConfig: { elt } } = event.detail;
+  if (!pressed || !shouldSwap) return;
+  event.preventDefault();
+  const how = { swapStyle: elt.getAttribute("hx-swap") || "innerHTML", swapDelay: 0, settleDelay: 20 };
+  waiting.set(target, () => htmx.swap(target, serverResponse, how, { contextElement: elt }));
+});
+
 const live = document.querySelector("[data-live]");
 if (live) followNumbers(live);
 

@@ -1,13 +1,17 @@
 """Every address of agreement and the gate, tried by everybody who might: nobody, a stranger, and each role."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
+from pytest_django import DjangoDbBlocker
 
 from analysis.agreement import urls
 from surveys.models import AuditEvent, GateDecision, Study
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.factories import make_account, make_study
+from tests.lasting import lasting_rows
 from tests.roles import RANK, as_account, make_roles
 
 pytestmark = pytest.mark.django_db
@@ -25,11 +29,17 @@ PAGES = {
 }
 
 
+@pytest.fixture(scope="module")
+def annotated(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with lasting_rows(django_db_blocker):
+        study, _ = make_annotated()
+        make_roles(study)
+        yield
+
+
 @pytest.fixture
-def study() -> Study:
-    study, _ = make_annotated()
-    make_roles(study)
-    return study
+def study(annotated: None) -> Study:
+    return Study.objects.get(slug="teas")
 
 
 def address_of(name: str, study: Study) -> str:
@@ -69,8 +79,8 @@ def test_items_of_another_study_are_not_reached_through_ones_own(study: Study) -
 
 @pytest.mark.parametrize("name", ["overview", "numbers", "gate"])
 def test_studies_without_annotators_have_no_such_pages(name: str) -> None:
-    study = make_study("draft", slug="coffees")
-    make_account("owner", study, "owner")
-    client = as_account("owner")
-    assert client.get(reverse(f"agreement:{name}", args=["coffees"])).status_code == 404
-    assert "/coffees/gate/" not in client.get(reverse("console:setup", args=["coffees"])).content.decode()
+    study = make_study("draft", slug="juices")
+    make_account("juicer", study, "owner")
+    client = as_account("juicer")
+    assert client.get(reverse(f"agreement:{name}", args=["juices"])).status_code == 404
+    assert "/juices/gate/" not in client.get(reverse("console:setup", args=["juices"])).content.decode()

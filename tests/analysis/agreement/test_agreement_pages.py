@@ -1,27 +1,35 @@
 """The pages of agreement: the matrix and its way down to the raw item, filters, and what is said in words."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django import DjangoDbBlocker
 
 from analysis.agreement.tables import Number, tone_of
 from surveys.annotation.gate import Verdict, decide_gate
 from surveys.models import Study
 from tests.analysis.agreement.annotation_samples import SAID, make_annotated
 from tests.factories import make_annotation_study, make_items
+from tests.lasting import lasting_rows
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[str]]:
+    with lasting_rows(django_db_blocker):
+        yield make_annotated()[1]
+
+
 @pytest.fixture
-def annotated() -> tuple[Client, list[str]]:
-    study, people = make_annotated()
-    return log_in(study), people
+def annotated(people: list[str]) -> tuple[Client, list[str]]:
+    return log_in(Study.objects.get()), people
 
 
 def open_page(client: Client, query: str = "", slug: str = "teas"):
@@ -88,9 +96,9 @@ def test_filters_of_the_address_choose_the_labels(annotated: tuple[Client, list[
 
 
 def test_a_study_without_labels_says_so() -> None:
-    study = make_annotation_study()
+    study = make_annotation_study(slug="herbs")
     make_items(study, 2)
-    assert "No label to compare yet." in lines_of(open_page(log_in(study)))
+    assert "No label to compare yet." in lines_of(open_page(log_in(study), slug="herbs"))
 
 
 def test_people_whom_the_gate_excludes_are_not_in_the_matrix(annotated: tuple[Client, list[str]]) -> None:

@@ -14,8 +14,8 @@ from analysis.agreement.annotations import Choice, gather, scale_of
 from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import KINDS, Question
-from surveys.study_files.kinds import Choice as Option
+from surveys.study_files.kinds import KINDS, LabelQuestion
+from surveys.study_files.kinds import LabelOption as Option
 from tests.analysis.runs.baseline_factories import real_data
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
@@ -174,7 +174,7 @@ def test_numbers_are_kept_until_a_label_changes(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_labels_that_are_numbers_stand_for_them(values: tuple, numbers: Any, ordered: bool) -> None:
-    scale = scale_of(Question("q", "q", tuple(Option(value, value) for value in values)))
+    scale = scale_of(LabelQuestion("q", "q", tuple(Option(value, value) for value in values)))
     assert (scale.numbers, scale.ordered) == (numbers, ordered)
 
 

@@ -1,8 +1,11 @@
 """The gate: figures of each annotator, limits, a decision that is frozen, and the invite list."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoDbBlocker
 
 from analysis.agreement.gate_rules import LIMITS, Candidate, broken_limits, read_limits, say_rule
 from surveys.annotation.items import push_items
@@ -10,6 +13,7 @@ from surveys.annotation.work import next_tasks
 from surveys.models import AuditEvent, GateDecision, Participant, Slot, Study
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
+from tests.lasting import lasting_rows
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
@@ -17,14 +21,20 @@ pytestmark = pytest.mark.django_db
 SAID = ("yyyynnnn", "yyyynnny", "nnnnyyyy")
 
 
+@pytest.fixture(scope="module")
+def people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[str]]:
+    with lasting_rows(django_db_blocker):
+        yield make_annotated("pilot", said=SAID)[1]
+
+
 @pytest.fixture
-def piloted() -> tuple[Study, Client, list[str]]:
-    study, people = make_annotated("pilot", said=SAID)
+def piloted(people: list[str]) -> tuple[Study, Client, list[str]]:
+    study = Study.objects.get()
     return study, log_in(study, "researcher"), people
 
 
-def address_of(name: str) -> str:
-    return reverse(f"agreement:{name}", args=["teas"])
+def address_of(name: str, slug: str = "teas") -> str:
+    return reverse(f"agreement:{name}", args=[slug])
 
 
 def form_of(people: list[str], **changes: str) -> dict[str, str]:
@@ -44,11 +54,11 @@ def test_each_annotator_has_labels_time_kappas_and_alpha_without(piloted) -> Non
 
 
 def test_a_made_up_annotator_is_marked() -> None:
-    study = make_annotation_study()
+    study = make_annotation_study(slug="herbs")
     make_items(study, 2)
     for origin in ("simulated", "prolific"):
         annotate(make_annotator(study, origin=origin))
-    page = log_in(study, "viewer").get(address_of("gate"))
+    page = log_in(study, "viewer").get(address_of("gate", "herbs"))
     assert sorted(person.simulated for person in page.context["people"]) == [False, True]
     assert lines_of(page).count("simulated") == 1
 
@@ -83,7 +93,7 @@ def test_a_decision_freezes_rule_limits_reason_and_figures(piloted) -> None:
 
 
 def test_gold_items_show_who_knows_what_is_right() -> None:
-    study = make_annotation_study("pilot", overlap=2, gold_every=2)
+    study = make_annotation_study("pilot", "herbs", overlap=2, gold_every=2)
     make_items(study, 4, pilot=True)
     known = [item_of(number, purpose="gold", gold={"relevance": "yes"}) for number in (100, 101)]
     push_items(study, known, "tests", pilot=True)
@@ -92,7 +102,7 @@ def test_gold_items_show_who_knows_what_is_right() -> None:
         pass
     while tasks := next_tasks(guesses):
         annotate(guesses, tasks[0], relevance="yes" if tasks[0].item.key == "item-100" else "no")
-    page = log_in(study, "researcher").get(address_of("gate"), {"kappa": "-0.2", "gold_share": "0.8"})
+    page = log_in(study, "researcher").get(address_of("gate", "herbs"), {"kappa": "-0.2", "gold_share": "0.8"})
     right, half = page.context["people"]
     # Wilson's interval of one in two.
     assert (right.gold_share, half.gold_share, half.gold.n) == (1, 0.5, 2)

@@ -27,10 +27,10 @@ def sort_all(matrix: np.ndarray, questions: np.ndarray, number: int) -> list[lis
     return [[names_of(matrix)[at].decode() for at in np.lexsort((np.arange(len(row)), -row))[:number]] for row in exact]
 
 
-@pytest.mark.parametrize("at_once", [1000, 300, 17, 1])
-@pytest.mark.parametrize("number", [1, 10, 999, 1000, 2000])
+@pytest.mark.parametrize("at_once", [300, 100, 17, 1])
+@pytest.mark.parametrize("number", [1, 10, 299, 300, 600])
 def test_pieces_of_any_size_give_what_a_full_sort_gives(number: int, at_once: int) -> None:
-    matrix, questions = unit_vectors(1000), unit_vectors(7, seed=2)
+    matrix, questions = unit_vectors(300), unit_vectors(7, seed=2)
     found = rank(matrix, questions, number, at_once)
 
     assert [[name for name, _ in row] for row in found] == sort_all(matrix, questions, number)

@@ -44,6 +44,7 @@ def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the stage ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
     study = make_study(places=3)
@@ -56,7 +57,7 @@ def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
     assert runs.count() == 2 * (len(stages.RUNS) + 1)
     for model, *_ in stages.MODELS.values():
         asked = runs.filter(endpoint__model=model, benchmark="")
-        assert set(asked.values_list("condition", flat=True)) == {"offline", "sp-history", "sp-rag", "sp-profile"}
+        assert set(asked.values_list("condition", flat=True)) == {run.condition for run in stages.RUNS}
         assert [run.condition for run in asked.filter(first_run__isnull=False)] == ["offline"]
     assert not Completion.objects.filter(answer__isnull=True).exists()
     assert steps[0][:2] == (0, len(steps) // 2 - 1) and steps[-1][0] == steps[-1][1]
@@ -68,6 +69,7 @@ def test_every_condition_is_asked_of_both_models_once(few_runs: None) -> None:
     assert whole["drift"] and {row["benchmark"] for row in whole["benchmarks"]} == {sources.BENCHMARK}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DEBUG = True

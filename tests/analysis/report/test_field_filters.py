@@ -3,15 +3,18 @@
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 
 from analysis.answers.readings import read_new
-from analysis.report.filters.filters import FilterError, Filters
-from analysis.report.filters.options import checked, filter_options
+from analysis.report.api import CHOSEN
+from analysis.report.filters.filters import FILTERS, Filters, checked, filter_options
+from analysis.report.filters.kinds import FilterError
+from analysis.report.pages.asked import Asked, chips_of, form_of, words_of
 from analysis.report.reports import report
 from surveys.models import Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
-from surveys.study_files.parts import Exclusion
+from surveys.study_files.schema import Exclusion
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
 
@@ -40,25 +43,39 @@ def study(db: None) -> Study:
     return study
 
 
-@pytest.mark.parametrize(
-    ("filters", "teas"),
-    [
-        ({}, {"Assam", "Sencha", "Oolong"}),
-        ({"chatbot": ("gemini",)}, {"Sencha"}),
-        ({"cell": ("plain",)}, {"Sencha"}),
-        ({"answer": (("milk", "No milk"),)}, {"Sencha"}),
-        ({"answer": (("milk", "No milk"), ("milk", "Milk"))}, {"Assam", "Sencha", "Oolong"}),
-        ({"answer": (("milk", "No milk"), ("adult", "No"))}, set()),
-        ({"memory": ("off",)}, {"Sencha"}),
-        ({"plan": ("paid", "free")}, {"Assam", "Sencha", "Oolong"}),
-        ({"model_shown": ("2.0 Flash",)}, {"Sencha"}),
-        ({"simulated": "without"}, {"Assam", "Sencha"}),
-        ({"simulated": "only"}, {"Oolong"}),
-        ({"people": "all"}, {"Assam", "Sencha", "Oolong", "Rooibos"}),
-        ({"version": (1,)}, {"Assam", "Sencha", "Oolong"}),
-        ({"prompt": ("water",)}, set()),
-    ],
-)
+LEFT: list[tuple[dict[str, Any], set[str]]] = [
+    ({}, {"Assam", "Sencha", "Oolong"}),
+    ({"chatbot": ("gemini",)}, {"Sencha"}),
+    ({"cell": ("plain",)}, {"Sencha"}),
+    ({"answer": (("milk", "No milk"),)}, {"Sencha"}),
+    ({"answer": (("milk", "No milk"), ("milk", "Milk"))}, {"Assam", "Sencha", "Oolong"}),
+    ({"answer": (("milk", "No milk"), ("adult", "No"))}, set()),
+    ({"memory": ("off",)}, {"Sencha"}),
+    ({"plan": ("paid", "free")}, {"Assam", "Sencha", "Oolong"}),
+    ({"model_shown": ("2.0 Flash",)}, {"Sencha"}),
+    ({"simulated": "without"}, {"Assam", "Sencha"}),
+    ({"simulated": "only"}, {"Oolong"}),
+    ({"people": "all"}, {"Assam", "Sencha", "Oolong", "Rooibos"}),
+    ({"version": (1,)}, {"Assam", "Sencha", "Oolong"}),
+    ({"prompt": ("water",)}, set()),
+]
+LEFT_SOURCES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
+    ({"source": ("sp-rag",)}, [("sp-rag", "gpt-4o-mini")]),
+    ({"model": ("gemini-2.0-flash",), "source": ("offline",)}, [("offline", "gemini-2.0-flash")]),
+    ({"temperature": (0.5,), "source": ("offline",)}, [("offline", "gpt-4o-mini")]),
+    ({"history_size": (20,), "source": ("sp-history", "sp-rag")}, [("sp-history", "gpt-4o-mini")]),
+    ({"chatbot": ("gemini",)}, [("field", "gemini"), ("offline", "gemini-2.0-flash")]),
+]
+# Whose tests stand below by themselves.
+ALONE = {"pilot", "excluded", "flagged"}
+
+
+def test_every_filter_is_tried() -> None:
+    tried = {name for filters, _ in (*LEFT, *LEFT_SOURCES) for name in filters}
+    assert tried | ALONE == set(FILTERS)
+
+
+@pytest.mark.parametrize(("filters", "teas"), LEFT)
 def test_filter_leaves(study: Study, filters: dict[str, Any], teas: set[str]) -> None:
     assert teas_of(study, **filters) == teas
 
@@ -143,31 +160,54 @@ def test_single_answers_are_left_out_by_a_rule_about_answers() -> None:
     assert (rule["slug"], rule["scope"], rule["answers"]) == ("few", "response", 1)
 
 
-def test_sources_and_models_are_chosen_by_filters(study: Study) -> None:
-    for model, condition in (("gpt-4o-mini", "offline"), ("gemini-2.0-flash", "offline"), ("gpt-4o-mini", "sp-rag")):
-        reply(make_model_run(study, condition, model), "teas", listed(["Assam", "Chai"]))
+@pytest.fixture
+def compared(study: Study) -> Study:
+    """Beside them runs that differ in one thing each."""
+    runs = [
+        make_model_run(study, temperature=0.5),
+        make_model_run(study, model="gemini-2.0-flash"),
+        make_model_run(study, "sp-rag", history_size=10),
+        make_model_run(study, "sp-history", history_size=20),
+    ]
+    for run in runs:
+        reply(run, "teas", listed(["Assam", "Chai"]))
     read_new(study)
-
-    def shown(**filters: Any) -> list[tuple[str, str]]:
-        rows = report(study, Filters(**filters), draws=10, parts=["heterogeneity"])["heterogeneity"]
-        return [(row["source"], row["model"]) for row in rows]
-
-    gemini = [("field", "gemini"), ("offline", "gemini-2.0-flash")]
-    assert shown() == [("field", "chatgpt"), ("offline", "gpt-4o-mini"), ("sp-rag", "gpt-4o-mini"), *gemini]
-    assert shown(chatbot=("gemini",)) == gemini
-    assert shown(source=("sp-rag",)) == [("sp-rag", "gpt-4o-mini")]
-    assert shown(model=("gemini-2.0-flash",), source=("offline",)) == [("offline", "gemini-2.0-flash")]
+    return study
 
 
-def test_what_there_is_to_filter_by(study: Study) -> None:
-    reply(make_model_run(study, "sp-history", history_size=20), "teas", listed(["Assam", "Chai"]))
-    offered = filter_options(study)
-    assert offered["chatbot"] == ["chatgpt", "gemini"]
-    assert (offered["cell"], offered["prompt"]) == (["milky", "plain"], ["teas", "water"])
-    assert (offered["source"], offered["model"]) == (["field", "sp-history"], ["gpt-4o-mini"])
-    assert (offered["history_size"], offered["version"]) == ([20], [1])
+@pytest.mark.parametrize(("filters", "sources"), LEFT_SOURCES)
+def test_filter_leaves_sources(compared: Study, filters: dict[str, Any], sources: list[tuple[str, str]]) -> None:
+    rows = report(compared, Filters(**filters), draws=10, parts=["heterogeneity"])["heterogeneity"]
+    assert [(row["source"], row["model"]) for row in rows] == sources
+
+
+def test_what_there_is_to_filter_by(compared: Study) -> None:
+    offered = filter_options(compared)
+    assert {name: list(offered[name]) for name in ("chatbot", "cell", "prompt", "version", "history_size")} == {
+        "chatbot": ["chatgpt", "gemini"],
+        "cell": ["milky", "plain"],
+        "prompt": ["teas", "water"],
+        "version": [1],
+        "history_size": [10, 20],
+    }
+    assert list(offered["source"]) == ["field", "offline", "sp-history", "sp-rag"]
+    assert list(offered["model"]) == ["gemini-2.0-flash", "gpt-4o-mini"]
     assert ("milk", "Oat milk") in offered["answer"]
     assert "2.0 Flash" in offered["model_shown"]
+
+
+def test_every_filter_is_in_address_sentence_form_chip_and_api(compared: Study) -> None:
+    offered, parameters = filter_options(compared), {known.name: known for known in CHOSEN}
+    form = {field.name: field for field in form_of(offered, Filters())}
+    for name, known in FILTERS.items():
+        *others, value = words_of(offered, name)
+        filters = Filters(**{name: value if known.options else (value,)})
+        assert Filters.from_query(QueryDict(filters.to_query())) == checked(compared, filters) == filters != Filters()
+        assert filters.describe() != Filters().describe()
+        (chip,) = chips_of(offered, Asked(filters))
+        assert (chip.words, chip.query) == (f"{known.label}: {words_of(offered, name)[value]}", "")
+        assert (name in form) is bool(others)
+        assert parameters[name].enum == (list(known.options) or None)
 
 
 def test_a_filter_for_what_is_not_there_is_refused(study: Study) -> None:

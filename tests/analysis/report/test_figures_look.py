@@ -1,6 +1,5 @@
 """How figures look: colours that can be told apart, hatching, labels that do not meet, and the SVG that pages get."""
 
-import re
 from collections.abc import Sequence
 from itertools import combinations
 from math import dist
@@ -18,7 +17,6 @@ from analysis.charts.rendering import clean_svg, render
 from analysis.charts.theme import (
     LIGHT,
     PALETTES,
-    SOURCES,
     TOKENS,
     printable,
     recolour,
@@ -26,8 +24,8 @@ from analysis.charts.theme import (
     series_of_sources,
     text_width,
 )
+from analysis.models.conditions import SOURCES
 from analysis.report.parts import FIGURES
-from fieldstudy.embedded.servers import ROOT
 from tests.analysis.report.figure_rows import make_report
 
 IMPORTED = [f"imported-{number}" for number in range(12)]
@@ -54,12 +52,12 @@ def contrast(one: str, other: str) -> float:
 
 def test_each_source_has_its_own_shape_and_colour() -> None:
     series = series_of_sources([*SOURCES, *IMPORTED[:5]])
-    assert len(set(series.colours)) == len(set(series.shapes)) == len(series.names) == 10
+    assert len(set(series.colours)) == len(set(series.shapes)) == len(series.names) == len(SOURCES) + 5
 
 
 def test_no_two_sources_look_the_same_however_many_are_imported() -> None:
     series = series_of_sources([*SOURCES, *IMPORTED])
-    assert len(set(zip(series.colours, series.shapes, strict=True))) == 17
+    assert len(set(zip(series.colours, series.shapes, strict=True))) == len(SOURCES) + len(IMPORTED)
 
 
 def test_a_source_looks_the_same_whatever_else_is_shown() -> None:
@@ -83,7 +81,7 @@ def test_groups_take_no_look_of_a_source() -> None:
 def test_marks_and_words_stand_out_from_the_ground(scheme: str) -> None:
     palette = PALETTES[scheme]
     marks = [
-        *(token for token, _, _ in SOURCES.values()),
+        *SOURCES,
         *(f"other-{number}" for number in range(1, 6)),
         "strong-line",
     ]
@@ -114,7 +112,7 @@ def lab(linear: Sequence[float]) -> tuple[float, float, float]:
 @pytest.mark.parametrize("eyes", SEEN)
 @pytest.mark.parametrize("scheme", PALETTES)
 def test_colours_of_sources_differ_for_colour_blind_readers(scheme: str, eyes: str) -> None:
-    seen = {token: lab(product(SEEN[eyes], linear_rgb(PALETTES[scheme][token]))) for token, _, _ in SOURCES.values()}
+    seen = {token: lab(product(SEEN[eyes], linear_rgb(PALETTES[scheme][token]))) for token in SOURCES}
     near = {pair: dist(seen[pair[0]], seen[pair[1]]) for pair in combinations(seen, 2)}
     assert {pair: far for pair, far in near.items() if far < 10} == {}
 
@@ -122,15 +120,6 @@ def test_colours_of_sources_differ_for_colour_blind_readers(scheme: str, eyes: s
 def test_every_scheme_has_every_colour_and_each_means_one_thing() -> None:
     assert all(palette.keys() == LIGHT.keys() for palette in PALETTES.values())
     assert len(TOKENS) == len(LIGHT)
-
-
-def test_style_sheet_has_the_colours_of_the_theme() -> None:
-    sheet = (ROOT / "analysis/static/analysis/figures.css").read_text()
-    found = re.findall(r"--figure-([\w-]+): light-dark\((#\w+), (#\w+)\);", sheet)
-    assert found == [(token, LIGHT[token], PALETTES["dark"][token]) for token in LIGHT]
-    for token in LIGHT:
-        assert f".fill-{token} {{ fill: var(--figure-{token}); }}" in sheet
-        assert f".stroke-{token} {{ stroke: var(--figure-{token}); }}" in sheet
 
 
 def test_recolouring_leaves_other_words_alone() -> None:

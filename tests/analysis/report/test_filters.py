@@ -1,9 +1,32 @@
 """Filters survive the way into an address and back, and refuse what means nothing."""
 
 import pytest
+from django.conf import settings
 from django.http import QueryDict
 
-from analysis.report.filters.filters import FilterError, Filters, check_filters
+from analysis.report.api import OF_FIGURES
+from analysis.report.api import OWN as OF_API
+from analysis.report.filters.filters import FILTERS, IN_ADDRESSES, ROW_FILTERS, Filters, check_filters
+from analysis.report.filters.kinds import FilterError
+from analysis.report.pages.asked import IN_FORM
+from analysis.report.pages.asked import OWN as OF_PAGES
+
+COMPARE = (settings.BASE_DIR / "docs" / "compare.md").read_text(encoding="utf-8")
+IN_DOCS = " ".join(COMPARE.partition("## Filters")[2].partition("\n## ")[0].lower().split())
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_every_filter_is_declared_whole(name: str) -> None:
+    known = FILTERS[name]
+    assert known.help or len(known.options) > 1
+    assert [rule for rule in (known.people, known.answers, known.source, known.prompt) if rule], "it leaves all rows"
+    assert name in IN_ADDRESSES and name in IN_FORM
+    assert name not in {*OF_API, *OF_FIGURES, *OF_PAGES}
+    assert known.label.lower() in IN_DOCS, "docs/compare.md says nothing of it"
+
+
+def test_filters_on_rows_are_not_about_the_field() -> None:
+    assert [name for name in ROW_FILTERS if FILTERS[name].is_of_field] == []
 
 
 def read(query: str, **ignore: set[str]) -> Filters:

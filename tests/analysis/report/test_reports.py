@@ -16,7 +16,7 @@ from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, MetricValue, Run
 from analysis.report import metric_cache, reports
 from analysis.report.dataset import load_frames
-from analysis.report.filters.filters import Filters
+from analysis.report.filters.filters import ROW_FILTERS, Filters
 from analysis.report.metric_cache import fingerprint, keep_part
 from analysis.report.parts import PARTS, items
 from analysis.report.reports import ReportError, Reporting, report
@@ -144,7 +144,7 @@ def test_another_view_is_kept_beside_it(monkeypatch: pytest.MonkeyPatch) -> None
     assert done == ["about", "about"]
 
 
-@pytest.mark.parametrize("name", ["prompt", "source", "model"])
+@pytest.mark.parametrize("name", ROW_FILTERS)
 def test_filters_on_rows_leave_the_numbers_of_the_others_as_they_are(name: str) -> None:
     study = make_teas()
     whole = {part: report(study, draws=FEW)[part] for part in ("heterogeneity", "distances", "choices")}

@@ -13,7 +13,7 @@ from django.conf import settings
 from analysis.corpora import embeddings
 from analysis.corpora.embeddings import Embedder
 from analysis.corpora.importing import Report, import_corpus, make_row
-from analysis.corpora.persona_files import Line
+from analysis.corpora.persona_files import PersonaLine
 from analysis.corpora.persona_files import make_row as make_persona_row
 from analysis.corpora.records import Record
 from analysis.models import (
@@ -89,7 +89,7 @@ def make_call(run: Run, question: Any = None, user: SimulatedUser | None = None,
 
 def make_personas(name: str, lines: Sequence[tuple[str, list[str]]]) -> PersonaSet:
     personas, _ = PersonaSet.objects.get_or_create(name=name)
-    rows = [make_persona_row(personas, Line(description, sentences)) for description, sentences in lines]
+    rows = [make_persona_row(personas, PersonaLine(description, sentences)) for description, sentences in lines]
     Persona.objects.bulk_create(rows)
     return personas
 

@@ -14,7 +14,7 @@ from analysis.runs.tasks import work_batches
 from tests.analysis.runs.servers import Server, make_fake, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 
 def make_batched(server: Server, repeats: int = 10, **changes: object) -> Run:

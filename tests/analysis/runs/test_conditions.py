@@ -13,6 +13,7 @@ from django.conf import settings
 
 from analysis.corpora.faults import ConditionError
 from analysis.models import Completion, Conversation, Corpus, Endpoint, Run, SimulatedUser
+from analysis.models.conditions import CONDITIONS
 from analysis.runs.recipes import conditions
 from analysis.runs.recipes.conditions import Built, estimate_prompt_tokens, hash_messages, make_users, messages_for
 from analysis.runs.recipes.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
@@ -346,7 +347,7 @@ REAL = {
 }
 
 
-@pytest.mark.parametrize("condition", REAL)
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_rebuilding_from_the_recipe_gives_the_stored_hash(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_letters(monkeypatch)
     import_file(real_data("conversations/wildchat_a.jsonl"))
@@ -373,7 +374,7 @@ def test_rebuilding_from_the_recipe_gives_the_stored_hash(condition: str, monkey
 
 def test_draws_are_the_same_in_another_process() -> None:
     script = (
-        "from analysis.drawing import draw, generator;"
+        "from analysis.stats.seeded_sampling import draw, generator;"
         "print(draw([f'{n:064}' for n in range(999)], 100, generator(5, 3, 'history')))"
     )
     printed = {

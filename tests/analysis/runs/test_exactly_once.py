@@ -19,7 +19,7 @@ from fieldstudy.embedded import servers
 from tests.analysis.runs.servers import Server, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 LANE = """
 import os, django

@@ -12,6 +12,7 @@ from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Judgement, Run
+from analysis.models.conditions import CONDITIONS
 from analysis.report.dataset import load_frames, runs_of
 from analysis.runs import tasks
 from analysis.runs.judging.judgements import count_labels, read_all_replies, read_replies
@@ -42,6 +43,7 @@ def check_labels(run: Run) -> None:
 # --- faults and crashes
 
 
+@pytest.mark.processes
 def test_refusals_and_errors_lose_no_label_and_ask_nothing_twice() -> None:
     faults = ("--fault", "429=0.05", "--fault", "500=0.02", "--retry-after", "0.2")
     with serving("--reply", "yes", *faults) as server:
@@ -52,6 +54,7 @@ def test_refusals_and_errors_lose_no_label_and_ask_nothing_twice() -> None:
     check_labels(run)
 
 
+@pytest.mark.processes
 def test_two_lanes_share_the_calls() -> None:
     with serving("--latency", "fixed:20", "--reply", BOTH) as server:
         make_server_endpoint(server, concurrency=4)
@@ -74,6 +77,7 @@ def test_two_lanes_share_the_calls() -> None:
     check_labels(run)
 
 
+@pytest.mark.processes
 def test_killed_worker_loses_no_reply_and_the_same_command_goes_on() -> None:
     with serving("--latency", "fixed:100", "--reply", "no") as server:
         make_server_endpoint(server, concurrency=8)
@@ -113,6 +117,7 @@ def test_worker_asks_and_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     check_labels(run)
 
 
+@pytest.mark.processes
 def test_batches_carry_judges_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving("--reply", BOTH, "--batch-seconds", "0") as server:
         make_server_endpoint(server, price_in=1, price_out=1)
@@ -135,7 +140,7 @@ def test_judges_are_no_source_of_answers() -> None:
     assert list(runs_of(study)) == [] and list(study.runs.all()) == [run]
     assert read_new(study) == 0 and not Answer.objects.exists()
     assert load_frames(study).runs == {}
-    assert Run.Condition.JUDGE not in dict(Run.askable())
+    assert Run.Condition.JUDGE not in CONDITIONS
 
 
 def test_judges_are_not_repeated_by_schedule() -> None:

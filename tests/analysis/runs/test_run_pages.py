@@ -51,8 +51,8 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture(autouse=True)
 def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is that runs the tests."""
-    for module in ("runs", "run_lists"):
-        monkeypatch.setattr(f"analysis.{module}.seconds_at_work", lambda run: 10.0)
+    for module in ("lanes.runs", "pages.lists"):
+        monkeypatch.setattr(f"analysis.runs.{module}.seconds_at_work", lambda run: 10.0)
 
 
 def page_of(name: str, *args: object) -> str:

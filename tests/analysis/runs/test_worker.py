@@ -20,7 +20,7 @@ from fieldstudy.embedded import servers
 from tests.analysis.runs.servers import Server, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.processes]
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Builders of labels for the tests of agreement."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,3 +68,9 @@ def draw_table(
         [None if lost else int(value) for value, lost in zip(*row, strict=True)]
         for row in zip(table, gone, strict=True)
     ]
+
+
+def keep_raters(labels: Labels, kept: np.ndarray) -> Labels:
+    """The labels of some raters; all codes stay what they are."""
+    rows = kept[labels.raters]
+    return replace(labels, items=labels.items[rows], raters=labels.raters[rows], values=labels.values[rows])

@@ -5,8 +5,7 @@ import pytest
 
 from analysis.stats.agreement import pairs
 from analysis.stats.agreement.agreement import measure_agreement
-from analysis.stats.agreement.labels import NOMINAL, Scale, read_maybe
-from analysis.stats.agreement.votes import TIE
+from analysis.stats.agreement.labels import NOMINAL, TIE, Scale, read_maybe
 from tests.analysis.stats.label_factories import draw_labels, make_labels
 
 ORDERED = Scale(ordered=True)

@@ -4,9 +4,8 @@ import json
 
 import numpy as np
 
-from analysis.stats.agreement.agreement import measure_agreement
+from analysis.stats.agreement.agreement import measure_agreement, shape_agreement
 from analysis.stats.agreement.labels import NOMINAL, Scale
-from analysis.stats.agreement.shape import shape_agreement
 from tests.analysis.stats.label_factories import draw_labels, make_labels
 
 SHARES = {"prevalence", "distribution"}  # of these the reason stands above, as labels may have any name

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from analysis.stats.agreement.agreement import measure_agreement
-from analysis.stats.agreement.kappa import MEASURES, Tables
-from analysis.stats.agreement.labels import NOMINAL, Scale
-from analysis.stats.agreement.votes import TIE
+from analysis.stats.agreement.coefficients import MEASURES, Tables
+from analysis.stats.agreement.labels import NOMINAL, TIE, Scale
 from fieldstudy.embedded.servers import ROOT
 from tests.analysis.stats.label_factories import make_counted_labels, make_labels, make_pair_labels
 

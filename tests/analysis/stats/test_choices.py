@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis.stats.choices import compare, describe
+from analysis.stats.intervals import share_interval
 from analysis.stats.samples import ChoiceSample
 
 
@@ -37,11 +38,10 @@ def test_shares_of_four_responses() -> None:
     assert found.why is None
 
 
-def test_intervals_are_binomial() -> None:
-    found = describe(make_choices("A" * 70 + "B" * 20 + "?" * 10), rng(), draws=10_000)
+def test_shares_have_wilsons_intervals() -> None:
+    found = describe(make_choices("A" * 70 + "B" * 20 + "?" * 10), rng())
     for count, ci in zip((70, 20, 0, 0, 10), (*found.share_ci, found.unknown_ci), strict=True):
-        low, high = stats.binom.ppf([0.025, 0.975], 100, count / 100) / 100
-        assert ci == pytest.approx((low, high), abs=0.0101)
+        assert ci == share_interval(count, 100)
     assert found.ci == found.share_ci[0]
     assert found.entropy_ci and found.entropy
     assert found.entropy_ci[0] < found.entropy < found.entropy_ci[1]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.stats import distances, heterogeneity
-from analysis.stats.comparisons import compare_sources
-from analysis.stats.shared_draws import SharedDraws
+from analysis.stats.distances import compare_sources
+from analysis.stats.resampling import SharedDraws
 from tests.analysis.stats.sample_factories import draw_items, make_items
 
 

@@ -11,13 +11,11 @@ from analysis.stats.agreement.estimates import (
     bootstrap,
     draw_weights,
     estimate_share,
-    find_interval,
     group_units,
     make_estimate,
 )
-from analysis.stats.agreement.labels import Scale
+from analysis.stats.agreement.labels import Scale, count_votes
 from analysis.stats.agreement.pairs import find_shared, group_pairs, pair_statistic
-from analysis.stats.agreement.votes import count_votes
 from tests.analysis.stats.label_factories import draw_labels, draw_table, make_labels
 
 
@@ -108,27 +106,6 @@ def test_items_without_a_label_are_never_drawn():
     assert bootstrap_alpha(with_empty).ci == bootstrap_alpha(make_labels(table, 3)).ci
 
 
-def test_quantiles_shift_by_the_bias_of_the_draws():
-    """900 of 1,000 draws lie below the value: Φ⁻¹(0.9) = 1.2816, so the ends are Φ(2.563 ∓ 1.96) = 0.727 and 1."""
-    drawn = np.arange(1000.0)[None]
-    low, high, _ = find_interval(np.array([899.5]), drawn)
-    assert low[0] == pytest.approx(0.7268 * 999, abs=0.5)
-    assert high[0] == pytest.approx(999, abs=0.1)
-
-
-def test_quantiles_without_bias_are_the_percentiles():
-    drawn = np.random.default_rng(0).permutation(np.arange(1001.0))[None]
-    low, high, undefined = find_interval(np.array([500.0]), drawn)
-    assert (low[0], high[0], undefined[0]) == (pytest.approx(25), pytest.approx(975), 0)
-
-
-def test_undefined_draws_are_left_out_and_counted():
-    drawn = np.concatenate([np.arange(1001.0), np.full(9, np.nan)])[None]
-    low, high, undefined = find_interval(np.array([500.0]), drawn)
-    assert (low[0], high[0]) == (pytest.approx(25), pytest.approx(975))
-    assert undefined[0] == pytest.approx(9 / 1010)
-
-
 @pytest.mark.parametrize(
     ("row", "value", "why"),
     [
@@ -145,9 +122,3 @@ def test_estimate_without_interval_says_why(row, value, why):
 
 def test_share_of_nothing_is_undefined():
     assert estimate_share(0, 0, "nobody asked") == estimates.Estimate(None, 0, None, "nobody asked")
-
-
-def test_share_of_none_and_of_all_keeps_a_width():
-    # Wilson for 0 of 10: upper end z² / (n + z²) = 3.8415 / 13.8415 = 0.2775
-    assert estimate_share(0, 10, "").ci == pytest.approx((0, 0.2775), abs=1e-4)
-    assert estimate_share(10, 10, "").ci == pytest.approx((0.7225, 1), abs=1e-4)

@@ -1,10 +1,22 @@
-"""Labels in long form: what is refused, and the views of Maybe."""
+"""Labels in long form: what is refused, the views of Maybe, and the majority with its ties."""
 
 import numpy as np
 import pytest
 
-from analysis.stats.agreement.labels import Labels, Scale, keep_raters, read_maybe, recode
+from analysis.stats.agreement.labels import (
+    TIE,
+    UNVOTED,
+    Labels,
+    Scale,
+    choose_voters,
+    count_votes,
+    find_majority,
+    read_maybe,
+    recode,
+)
 from tests.analysis.stats.label_factories import make_labels
+
+TABLE = [[0, 0, 1], [0, 1, 2], [None, None, None], [2, None, None], [1, 2, None]]
 
 
 def build(items, raters, values, n_items=2, n_raters=2, n_labels=2, clusters=None, is_model=(False, False)):
@@ -36,16 +48,6 @@ def test_numbers_that_are_no_rising_scale_are_refused(ordered, numbers):
         Scale(ordered, numbers)
 
 
-def test_kept_raters_bring_only_their_own_labels():
-    labels = keep_raters(make_labels([[0, 1, 1], [1, None, 0]]), np.array([True, False, True]))
-    assert list(zip(labels.items, labels.raters, labels.values, strict=True)) == [
-        (0, 0, 0),
-        (0, 2, 1),
-        (1, 0, 1),
-        (1, 2, 0),
-    ]
-
-
 def test_recoding_to_nothing_drops_the_label():
     labels = recode(make_labels([[0, 1], [2, 2]]), [0, -1, 1])
     assert (labels.items.tolist(), labels.values.tolist(), labels.n_labels) == ([0, 1, 1], [0, 1, 1], 2)
@@ -61,3 +63,20 @@ def test_maybe_is_read_in_four_ways():
     }
     assert [name for name, view in views.items() if view.scale.ordered] == ["ordinal"]
     assert [view.labels.n_labels for view in views.values()] == [3, 3, 2, 2]
+
+
+def test_majority_keeps_ties_as_ties():
+    assert find_majority(count_votes(make_labels(TABLE))).tolist() == [0, TIE, UNVOTED, 2, TIE]
+
+
+def test_votes_of_some_raters_leave_the_others_out():
+    votes = count_votes(make_labels(TABLE), np.array([False, True, True]))
+    assert find_majority(votes).tolist() == [TIE, TIE, UNVOTED, UNVOTED, 2]
+
+
+def test_people_make_the_majority_when_any_gave_a_label():
+    assert choose_voters(make_labels([[0, 1, 1]], models=[1, 2])).tolist() == [True, False, False]
+
+
+def test_models_make_the_majority_among_themselves():
+    assert choose_voters(make_labels([[None, 1, 1]], models=[1, 2])).tolist() == [True, True, True]

@@ -5,11 +5,9 @@ import pytest
 
 from analysis.stats.heterogeneity import describe
 from analysis.stats.precision import (
-    ExpectedWidth,
     correct_share_width,
     entropy_width,
     item_share_width,
-    n_for_width,
 )
 from analysis.stats.samples import ChoiceSample
 from tests.analysis.stats.sample_factories import draw_items, make_items
@@ -61,30 +59,3 @@ def test_pilot_without_answers_tells_nothing() -> None:
 def test_correct_share_needs_a_key() -> None:
     with pytest.raises(ValueError, match="no correct option"):
         correct_share_width(ChoiceSample(np.zeros(3, dtype=np.int8), 4, None), 50, rng())
-
-
-def halving(n: int) -> ExpectedWidth:
-    return ExpectedWidth(n, 10, 2 / n**0.5, None, None)
-
-
-@pytest.mark.parametrize(("width", "n"), [(0.1, 400), (0.05, 1600), (0.5, 16)])
-def test_number_for_a_width_is_found_to_two_percent(width: float, n: int) -> None:
-    found = n_for_width(halving, width)
-    assert found is not None and n <= found <= n * 1.02 + 1
-
-
-def test_number_for_a_width_may_be_too_large() -> None:
-    assert n_for_width(halving, 0.01) is None  # 40,000
-    assert n_for_width(halving, 0.01, most=50_000) == pytest.approx(40_000, rel=0.02)
-    assert n_for_width(lambda n: ExpectedWidth(n, 0, None, None, "nothing"), 0.1, most=40) is None
-
-
-def test_number_for_a_width_comes_from_a_pilot() -> None:
-    pilot = make_items("a", "b")
-    found = n_for_width(lambda n: item_share_width(pilot, 0, n, rng()), 0.098)
-    assert found == pytest.approx(400, rel=0.05)
-
-
-def test_width_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="more than 0"):
-        n_for_width(halving, 0.0)

@@ -5,10 +5,9 @@ import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
 from analysis.stats.agreement.agreement import measure_agreement
-from analysis.stats.agreement.labels import NOMINAL, Scale, keep_raters
+from analysis.stats.agreement.labels import NOMINAL, TIE, UNVOTED, Scale, choose_voters
 from analysis.stats.agreement.raters import find_majority_of_others
-from analysis.stats.agreement.votes import TIE, UNVOTED, choose_voters
-from tests.analysis.stats.label_factories import draw_labels, make_labels
+from tests.analysis.stats.label_factories import draw_labels, keep_raters, make_labels
 
 #        rater 0  1  2
 TABLE = [

@@ -1,4 +1,4 @@
-"""Draws, intervals and p-values: by hand, beside other libraries, and in properties."""
+"""Draws and p-values: by hand, beside other libraries, and in properties."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,8 @@ from analysis.stats import resampling
 from analysis.stats.resampling import (
     bootstrap_counts,
     bootstrap_weights,
-    centred,
     generator,
     holm,
-    interval,
     p_value,
     split,
     subset_counts,
@@ -26,29 +24,6 @@ def test_generator_depends_on_seed_and_names() -> None:
     numbers = [generator(*names).random() for names in [(1, "a", 2), (1, "a", 2), (2, "a", 2), (1, "a", 3), (1, "a2")]]
     assert numbers[0] == numbers[1]
     assert len(set(numbers)) == 4
-
-
-def test_interval_is_the_middle_95_percent() -> None:
-    # 0.000, 0.001 … 1.000: a fortieth lies below 0.025, a fortieth above 0.975.
-    assert interval(np.arange(1001) / 1000) == pytest.approx((0.025, 0.975))
-    assert interval(np.arange(1001) / 1000, level=0.5) == pytest.approx((0.25, 0.75))
-
-
-def test_interval_leaves_few_undefined_draws_out_and_gives_up_on_many() -> None:
-    draws = np.arange(1000) / 1000
-    draws[:50] = np.nan
-    assert interval(draws) == pytest.approx(np.quantile(draws[50:], [0.025, 0.975]))
-    draws[50] = np.nan
-    assert interval(draws) is None
-    assert interval([]) is None
-    assert interval([np.nan]) is None
-
-
-def test_centred_interval_is_moved_by_the_bias() -> None:
-    draws = np.arange(1001) / 1000  # mean 0.5: 0.2 too low for a value of 0.7
-    assert centred(draws, 0.7) == pytest.approx((0.225, 1.175))
-    assert centred(draws, 0.7, 0.0, 1.0) == pytest.approx((0.225, 1.0))
-    assert centred(draws, None) is None
 
 
 def test_p_counts_draws_at_least_as_large() -> None:

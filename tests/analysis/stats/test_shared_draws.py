@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from analysis.stats import distances, heterogeneity, resampling, shared_draws
+from analysis.stats import distances, heterogeneity, resampling
 from analysis.stats.item_measures import entropy
+from analysis.stats.resampling import SharedDraws
 from analysis.stats.samples import ItemSample
-from analysis.stats.shared_draws import SharedDraws
 from tests.analysis.stats.sample_factories import draw_items, make_items
 
 FIELD = draw_items(np.random.default_rng(1), 80)
@@ -38,7 +38,6 @@ def test_names_and_numbers_of_responses_draw_apart() -> None:
 
 
 def test_large_samples_are_drawn_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_draws, "BATCH_CELLS", 1000)
     monkeypatch.setattr(resampling, "BATCH_CELLS", 1000)
     shared = SharedDraws(1, 50)
     narrow, wide = make_items(*"ab" * 40), draw_items(np.random.default_rng(3), 80)

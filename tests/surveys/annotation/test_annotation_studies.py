@@ -11,8 +11,8 @@ from surveys.annotation.imports.labels import import_annotations
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import Definition, Fault, StudyFileError, parse_study, read_study
-from surveys.study_files.parts import AnnotationWork
+from surveys.study_files.definitions import Definition, StudyFault, StudyFileError, parse_study, read_study
+from surveys.study_files.schema import AnnotationWork
 from tests.factories import (
     annotate,
     definition_of,
@@ -37,7 +37,7 @@ def parse(*changes: tuple[str, str], more: str = "") -> Definition:
     return parse_study((text + more).encode(), "profiles")
 
 
-def faults_of(*changes: tuple[str, str], more: str = "") -> list[Fault]:
+def faults_of(*changes: tuple[str, str], more: str = "") -> list[StudyFault]:
     with pytest.raises(StudyFileError) as caught:
         parse(*changes, more=more)
     return caught.value.faults

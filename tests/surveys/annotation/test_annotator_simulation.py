@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -10,11 +11,15 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from surveys.annotation import items
-from surveys.models import GateVerdict, Participant, Slot, Study
+from surveys.models import AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
+from surveys.simulation.annotators.annotating import AnnotatingPlayer
 from surveys.simulation.annotators.check import count_overlap
 from surveys.simulation.annotators.rater import Rater, say, say_wrong
+from surveys.simulation.browser import Browser
 from surveys.simulation.check import Exits, find_violations
+from surveys.simulation.mishaps import two_windows_together
+from surveys.simulation.page import Form, Page
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
 from surveys.simulation.stored import stored_of
@@ -49,6 +54,7 @@ def run(study: Study, site: str, people: int, seed: int, faults: bool = True) ->
 # --- whole runs ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ITEMS)
@@ -64,6 +70,7 @@ def test_annotators_with_faults(site: str, kind: str) -> None:
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_without_faults_every_item_gets_its_labels(site: str) -> None:
     study = make_world("relevance", count=4)
@@ -137,6 +144,29 @@ def test_check_sees_slots_that_are_missing_or_held_by_people_who_left(worker: Pa
     slot, now = Slot.objects.filter(participant=None).first(), timezone.now()
     Slot.objects.filter(pk=slot.pk).update(participant=gone, taken_at=now, held_until=now)
     assert f"{slot.item}: a slot is held by somebody who is returned" in violations(worker.study)
+
+
+def page_of(item: AnnotationItem) -> Page:
+    return Page(
+        200, f"/a/teas/a~b/item/{item.pk}/", [Form("step", {"key": f"of {item.key}", "page": f"1.{item.pk}..0"})]
+    )
+
+
+@pytest.mark.django_db
+def test_what_two_windows_sent_is_noted_for_the_item_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_annotation_study()
+    one, other = make_items(study, 2)
+    monkeypatch.setattr(
+        Browser, "open", lambda self, path: page_of(other)
+    )  # as a gold item whose turn is over leads on
+    monkeypatch.setattr(Browser, "submit", lambda self, page, fields, form=None: replace(page, led_here=True))
+    someone = Person("1", "finish", Random(1), "", "annotators", 9, True)
+    known = {item.pk: item for item in (one, other)}
+    player = AnnotatingPlayer("http://127.0.0.1", someone, definition_of(study), known, True)
+    two_windows_together(player, page_of(one))
+    noted = {(sent.slug, sent.key) for sent in player.story.confirmed}
+    assert noted == {(one.key, f"of {one.key}"), (other.key, f"of {other.key}")}
+    assert set(player.story.newest) == {one.key, other.key}
 
 
 # --- people and what they say -------------------------------------------------------------------------------

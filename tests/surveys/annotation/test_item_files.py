@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from surveys.annotation.imports.items import import_items
+from surveys.annotation.items import import_items
 from surveys.imports.files import ImportFault
 from surveys.models import AnnotationItem, AuditEvent, History, Study
 from surveys.studies.lifecycle import load_definition

@@ -12,29 +12,28 @@ from surveys.study_files.kinds import (
     PREFERENCE,
     QUALITY,
     UNCOMFORTABLE,
-    Choice,
     Kind,
     KindError,
     LabelFault,
-    Question,
+    LabelOption,
+    LabelQuestion,
     fields_of,
-    questions_for,
     read_labels,
     turn_back,
 )
-from surveys.study_files.parts import Scale
 from surveys.study_files.payloads import read_text
+from surveys.study_files.schema import LabelScale, questions_for
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_work
 
 PAIR = {"attributes": [{"id": "milk", "text": "No milk."}, {"id": "budget", "text": "On a budget."}]}
 
 
-def question_with(*keys: str, **changes: object) -> Question:
-    choices = tuple(Choice(f"label-{number}", f"Label {number}", key) for number, key in enumerate(keys))
-    return replace(Question("sweet", "Is it sweet?", choices), **changes)
+def question_with(*keys: str, **changes: object) -> LabelQuestion:
+    choices = tuple(LabelOption(f"label-{number}", f"Label {number}", key) for number, key in enumerate(keys))
+    return replace(LabelQuestion("sweet", "Is it sweet?", choices), **changes)
 
 
-def kind_with(*questions: Question) -> Kind:
+def kind_with(*questions: LabelQuestion) -> Kind:
     return Kind("sweetness", "How sweet?", questions, needs={"tea": read_text}, template="annotation/sweetness.html")
 
 
@@ -52,10 +51,13 @@ def kind_with(*questions: Question) -> Kind:
         ([question_with("1", scale="text")], "must have choices"),
         ([question_with("1", scale="ratio")], "no scale"),
         ([question_with("1", positive="label-9")], "has no label 'label-9'"),
-        ([Question("sweet", "?", (Choice("a", "A"), Choice("a", "B")))], "has the label 'a' more than once"),
+        (
+            [LabelQuestion("sweet", "?", (LabelOption("a", "A"), LabelOption("a", "B")))],
+            "has the label 'a' more than once",
+        ),
     ],
 )
-def test_kind_that_could_not_be_worked_with_is_refused(questions: list[Question], says: str) -> None:
+def test_kind_that_could_not_be_worked_with_is_refused(questions: list[LabelQuestion], says: str) -> None:
     with pytest.raises(KindError, match="sweetness: ") as refused:
         kind_with(*questions)
     assert says in str(refused.value)
@@ -121,7 +123,7 @@ def test_middle_and_questions_without_sides_stay_as_they_are() -> None:
 
 def test_questions_of_an_imported_study_come_from_its_scales() -> None:
     work = make_work(
-        kind="imported", scales=(Scale("size", ("s", "m", "l"), True), Scale("hue", ("red", "blue"), False))
+        kind="imported", scales=(LabelScale("size", ("s", "m", "l"), True), LabelScale("hue", ("red", "blue"), False))
     )
     assert [(q.name, q.values, q.scale) for q in questions_for(work)] == [
         ("size", ("s", "m", "l"), "ordinal"),

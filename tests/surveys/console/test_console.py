@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from surveys.access import limits
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
+from surveys.models.hashes import fingerprint
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import fingerprint
 from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.study_files.sample_study import GOOD, changed

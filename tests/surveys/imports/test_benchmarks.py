@@ -9,7 +9,8 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from surveys.imports.benchmarks import BenchmarkFault, import_benchmark
+from surveys.imports.benchmarks import import_benchmark
+from surveys.imports.files import ImportFault
 from surveys.models import BenchmarkItem
 from surveys.studies.lifecycle import prompts_of
 from surveys.study_files.definitions import read_study
@@ -102,7 +103,7 @@ def test_ethics_rows_become_questions_with_two_options(tmp_path: Path, suffix: s
 )
 def test_faulty_item_is_named_with_its_line(tmp_path: Path, changes: dict, fault: str) -> None:
     path = write_lines(tmp_path / "tea.jsonl", ITEM | changes, ITEM | {"id": "tea/2"})
-    with pytest.raises(BenchmarkFault) as raised:
+    with pytest.raises(ImportFault) as raised:
         import_benchmark("tea", path, "tests")
     assert str(raised.value).startswith(fault)
     assert not BenchmarkItem.objects.exists()
@@ -119,7 +120,7 @@ def test_answer_may_be_the_number_of_a_choice(tmp_path: Path) -> None:
         ("tea.jsonl", b"", "holds no items"),
         ("tea.jsonl", b"{nonsense", "line 1: is not valid JSON"),
         ("tea.jsonl", b"[1]", "line 1: must be an object"),
-        ("tea.jsonl", b'{"id": "caf\xe9"}', "is not UTF-8"),
+        ("tea.jsonl", b'{"id": "caf\xe9"}', "line 1: is not UTF-8"),
         ("tea_test.csv", b"question,A,B\n", "line 1: has 3 cells; a question of MMLU has 6"),
         ("tea.jsonl", (json.dumps(ITEM) + "\n").encode() * 2, "line 2: the id tea/1 is there more than once"),
     ],

@@ -2,14 +2,18 @@
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.reading.checks import CHECKS, MESSAGES, OtherPrompt, Paste, find_problems
+from surveys.models import Flag
+from surveys.reading.checks import CHECKS, OtherPrompt, Paste, PasteCheck, find_problems
+from surveys.study_files.definitions import read_study
 
 ALL = list(CHECKS)
+STUDIES = Path(__file__).parents[3] / "surveys" / "studies"
 PROMPT = "Please recommend five movies that I could watch this weekend, with one sentence about each."
 ANSWER = """Here are five movies for your weekend:
 
@@ -37,19 +41,30 @@ def noticed(paste, enabled=ALL):
     return [finding.check for finding in find_problems(paste, enabled)]
 
 
-def test_checks_have_the_agreed_names_and_a_message_each():
-    names = {
-        "empty",
-        "prompt-itself",
-        "other-prompt",
-        "refusal",
-        "cut-off",
-        "residue",
-        "same-as-other",
-        "too-few-items",
-    }
-    assert set(CHECKS) == set(MESSAGES) == names
-    assert all(check.version >= 1 for check in CHECKS.values())
+# Stored flags and study files name checks by these.
+NAMES = ["empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "same-as-other", "too-few-items"]
+
+
+def test_checks_have_the_agreed_names() -> None:
+    assert set(NAMES) <= set(CHECKS)
+    assert all(name == check.name for name, check in CHECKS.items())
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=list(CHECKS))
+def test_check_says_all_that_is_asked_of_it(check: PasteCheck) -> None:
+    """Pages, codebook, simulated people and the measured rates take what a check says of itself from its record."""
+    assert check.version >= 1 and len(check.name) <= Flag._meta.get_field("check_name").max_length
+    assert check.label[0].isupper() and len(check.label) <= 40
+    assert check.message.endswith((".", "?"))
+    assert [other.name for other in CHECKS.values() if other.label == check.label] == [check.name]
+    (finding,) = find_problems(check.spoil(make_paste()), [check.name])
+    assert finding.message % finding.detail
+    assert check.name in noticed(check.spoil(make_paste()))
+
+
+@pytest.mark.parametrize("study", ["demo", "field-13"])
+def test_shipped_study_uses_every_check(study: str) -> None:
+    assert set(read_study(STUDIES / f"{study}.toml").paste_checks) == set(CHECKS)
 
 
 @pytest.mark.parametrize(

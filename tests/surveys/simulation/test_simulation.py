@@ -19,7 +19,7 @@ from surveys.models import Flag, Participant, Place, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.steps import address
 from surveys.reading.checks import CHECKS, Paste, find_problems
-from surveys.simulation.answers import WRONG, draw_items, write_answer
+from surveys.simulation.answers import draw_items, write_answer, write_wrong
 from surveys.simulation.browser import Browser
 from surveys.simulation.check import Exits, find_violations
 from surveys.simulation.items import ANYTHING, TOPICS, items_for
@@ -54,6 +54,7 @@ def run(study: Study, site: str, people: int, seed: int, faults: bool = True) ->
 # --- whole runs ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_demo_with_faults_and_full_cells(site: str) -> None:
@@ -66,6 +67,7 @@ def test_demo_with_faults_and_full_cells(site: str) -> None:
     assert Place.objects.filter(cell__study=study, confirmed_at__isnull=False).count() <= 12
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_field_13_with_faults(site: str) -> None:
@@ -74,6 +76,7 @@ def test_field_13_with_faults(site: str) -> None:
     assert {"F13C7K2QX", "F13S9D3LM"} <= set(report["ends"])
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_without_faults_everybody_finishes(site: str) -> None:
     study = make_study(definition=read_study(STUDIES / "demo.toml"))
@@ -83,6 +86,7 @@ def test_without_faults_everybody_finishes(site: str) -> None:
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_form_cut_in_half_is_not_taken_for_an_answer(site: str) -> None:
     participant = make_participant()
@@ -97,6 +101,7 @@ def test_form_cut_in_half_is_not_taken_for_an_answer(site: str) -> None:
     browser.close()
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_killed_server_loses_no_confirmed_answer(tmp_path: Path) -> None:
     study, log = make_study(definition=read_study(STUDIES / "demo.toml")), tmp_path / "server.log"
@@ -126,6 +131,7 @@ def test_killed_server_loses_no_confirmed_answer(tmp_path: Path) -> None:
     assert report["ends"] == {"DEMODONE1": 8} and report["confirmed"] == 32
 
 
+@pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_command_prints_one_json_object(site: str, capsys: pytest.CaptureFixture[str]) -> None:
     make_study(definition=read_study(STUDIES / "demo.toml"))
@@ -302,8 +308,8 @@ def test_same_seed_plays_the_same_ways_with_new_ids() -> None:
     assert not {one.pid for one in first} & {one.pid for one in second}
 
 
-def paste_for(prompt, text: str, same: bool = False) -> Paste:
-    return Paste(text, prompt.text, prompt.kind, prompt.items or 0, choices=tuple(prompt.choices), same_as_other=same)
+def paste_for(prompt, text: str) -> Paste:
+    return Paste(text, prompt.text, prompt.kind, prompt.items or 0, choices=tuple(prompt.choices))
 
 
 @pytest.mark.django_db
@@ -311,14 +317,16 @@ def paste_for(prompt, text: str, same: bool = False) -> Paste:
 def test_most_answers_pass_the_checks_and_every_wrong_paste_is_noticed(name: str) -> None:
     study = make_study(definition=read_study(STUDIES / f"{name}.toml"))
     rng, noticed, answers = Random(1), 0, 0
-    for prompt in prompts_of(study.current_id).values():
+    prompts = prompts_of(study.current_id).values()
+    for prompt in prompts:
         for _ in range(10):
             answers += 1
             noticed += bool(find_problems(paste_for(prompt, write_answer(prompt, rng)), list(CHECKS)))
         if prompt.kind == "recommendation":
-            for check, write in WRONG.items():
-                found = find_problems(paste_for(prompt, write(prompt, rng), check == "same-as-other"), list(CHECKS))
-                assert check in [finding.check for finding in found], f"{prompt.slug} {check}"
+            for check in CHECKS.values():
+                others = prompts if check.name == "other-prompt" else ()
+                found = find_problems(write_wrong(check, prompt, others, rng), list(CHECKS))
+                assert check.name in [finding.check for finding in found], f"{prompt.slug} {check.name}"
     assert noticed <= answers * 0.05
 
 

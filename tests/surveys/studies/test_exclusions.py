@@ -21,8 +21,7 @@ from surveys.studies.exclusions import (
 )
 from surveys.studies.lifecycle import definition_of, end_pilot, launch, load_definition, start_pilot
 from surveys.studies.observed import Observed
-from surveys.study_files.parts import EXCLUSION_KINDS, Exclusion
-from surveys.study_files.schema import CONTEXT
+from surveys.study_files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 from tests.factories import make_definition, make_participant, make_response, make_study
 
 State, Step = Participant.State, Participant.Step

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from surveys.models.hashes import fingerprint
 from surveys.reading.checks import CHECKS
 from surveys.study_files.definitions import (
     Definition,
     StudyFileError,
     cells_for,
     fill_benchmark_items,
-    fingerprint,
     letters,
     parse_study,
     prompt_text,
     read_study,
     screened_out,
 )
-from tests.surveys.study_files.sample_study import GOOD, changed, make_definition
+from tests.surveys.study_files.sample_study import GOOD, SAMPLES, changed, make_definition
 
 ROOT = Path(__file__).resolve().parents[3]
 STUDIES = ROOT / "surveys" / "studies"
@@ -103,6 +103,20 @@ def test_demo_has_four_prompts_and_no_checks_of_people():
 def test_shipped_study_survives_its_document(path):
     study = read_study(path)
     assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
+
+
+HASHES = {
+    "demo": "fe9ede042a7c2d3170fe2ea40a20640777f09e40dff3e2c33f1050ef7946e53d",
+    "field-13": "b221df7d1e938cf285eb49294847424dfb6b0dea91c4795e9c735809fbe72e24",
+    "profiles": "26486f543891ac265c60e493f02ffa3b9b993b9fae2665aea119a0d20566de01",
+    "teas": "25ad46f47eafc3db5c5e69c05932114a01bbf98eccde9d0b996bf9b3c153a83f",
+}
+
+
+def test_hashes_of_studies_stay_what_they_are():
+    """A study that was loaded before would get a new version otherwise."""
+    studies = [read_study(path) for path in (*STUDIES.glob("*.toml"), SAMPLES / "teas.toml")]
+    assert {study.slug: fingerprint(study.to_document()) for study in studies} == HASHES
 
 
 # Documents and fingerprints ------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from surveys.models import Study
+from surveys.models.hashes import fingerprint
 from surveys.studies.lifecycle import load_definition
-from surveys.study_files.definitions import Definition, StudyFileError, fill_benchmark_items, fingerprint, parse_study
-from surveys.study_files.parts import Exclusion, Reference
+from surveys.study_files.definitions import Definition, StudyFileError, fill_benchmark_items, parse_study
+from surveys.study_files.schema import Exclusion, Reference
 from tests.surveys.study_files.sample_study import changed, make_definition
 
 RULE = "attention_fails = 2"

@@ -6,7 +6,7 @@ from pathlib import Path
 from surveys.reading.checks import CHECKS
 from surveys.study_files.definitions import parse_study
 from surveys.study_files.orders import SCHEMES
-from surveys.study_files.schema import LISTS, PROMPT_KINDS, STUDY, TABLES
+from surveys.study_files.schema import LISTS, PROMPT_KINDS, TABLES, StudyHead, keys_of
 
 DOCS = (Path(__file__).resolve().parents[3] / "docs" / "study-files.md").read_text(encoding="utf-8")
 
@@ -18,8 +18,8 @@ def test_example_of_the_docs_is_a_study():
 
 
 def test_docs_name_every_key_and_table():
-    tables = [keys for group in (TABLES, LISTS, PROMPT_KINDS) for keys in group.values()]
-    keys = {*STUDY, *(key for table in tables for key in table)}
+    tables = [StudyHead, *(table for group in (TABLES, LISTS, PROMPT_KINDS) for table in group.values())]
+    keys = {key for table in tables for key in keys_of(table)}
     assert [key for key in sorted(keys) if f"`{key}`" not in DOCS] == []
     assert [name for name in LISTS if f"### `[[{name}]]`" not in DOCS] == []
     assert [name for name in TABLES if f"### `[{name}]`" not in DOCS and f"| `{name}` |" not in DOCS] == []

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.study_files.definitions import LARGEST_FILE, Fault, StudyFileError, parse_study, read_study
+from surveys.study_files.definitions import LARGEST_FILE, StudyFault, StudyFileError, parse_study, read_study
 from tests.surveys.study_files.sample_study import GOOD, SAMPLES, changed, make_definition
 
 FAULTS = tomllib.loads((SAMPLES / "study_faults.toml").read_text(encoding="utf-8"))["faults"]
 
 
-def faults_of(content: str | bytes, name: str | None = "teas") -> list[Fault]:
+def faults_of(content: str | bytes, name: str | None = "teas") -> list[StudyFault]:
     with pytest.raises(StudyFileError) as caught:
         parse_study(content.encode() if isinstance(content, str) else content, name)
     return caught.value.faults
@@ -85,7 +85,9 @@ def test_line_is_right_after_texts_that_look_like_toml():
         ("places = 3", "places = 0"),
     )
     (fault,) = faults_of(text)
-    assert fault == Fault("cells[1].places", line_with(text, "places = 0"), "must be a whole number from 1 to 100,000")
+    assert fault == StudyFault(
+        "cells[1].places", line_with(text, "places = 0"), "must be a whole number from 1 to 100,000"
+    )
 
 
 def test_line_is_right_below_a_table_inside_a_list():
@@ -134,7 +136,7 @@ def test_error_text_has_one_line_a_fault():
 def test_missing_file_is_one_fault(tmp_path):
     with pytest.raises(StudyFileError) as caught:
         read_study(tmp_path / "teas.toml")
-    assert caught.value.faults == [Fault("file", None, "cannot be read: No such file or directory")]
+    assert caught.value.faults == [StudyFault("file", None, "cannot be read: No such file or directory")]
 
 
 def test_folder_instead_of_a_file_is_one_fault(tmp_path):

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,6 +182,13 @@ def interval_checks(where: str, name: str, reported: list[float] | None, drawn: 
     room = OF_WIDTH * max(reported[1] - reported[0], ends[1] - ends[0]) + 1e-3
     for side, value, end in zip(("low", "high"), reported, ends, strict=True):
         yield Check(where, f"{name} ({side})", value, float(end), room)
+
+
+def wilson_interval(hits: int, n: int) -> tuple[float, float]:
+    """The 95 % score interval of a share (Wilson 1927)."""
+    z, p = NormalDist().inv_cdf(0.975), hits / n
+    centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)
 
 
 def place(row: Row, *names: str) -> str:

@@ -35,6 +35,7 @@ from bundle_data import (
     place,
     redraw,
     vocabulary_of,
+    wilson_interval,
 )
 
 SHOWN = 20
@@ -91,8 +92,9 @@ def check_choices(bundle: Bundle) -> Checks:
             yield Check(where, f"count of {letter}", row["counts"][letter], count)
         yield from letter_measures(where, row, counts)
         if row["n"] and row["correct_share"] is not None:
-            drawn = bundle.rng.binomial(row["n"], counts[row["correct"]] / row["n"], DRAWS) / row["n"]
-            yield from interval_checks(where, "interval of correct_share", row["ci"], drawn)
+            ends = wilson_interval(counts[row["correct"]], row["n"])
+            for side, value, end in zip(("low", "high"), row["ci"], ends, strict=True):
+                yield Check(where, f"interval of correct_share ({side})", value, end)
 
 
 def letter_counts(bundle: Bundle, table: pd.DataFrame, prompt: str) -> dict[str, int]:

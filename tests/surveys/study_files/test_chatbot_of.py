@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from surveys.study_files.definitions import Definition
-from surveys.study_files.pairing import chatbot_of
+from surveys.study_files.definitions import Definition, chatbot_of
 from tests.surveys.study_files.sample_study import make_definition
 
 

@@ -1,23 +1,19 @@
 """Rows of annotations from elsewhere: what each may hold, what they must agree on, and the scale of their labels."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from surveys.imports.files import ANY_NAME, Columns, Faults
+from surveys.annotation.items import LONGEST_LINE
+from surveys.imports.files import CellFault, Column, Faults, TableReader, optional, parsed
 from surveys.study_files.kinds import KINDS, PART
-from surveys.study_files.parts import Scale
+from surveys.study_files.schema import LabelScale
 from surveys.study_files.values import nearest
 
-COLUMNS = Columns(
-    needed=("item", "annotator", "label"),
-    optional=("question", "seconds", "cluster", "corpus", "is_model"),
-    others=ANY_NAME,  # they are left out, and the import says so
-)
-LONGEST = {"item": 200, "annotator": 64, "label": 100, "question": 100, "cluster": 200, "corpus": 100}
 NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
-TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
 MOST_SECONDS = 2_000_000
 # Ratings from 0 to 100 are the longest scale that anybody rates on; more labels are no scale.
@@ -40,71 +36,66 @@ class AnnotationRow:
     is_model: bool
 
 
-class RowReader:
+def _text(name: str, longest: int, needed: bool = False) -> Column:
+    def read(value: Any) -> str:
+        text = str(value).strip()
+        if not text and needed:
+            raise CellFault(f"{name} is empty")
+        if len(text) > longest or not text.isprintable():
+            raise CellFault(f"{name} must be at most {longest} printable characters")
+        if isinstance(value, list | dict):
+            raise CellFault(f"{name} must be a single value")
+        if name == "label" and text.casefold() in NOT_A_LABEL:
+            raise CellFault(f"the label is {text!r}, which is no label; leave the row out where there is none")
+        return text
+
+    return Column(name, read, needed)
+
+
+def _parse_seconds(text: str) -> float | None:
+    return float(text) if NUMBER.fullmatch(text) and 0 <= float(text) <= MOST_SECONDS else None
+
+
+NO_SECONDS = "seconds is {!r}, which is no number of seconds"
+NO_TRUTH = "is_model is {!r}; it is true or false"
+COLUMNS = (
+    _text("item", 200, needed=True),
+    _text("annotator", 64, needed=True),
+    _text("label", 100, needed=True),
+    _text("question", 100),
+    Column("seconds", optional(parsed(_parse_seconds, NO_SECONDS))),
+    _text("cluster", 200),
+    _text("corpus", 100),
+    Column("is_model", optional(parsed(lambda text: TRUTH.get(text.casefold()), NO_TRUTH), empty=False)),
+)
+
+
+def _leave_out(name: str) -> None:
+    """Other columns are left out, and the import says so; but one that is nearly one of ours is a slip."""
+    if near := nearest(name, tuple(column.name for column in COLUMNS)):
+        raise CellFault(f"{name[:60]!r} is no column here{near}")
+
+
+class LabelReader:
     """What rows have said so far, so that a later one can be held against them."""
 
-    def __init__(self, faults: Faults) -> None:
-        self.faults = faults
-        self.ignored: set[str] = set()
+    def __init__(self) -> None:
+        self.faults = Faults()
+        self.table = TableReader(*COLUMNS, other=_leave_out, faults=self.faults, longest=LONGEST_LINE)
         self.lines: dict[tuple[str, str, str], int] = {}
         self.models: dict[str, tuple[bool, int]] = {}
         self.about: dict[str, tuple[str, str, int]] = {}
 
-    def read(self, line: int, raw: Mapping[str, Any]) -> AnnotationRow | None:
+    def read(self, path: Path) -> list[AnnotationRow]:
+        rows = (AnnotationRow(row.line, **row.values) for row in self.table.read(path, json_too=True))
+        return [row for row in rows if self.fits_others(row)]
+
+    @property
+    def ignored(self) -> list[str]:
+        return sorted(self.table.others)
+
+    def fits_others(self, row: AnnotationRow) -> bool:
         before = self.faults.count
-        self.check_columns(line, raw)
-        texts = {name: self.read_text(line, name, raw) for name in LONGEST}
-        self.check_label(line, texts["label"])
-        row = AnnotationRow(
-            line=line,
-            seconds=self.read_seconds(line, raw.get("seconds")),
-            is_model=self.read_truth(line, raw.get("is_model")),
-            **texts,
-        )
-        if self.faults.count == before:
-            self.check_against_others(row)
-        return row if self.faults.count == before else None
-
-    def check_columns(self, line: int, raw: Mapping[str, Any]) -> None:
-        known = COLUMNS.known
-        for name in raw:
-            if name in known or name in self.ignored:
-                continue
-            if near := nearest(str(name), known):
-                self.faults.add(line, f"{str(name)[:60]!r} is no column here{near}")
-            self.ignored.add(str(name))
-
-    def read_text(self, line: int, name: str, raw: Mapping[str, Any]) -> str:
-        value = raw.get(name)
-        text = "" if value is None else str(value).strip()
-        if not text and name in COLUMNS.needed:
-            self.faults.add(line, f"{name} is empty")
-        elif len(text) > LONGEST[name] or not text.isprintable():
-            self.faults.add(line, f"{name} must be at most {LONGEST[name]} printable characters")
-        elif isinstance(value, list | dict):
-            self.faults.add(line, f"{name} must be a single value")
-        return text
-
-    def check_label(self, line: int, label: str) -> None:
-        if label.casefold() in NOT_A_LABEL:
-            self.faults.add(line, f"the label is {label!r}, which is no label; leave the row out where there is none")
-
-    def read_seconds(self, line: int, value: Any) -> float | None:
-        text = "" if value is None else str(value).strip()
-        if not text:
-            return None
-        if not NUMBER.fullmatch(text) or not 0 <= float(text) <= MOST_SECONDS:
-            self.faults.add(line, f"seconds is {text[:40]!r}, which is no number of seconds")
-            return None
-        return float(text)
-
-    def read_truth(self, line: int, value: Any) -> bool:
-        text = "" if value is None else str(value).strip().casefold()
-        if text not in TRUTH:
-            self.faults.add(line, f"is_model is {text[:40]!r}; it is true or false")
-        return TRUTH.get(text, False)
-
-    def check_against_others(self, row: AnnotationRow) -> None:
         name = (row.item, row.annotator, row.question)
         if (first := self.lines.setdefault(name, row.line)) != row.line:
             what = f" as to {row.question}" if row.question else ""
@@ -116,12 +107,13 @@ class RowReader:
         cluster, corpus, first = self.about.setdefault(row.item, (row.cluster, row.corpus, row.line))
         if (cluster, corpus) != (row.cluster, row.corpus):
             self.faults.add(row.line, f"says another cluster or corpus of {row.item[:60]} than line {first}")
+        return self.faults.count == before
 
     # --- scales -------------------------------------------------------------
 
     def find_scales(
-        self, rows: list[AnnotationRow], known: Iterable[Scale], labels: tuple[str, ...], ordered: bool | None
-    ) -> tuple[Scale, ...]:
+        self, rows: list[AnnotationRow], known: Iterable[LabelScale], labels: tuple[str, ...], ordered: bool | None
+    ) -> tuple[LabelScale, ...]:
         """The scale of each question: the one that the study has, the one that was declared, or the one seen here.
 
         `ordered` says whether new scales have an order, where the labels themselves can't.
@@ -137,20 +129,20 @@ class RowReader:
                 self.check_scale(found, scales[question])
             elif labels:
                 in_order = len(labels) > 2 if ordered is None else ordered
-                scales[question] = Scale(question, tuple(map(canonical, labels)), in_order)
+                scales[question] = LabelScale(question, tuple(map(canonical, labels)), in_order)
                 self.check_scale(found, scales[question])
             else:
                 seen = self.see_scale(question, found)
                 scales[question] = seen if ordered is None else replace(seen, ordered=ordered)
         return tuple(scales.values())
 
-    def check_scale(self, rows: list[AnnotationRow], scale: Scale) -> None:
+    def check_scale(self, rows: list[AnnotationRow], scale: LabelScale) -> None:
         for row in rows:
             if canonical(row.label) not in scale.labels:
                 known = ", ".join(scale.labels)
                 self.faults.add(row.line, f"the label {row.label!r} is not on the scale of {scale.question}: {known}")
 
-    def see_scale(self, question: str, rows: list[AnnotationRow]) -> Scale:
+    def see_scale(self, question: str, rows: list[AnnotationRow]) -> LabelScale:
         """Numbers in their order; words that one of our kinds has in its order; other words without an order."""
         numbers = [row for row in rows if NUMBER.fullmatch(row.label)]
         words = [row for row in rows if not NUMBER.fullmatch(row.label)]
@@ -180,14 +172,14 @@ def in_one_spelling(rows: Iterable[AnnotationRow]) -> list[AnnotationRow]:
     return [replace(row, label=canonical(row.label), question=row.question or QUESTION) for row in rows]
 
 
-def order_scale(question: str, labels: list[str], ordered: bool) -> Scale:
+def order_scale(question: str, labels: list[str], ordered: bool) -> LabelScale:
     if ordered:
-        return Scale(question, tuple(sorted(labels, key=float)), len(labels) > 2)
+        return LabelScale(question, tuple(sorted(labels, key=float)), len(labels) > 2)
     for known in (q for kind in KINDS.values() for q in kind.questions if q.scale == "ordinal"):
         if {label.casefold() for label in labels} <= set(known.values):
             by_place = sorted(labels, key=lambda label: known.values.index(label.casefold()))
-            return Scale(question, tuple(by_place), len(labels) > 2)
-    return Scale(question, tuple(sorted(labels)), False)
+            return LabelScale(question, tuple(by_place), len(labels) > 2)
+    return LabelScale(question, tuple(sorted(labels)), False)
 
 
 def canonical(label: str) -> str:

@@ -1,0 +1,90 @@
+"""The conditions in which a model is asked, one record each: read by plans, forms, pages, reports and style sheets.
+
+What a condition puts in front of a prompt is written by its builder in `analysis.runs.recipes.recipes`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Look:
+    """A colour for each scheme, and the shape that goes with it: one of Vega-Lite's, or a name that the theme knows."""
+
+    light: str
+    dark: str
+    printed: str
+    shape: str
+
+
+@dataclass(frozen=True)
+class AnswerSource:
+    """Where answers come from, as tables and figures name it."""
+
+    slug: str
+    label: str
+    prose: str  # in the middle of a sentence
+    look: Look
+
+
+@dataclass(frozen=True)
+class Condition(AnswerSource):
+    sentence: str  # what it means, after its label in the form of a new run
+    takes: tuple[str, ...] = ()  # of a run's settings, beside those that all conditions take
+    needs: tuple[str, ...] = ()  # of those, what has to be given
+    counted: str = ""  # what stands in front of a prompt, one of them
+
+    @property
+    def is_puppet(self) -> bool:
+        """Whether simulated users ask, each with something of its own in front."""
+        return "users" in self.takes
+
+
+# Colours are safe for colour-blind readers (Okabe-Ito), and tests hold how far they are apart.
+FIELD = AnswerSource("field", "Field", "the field", Look("#d55e00", "#f07f2e", "#c25400", "square"))
+# In the order of legends, tables and forms.
+CONDITIONS = {
+    condition.slug: condition
+    for condition in (
+        Condition(
+            "offline",
+            "Offline",
+            "offline",
+            Look("#008f68", "#1fb58c", "#00795a", "circle"),
+            sentence="the prompt alone, without any context.",
+        ),
+        Condition(
+            "sp-history",
+            "SP-History",
+            "SP-History",
+            Look("#1f8fd1", "#6cc4f2", "#1779b5", "x"),
+            sentence="real conversations of more than 4 turns, drawn by seed for each simulated user, stand before the "
+            "prompt.",
+            takes=("users", "corpus", "history_size"),
+            needs=("corpus",),
+            counted="conversation",
+        ),
+        Condition(
+            "sp-rag",
+            "SP-RAG",
+            "SP-RAG",
+            Look("#c2529a", "#d98bb8", "#b0508a", "triangle-up"),
+            sentence="the conversations most similar to the prompt stand before it, the nearest last.",
+            takes=("users", "corpus", "history_size", "per_user"),
+            needs=("corpus",),
+            counted="conversation",
+        ),
+        Condition(
+            "sp-profile",
+            "SP-Profile",
+            "SP-Profile",
+            Look("#0055a4", "#4f74ea", "#003f7d", "diamond"),
+            sentence="a profile drawn from the personas stands in the system message.",
+            takes=("users", "personas"),
+            needs=("personas",),
+            counted="sentence",
+        ),
+    )
+}
+CHOICES = [(slug, condition.label) for slug, condition in CONDITIONS.items()]
+PUPPETS = tuple(slug for slug, condition in CONDITIONS.items() if condition.is_puppet)
+SOURCES: dict[str, AnswerSource] = {FIELD.slug: FIELD, **CONDITIONS}
