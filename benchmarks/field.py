@@ -15,8 +15,8 @@ from surveys.access.access import make_pseudonym
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation.steps import address
 from surveys.pasting.capture import seal_page
+from surveys.simulation.answering import note_pasting
 from surveys.simulation.answers import write_answer
-from surveys.simulation.evidence import note_pasting
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
 

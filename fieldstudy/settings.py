@@ -141,7 +141,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"annotation_text": "surveys.annotation.tags", "study_text": "surveys.console.tags"},
+            "libraries": {"annotation_text": "surveys.annotation.texts", "study_text": "surveys.console.tags"},
             # Cached also in development: uncached templates cost a quarter of a submission's time.
             "loaders": [
                 (

@@ -11,14 +11,15 @@ from django.contrib.auth.models import AbstractUser
 
 from surveys.annotation import items
 from surveys.annotation import labels as annotation_labels
-from surveys.annotation.labels import Outcome, submit
-from surveys.annotation.work import Task, next_tasks, open_task, seal_task
+from surveys.annotation.labels import LabelOutcome, submit
+from surveys.annotation.work import AnnotationTask, next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
 from surveys.pasting import capture
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
+from surveys.study_files.kinds import KINDS, fields_of
 from surveys.study_files.schema import AnnotationWork, CellDefinition, ChatbotQuestion, Question
 from tests.surveys.study_files.sample_study import SAMPLES
 
@@ -177,7 +178,7 @@ def make_response(
     """One submitted revision; `changes` are a submission's, such as `keep=True` or `privacy="keep"`."""
     asked = prompt_of(participant, prompt)
     words = answer_text(asked, participant.pk) if text is None else text
-    outcome = capture.submit_paste(participant, capture.Submission(asked, words, **changes))
+    outcome = capture.submit_paste(participant, capture.PasteSubmission(asked, words, **changes))
     if outcome.personal:
         raise ValueError(f"The text holds personal details {outcome.personal}: give `privacy` too.")
     return participant.responses.get(prompt=asked, revision=outcome.revision)
@@ -235,7 +236,7 @@ def make_annotation_study(state: str = "live", slug: str = "teas", places: int =
 
 def item_of(number: int, kind: str = "relevance", **changes: Any) -> dict[str, Any]:
     """An item as a file has it; `changes` replace or add keys, and leave out those that are None."""
-    item = {"key": f"item-{number}", **ITEMS[kind](number), **changes}
+    item = {"key": f"item-{number}", **(ITEMS[kind](number) if kind in ITEMS else KINDS[kind].sample), **changes}
     return {name: value for name, value in item.items() if value is not None}
 
 
@@ -288,11 +289,16 @@ LABELS = {
 }
 
 
-def annotate(participant: Participant, task: Task | None = None, **labels: str) -> Outcome | None:
+def labels_for(item: AnnotationItem) -> dict[str, str]:
+    fields = fields_of(KINDS[item.kind].questions, item.payload)
+    return LABELS.get(item.kind) or {name: question.values[0] for name, question in fields.items() if question.values}
+
+
+def annotate(participant: Participant, task: AnnotationTask | None = None, **labels: str) -> LabelOutcome | None:
     """Label a task, the next one by default, as the page does; None when there is none left."""
     task = task or next(iter(next_tasks(participant)), None)
     if task is None:
         return None
     shown = open_task(participant, seal_task(participant, task))
     given = {name.replace("__", "/"): value for name, value in labels.items()}
-    return submit(participant, shown, annotation_labels.Submission(given or LABELS[task.item.kind]))
+    return submit(participant, shown, annotation_labels.LabelSubmission(given or labels_for(task.item)))

@@ -179,7 +179,7 @@ def imported(*folders: str) -> set[str]:
         for module, _ in imports_of(path)
     }
     # What a replication bundle ships stands beside itself there, in one folder.
-    shipped = {path.stem for path in (ROOT / "analysis" / "bundle" / "script").glob("*.py")}
+    shipped = {path.stem for path in (ROOT / "analysis" / "report" / "bundle" / "script").glob("*.py")}
     return found - set(sys.stdlib_module_names) - {folder.name for folder in ROOT.iterdir()} - shipped
 
 

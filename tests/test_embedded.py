@@ -19,8 +19,8 @@ from fieldstudy.settings import broker_from_url, database_from_url
 
 HOLD = """
 import os, sys
-from fieldstudy import embedded
-embedded.attach()
+from fieldstudy.embedded import servers
+servers.attach()
 import psycopg
 with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
     print(connection.execute("SELECT pg_postmaster_start_time()").fetchone()[0], flush=True)

@@ -31,7 +31,7 @@ def names_read_by(path: Path) -> set[str]:
 
 
 def names_in_code() -> set[str]:
-    read = set().union(*(names_read_by(path) for path in (ROOT / "fieldstudy").glob("*.py")))
+    read = set().union(*(names_read_by(path) for path in (ROOT / "fieldstudy").rglob("*.py")))
     return read - NOT_SETTINGS
 
 

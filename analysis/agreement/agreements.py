@@ -1,23 +1,24 @@
-"""How far annotators and judges agree: every number of a study, kept until a label changes."""
+"""How far annotators and judges agree: every number of a study, in parts of its labels too, kept until one changes."""
 
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
 import numpy as np
 from django.db.models import Count, Max
 
-from analysis.agreement.annotations import EVERYTHING, Choice, Gathered, gather
-from analysis.agreement.groups import measure_groups
-from analysis.agreement.mentions import MENTION_RULE
-from analysis.agreement.ratings import has_sides, measure_ratings
+from analysis.agreement.annotations import EVERYTHING, Gathered, LabelChoice, gather, line_up
+from analysis.agreement.ratings import MENTION_RULE, has_sides, measure_ratings
 from analysis.models import Endpoint
 from analysis.report.metric_cache import keep_part
 from analysis.stats.agreement.agreement import (
     THRESHOLD,
+    Agreement,
     Shape,
+    add_shares,
     measure_agreement,
     shape_agreement,
     shape_head,
@@ -26,16 +27,18 @@ from analysis.stats.agreement.agreement import (
 from analysis.stats.agreement.labels import read_maybe
 from analysis.stats.agreement.ratings import LEFT, NEITHER, RIGHT, measure_side_bias
 from analysis.stats.resampling import generator
+from surveys.annotation.counted import Label
 from surveys.models import Annotation, GateVerdict, Participant, Slot, Study
 from surveys.study_files.kinds import GENERIC, PERSONALISED
 
-AGREEMENT_VERSION = 4
+AGREEMENT_VERSION = 5
 DRAWS = 1000
 MAYBE = ("no", "maybe", "yes")
+MOST_GROUPS = 200  # of one kind, those with most labels
 
 
 def agreement_of(
-    study: Study, choice: Choice = EVERYTHING, seed: int = 0, draws: int = DRAWS, threshold: int = THRESHOLD
+    study: Study, choice: LabelChoice = EVERYTHING, seed: int = 0, draws: int = DRAWS, threshold: int = THRESHOLD
 ) -> Shape:
     """`{"study", "questions": […]}` of docs/agreement.md for the labels chosen; kept by what it is made of."""
     key = fingerprint(study, choice, seed, draws, threshold)
@@ -47,11 +50,11 @@ def hash_inputs(inputs: list[Any]) -> str:
     return hashlib.sha256(json.dumps(inputs, default=str).encode()).hexdigest()
 
 
-def vars_of(choice: Choice) -> list[Any]:
+def vars_of(choice: LabelChoice) -> list[Any]:
     return [choice.pilot, choice.simulated, choice.corpus, choice.cluster, choice.tag]
 
 
-def fingerprint(study: Study, choice: Choice, seed: int, draws: int, threshold: int) -> str:
+def fingerprint(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int) -> str:
     """Changes with every label, withdrawal, gate decision and taken slot."""
     said = Annotation.objects.filter(item__study=study).aggregate(last=Max("pk"), count=Count("pk"))
     gate = GateVerdict.objects.filter(decision__study=study).aggregate(last=Max("pk"), count=Count("pk"))
@@ -62,7 +65,7 @@ def fingerprint(study: Study, choice: Choice, seed: int, draws: int, threshold: 
     return hash_inputs([*inputs, *said.values(), *gate.values(), str(slots["last"]), slots["count"]])
 
 
-def measure(study: Study, choice: Choice, seed: int, draws: int, threshold: int) -> Shape:
+def measure(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int) -> Shape:
     asked = gather(study, choice)
     return {
         "study": study.slug,
@@ -92,7 +95,7 @@ def measure_question(study: Study, asked: Gathered, pilot: bool, seed: int, draw
     rng = generator(seed, study.slug, asked.question.name)
     found = measure_agreement(asked.labels, rng, asked.scale, threshold, draws)
     shape |= shape_agreement(found, asked.names, asked.raters)
-    shape["drawn"] = "users" if asked.by_user else "items"
+    shape |= {"drawn": "users" if asked.by_user else "items", "interval": asked.interval}
     shape |= measure_groups(asked, seed, draws, threshold, study.slug)
     if asked.names == MAYBE:
         shape["maybe"] = measure_maybe(study, asked, seed, draws, threshold)
@@ -125,7 +128,8 @@ def measure_sides(asked: Gathered) -> Shape | None:
     codes = np.array([raters[row.rater] for row in rows], np.int32)
     bias = measure_side_bias(sides, codes, len(raters))
     named = [("all", bias.share), *zip(raters, bias.raters, strict=True)]
-    return {"neither": bias.neither, "left": {name: write_estimate(each) for name, each in named}}
+    left = {name: write_estimate(each) for name, each in named}
+    return {"neither": bias.neither, "left": left, "interval": {"kind": "wilson", "unit": "rating"}}
 
 
 def time_by_rater(asked: list[Gathered]) -> list[Shape]:
@@ -139,3 +143,55 @@ def time_by_rater(asked: list[Gathered]) -> list[Shape]:
         {"rater": rater, "n": len(found), "median_seconds": median(found.values()) / 1000}
         for rater, found in sorted(times.items())
     ]
+
+
+# --- each corpus, each user, each kind of item ------------------------------
+
+
+def corpora_of(row: Label) -> Iterable[str]:
+    return [row.corpus]
+
+
+def users_of(row: Label) -> Iterable[str]:
+    return [row.cluster] if row.cluster else []
+
+
+def tags_of(row: Label) -> Iterable[str]:
+    return [f"{name}:{value}" for name, value in sorted(row.tags.items())]
+
+
+GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {"corpus": corpora_of, "user": users_of, "tag": tags_of}
+
+
+def measure_groups(asked: Gathered, seed: int, draws: int, threshold: int, study: str) -> dict[str, list[Shape]]:
+    """`by_corpus`, `by_user` and `by_tag`: people's agreement and label shares, or judges' where nobody else labels."""
+    rows = [row for row in asked.rows if not row.is_model] or list(asked.rows)
+    return {f"by_{name}": list(measure_each(asked, rows, name, seed, draws, threshold, study)) for name in GROUPINGS}
+
+
+def measure_each(
+    asked: Gathered, rows: list[Label], grouping: str, seed: int, draws: int, threshold: int, study: str
+) -> Iterator[Shape]:
+    for value, chosen in group_rows(rows, GROUPINGS[grouping]):
+        # Within one user there is no other to draw, so items are drawn.
+        group = line_up(asked.question, chosen, by_user=grouping != "user")
+        rng = generator(seed, study, asked.question.name, grouping, value)
+        found = measure_agreement(group.labels, rng, group.scale, threshold, draws)
+        sizes = {"items": found.items, "n": found.labels, "units": found.units, "interval": group.interval}
+        yield {grouping: value, **sizes, **shape_group(found, asked.names)}
+
+
+def group_rows(rows: Iterable[Label], find: Callable[[Label], Iterable[str]]) -> list[tuple[str, list[Label]]]:
+    groups: dict[str, list[Label]] = defaultdict(list)
+    for row in rows:
+        for value in find(row):
+            groups[value].append(row)
+    largest = sorted(groups, key=lambda value: -len(groups[value]))[:MOST_GROUPS]
+    return [(value, groups[value]) for value in sorted(largest)]
+
+
+def shape_group(found: Agreement, names: Sequence[str]) -> Shape:
+    """Alpha, mean kappa, AC1 and raw agreement, each an estimate, and the share of each label with its interval."""
+    shape: Shape = {**shape_head(found), "ci": {}}
+    add_shares(shape, "shares", names, found.coefficients["all"].prevalence)
+    return shape

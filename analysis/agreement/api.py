@@ -11,10 +11,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.filters import read_choice
+from analysis.agreement.annotations import read_choice
 from analysis.exports.api import Pages, told_of_rows
-from analysis.exports.codebook import codebook_of
-from analysis.exports.tables import reader_of, rows_of
+from analysis.exports.exports import codebook_of, reader_of, rows_of
 from analysis.exports.views import read_selection
 from surveys.access.access import Role, study_for
 from surveys.annotation.counted import questions_of
@@ -74,7 +73,7 @@ class Annotations(APIView):
         return pages.get_paginated_response([read(values) for values in page])
 
 
-class Agreement(APIView):
+class AgreementNumbers(APIView):
     @extend_schema(
         operation_id="agreement",
         summary="How far annotators and judges agree, question by question",

@@ -7,8 +7,7 @@ from typing import Any
 from analysis.agreement.tables import Number, read_number, write
 from analysis.stats.agreement.estimates import estimate_share
 from surveys.annotation.counted import questions_of, rater_name
-from surveys.annotation.gate import annotators_of
-from surveys.annotation.training import gold_scores
+from surveys.annotation.qualification import annotators_of, gold_scores
 from surveys.models import Participant, Study
 
 Shape = Mapping[str, Any]

@@ -1,13 +1,15 @@
 """Ratings of personalised responses: by the model that wrote them, by whether they name the attribute, and by judge."""
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from analysis.agreement.annotations import Gathered, number
-from analysis.agreement.mentions import MENTION_RULE, read_mentions
 from analysis.stats.agreement.agreement import write_estimate
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, bootstrap
 from analysis.stats.agreement.ratings import (
@@ -15,7 +17,7 @@ from analysis.stats.agreement.ratings import (
     NOT_NAMED,
     UNDECIDED,
     Codes,
-    Rated,
+    RatingRows,
     gap_statistic,
     habit_statistic,
     naming_statistic,
@@ -25,7 +27,7 @@ from analysis.stats.agreement.ratings import (
 from analysis.stats.intervals import Floats
 from surveys.annotation.shapes import GENERATOR
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import PART
+from surveys.study_files.kinds import GENERIC, PART, PERSONALISED
 
 PEOPLE = "people"
 MENTIONS = {"named": NAMED, "not_named": NOT_NAMED, "undecided": UNDECIDED}
@@ -36,6 +38,8 @@ NOTHING_DECIDED = "of no response can be told whether it names the attribute"
 CONSTANT = "needs two different ratings from the judge and from people on responses that both rated"
 TIED = "all models name the attribute equally often, or have the same gap"
 TOO_FEW = f"needs {FEWEST_MODELS} models that both wrote and judged responses"
+
+MENTION_RULE = 1  # raise when a word of the rule changes: it stands beside every number that rests on it
 
 Shape = dict[str, Any]
 
@@ -156,18 +160,18 @@ def match_models(rows: Ratings) -> list[tuple[int, int]]:
 
 
 def rate_raters(rows: Ratings) -> Statistic:
-    rated = Rated(rows.items, rows.values, rows.rater)
+    rated = RatingRows(rows.items, rows.values, rows.rater)
     return rating_statistic(rated, rows.numbers, rows.n_items, len(rows.raters))
 
 
 def rate_generators(rows: Ratings) -> Statistic:
     items, values = rows.items[rows.voting], rows.values[rows.voting]
-    rated = Rated(items, values, rows.generator[items])
+    rated = RatingRows(items, values, rows.generator[items])
     return rating_statistic(rated, rows.numbers, rows.n_items, len(rows.generators))
 
 
 def gaps_by_rater(rows: Ratings) -> Statistic:
-    rated = Rated(rows.items, rows.values, rows.rater)
+    rated = RatingRows(rows.items, rows.values, rows.rater)
     return gap_statistic(rated, rows.named, rows.numbers, rows.n_items, len(rows.raters))
 
 
@@ -175,7 +179,7 @@ def gaps_by_both(rows: Ratings) -> Statistic:
     """Of each generator's responses the gap of each rater."""
     cells = rows.generator[rows.items] * len(rows.raters) + rows.rater
     n = len(rows.generators) * len(rows.raters)
-    return gap_statistic(Rated(rows.items, rows.values, cells), rows.named, rows.numbers, rows.n_items, n)
+    return gap_statistic(RatingRows(rows.items, rows.values, cells), rows.named, rows.numbers, rows.n_items, n)
 
 
 def rank_judge(rows: Ratings, rater: int) -> Statistic:
@@ -299,3 +303,64 @@ def shape_habits(
         ],
         "spearman": write_estimate(next(iter(found), few)),
     }
+
+
+# --- whether a response names an attribute of the person, by a rule about words ---
+
+WORD = re.compile(r"[^\W_]+")
+SENTENCE = re.compile(r"[.!?;:](?=\s|$)|\n")
+SHORTEST = 3  # letters of a word that says something; figures may be shorter
+ENDINGS = ("ers", "ing", "ies", "er", "ed", "es", "s", "e", "y")
+# Words that join others, and those with which attributes are put: "The user is interested in …".
+EMPTY_WORDS = frozenset(
+    WORD.findall(
+        """
+    about also and any are because been being but can could did does doing for from get gets had has have having her
+    hers him his how into its just lot lots made make makes many may might more most much not off often one other our
+    out over she should since some sometimes such than that the their them then there these they this those through
+    too under until very was way well were what when where which while who whom whose why will with would you your
+    yours
+    appears attribute enjoys enjoy interest interested interests keen likely like likes love loves person prefer
+    preference prefers regular regularly seems tend tends use user users uses usually want wants
+    """
+    )
+)
+
+
+def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bool]]:
+    """Of each attribute of an item, by id: whether the personalised response names it, and whether the item says so."""
+    sentences = [words_of(sentence) for sentence in SENTENCE.split(payload[PERSONALISED])]
+    common = words_of(payload["prompt"]) | words_of(payload[GENERIC])
+    return {
+        part["id"]: (part["mentioned"], True)
+        if "mentioned" in part
+        else (names_attribute(part["text"], sentences, common), False)
+        for part in payload["attributes"]
+    }
+
+
+def names_attribute(attribute: str, sentences: Iterable[set[str]], common: set[str]) -> bool | None:
+    """Whether one sentence of the response holds at least half of the words that are the attribute's own.
+
+    Its own are those that are not `common`, the words of the prompt and of the generic response: they would be there
+    for anybody. None where no word is left, so that nothing can be told.
+    """
+    own = words_of(attribute) - common
+    if not own:
+        return None
+    needed = ceil(len(own) / 2)
+    return any(len(own & sentence) >= needed for sentence in sentences)
+
+
+def words_of(text: str) -> set[str]:
+    """The words that say something, without their endings."""
+    words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY_WORDS)
+    return {cut_ending(word) for word in words if len(word) >= SHORTEST or word.isdecimal()}
+
+
+def cut_ending(word: str) -> str:
+    """`developers` and `developing` are `develop`; at least three letters stay, and `class` is left as it is."""
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST and not word.endswith("ss"):
+            return word.removesuffix(ending)
+    return word

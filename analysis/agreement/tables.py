@@ -2,34 +2,51 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Shape = Mapping[str, Any]
 
-MEASURES = {
-    "kappa": "Cohen’s κ",
-    "kappa_linear": "κ, linear weights",
-    "kappa_quadratic": "κ, quadratic weights",
-    "spearman": "Spearman’s ρ",
-}
-COEFFICIENTS = {
-    "alpha_nominal": "Krippendorff’s α, nominal",
-    "alpha_ordinal": "Krippendorff’s α, ordinal",
-    "alpha_interval": "Krippendorff’s α, interval",
-    "fleiss": "Fleiss’ κ",
-    "ac1": "Gwet’s AC1",
-    "raw": "Raw agreement",
-}
+
+class NumberColumn(NamedTuple):
+    """A number by its name in the JSON, with what pages call it, and the terminal where that is something else."""
+
+    name: str
+    label: str
+    is_share: bool = False
+    short: str = ""
+
+
+COEFFICIENTS = (
+    NumberColumn("alpha_nominal", "Krippendorff’s α, nominal", short="α nominal"),
+    NumberColumn("alpha_ordinal", "Krippendorff’s α, ordinal", short="α ordinal"),
+    NumberColumn("alpha_interval", "Krippendorff’s α, interval", short="α interval"),
+    NumberColumn("fleiss", "Fleiss’ κ", short="Fleiss' κ"),
+    NumberColumn("ac1", "Gwet’s AC1", short="AC1"),
+    NumberColumn("raw", "Raw agreement", is_share=True, short="raw"),
+)
+# Of two raters, and as a mean over pairs.
+OF_PAIRS = (
+    NumberColumn("kappa", "Cohen’s κ", short="kappa"),
+    NumberColumn("kappa_linear", "κ, linear weights", short="kappa linear"),
+    NumberColumn("kappa_quadratic", "κ, quadratic weights", short="kappa quadratic"),
+    NumberColumn("spearman", "Spearman’s ρ", short="spearman"),
+)
+MEASURES = {column.name: column.label for column in OF_PAIRS}
+# What is said of each part of the labels, and of each reading of Maybe.
+OF_PARTS = (
+    NumberColumn("alpha", "α"),
+    NumberColumn("kappa", "Mean κ"),
+    NumberColumn("ac1", "AC1"),
+    NumberColumn("raw", "Raw agreement", is_share=True),
+)
+SCORES = (
+    NumberColumn("accuracy", "Accuracy", is_share=True),
+    NumberColumn("precision", "Precision"),
+    NumberColumn("recall", "Recall"),
+    NumberColumn("f1", "F1"),
+)
 GROUPS = {"all": "All", "humans": "People", "models": "Judges", "across": "People with judges"}
 GROUP_TITLES = {"corpus": "By corpus", "tag": "By kind of item", "user": "By user"}
-GROUP_MEASURES = {"alpha": "α", "kappa": "Mean κ", "ac1": "AC1", "raw": "Raw agreement"}
-SCORES = ("accuracy", "precision", "recall", "f1")
-VIEWS = {
-    "nominal": "Three labels",
-    "ordinal": "Three labels in order",
-    "maybe_is_no": "Maybe counts as no",
-    "maybe_is_yes": "Maybe counts as yes",
-}
 MOST_RATERS = 60
 MOST_PAIRS = 300
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # where a cell of the matrix gets its next colour
@@ -75,11 +92,45 @@ def read_number(shape: Shape, name: str, n: int | None = None, is_share: bool = 
     return Number(shape.get(name), ci.get(name), n, why, is_share)
 
 
+def read_estimate(shape: Shape, is_share: bool = False) -> Number:
+    return Number(shape["value"], shape["ci"], shape["n"], shape.get("why", ""), is_share)
+
+
+def read_estimates(shape: Shape, columns: Sequence[NumberColumn]) -> list[Number]:
+    return [read_estimate(shape[column.name], column.is_share) for column in columns]
+
+
+@dataclass(frozen=True)
+class NumberLine:
+    """A row of a table: its name, its numbers, and what stands in the last column."""
+
+    label: str
+    numbers: list[Number]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """`first` and `last` are the heads of the columns before and after those of numbers."""
+
+    first: str
+    heads: Sequence[str]
+    lines: list[NumberLine]
+    last: str = ""
+    caption: str = ""
+    is_broad: bool = False
+    title: str = ""
+
+
+def labels_of(columns: Sequence[NumberColumn]) -> list[str]:
+    return [column.label for column in columns]
+
+
 # The matrix ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """How two raters agree; on the diagonal how many labels one gave."""
 
     a: str
@@ -90,31 +141,31 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class MatrixRow:
     rater: str
     is_model: bool
-    cells: list[Cell]
+    cells: list[MatrixCell]
 
 
-def make_matrix(question: Shape, measure: str) -> list[Row]:
+def make_matrix(question: Shape, measure: str) -> list[MatrixRow]:
     """People first, then judges; nothing when there are too many raters for a matrix."""
     raters = sorted(question["raters"], key=lambda rater: rater["is_model"])
     if len(raters) > MOST_RATERS:
         return []
     found = {frozenset((pair["a"], pair["b"])): pair for pair in question["pairs"]}
     return [
-        Row(one["rater"], one["is_model"], [make_cell(one, other["rater"], found, measure) for other in raters])
+        MatrixRow(one["rater"], one["is_model"], [_cell(one, other["rater"], found, measure) for other in raters])
         for one in raters
     ]
 
 
-def make_cell(one: Shape, other: str, found: Mapping[frozenset[str], Shape], measure: str) -> Cell:
+def _cell(one: Shape, other: str, found: Mapping[frozenset[str], Shape], measure: str) -> MatrixCell:
     name = one["rater"]
     if name == other:
-        return Cell(name, other, Number(None, n=one["n"]), "own", is_own=True)
+        return MatrixCell(name, other, Number(None, n=one["n"]), "own", is_own=True)
     pair = found[frozenset((name, other))]
     number = read_number(pair, measure, pair["n"])
-    return Cell(name, other, number, tone_of(number.value))
+    return MatrixCell(name, other, number, tone_of(number.value))
 
 
 def tone_of(value: float | None) -> str:
@@ -141,21 +192,12 @@ def make_pairs(question: Shape) -> list[PairLine]:
 # Tables ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row of a table: its name and its numbers."""
-
-    label: str
-    numbers: list[Number]
-    note: str = ""
-
-
 def label_columns(question: Shape) -> list[tuple[str, int | None]]:
     """The groups' names with how many items their coefficients compare."""
-    return [(label, question["groups"][name].get("n")) for name, label in group_columns(question)]
+    return [(label, question["groups"][name].get("n")) for name, label in _group_columns(question)]
 
 
-def group_columns(question: Shape) -> list[tuple[str, str]]:
+def _group_columns(question: Shape) -> list[tuple[str, str]]:
     """The groups of raters there are; one when there are only people or only judges."""
     groups = question["groups"]
     if "n" not in groups.get("humans", {}):
@@ -163,10 +205,10 @@ def group_columns(question: Shape) -> list[tuple[str, str]]:
     return [(name, label) for name, label in GROUPS.items() if name in groups]
 
 
-def make_coefficients(question: Shape) -> list[Line]:
-    columns = [question["groups"][name] for name, _ in group_columns(question)]
-    lines = [Line(label, [coefficient(group, name) for group in columns]) for name, label in COEFFICIENTS.items()]
-    lines += [Line(f"Mean {label}", [mean(group, name) for group in columns]) for name, label in MEASURES.items()]
+def make_coefficients(question: Shape) -> list[NumberLine]:
+    groups = [question["groups"][name] for name, _ in _group_columns(question)]
+    lines = [NumberLine(each.label, [coefficient(group, each.name) for group in groups]) for each in COEFFICIENTS]
+    lines += [NumberLine(f"Mean {each.label}", [mean(group, each.name) for group in groups]) for each in OF_PAIRS]
     return [line for line in lines if any(number.value is not None for number in line.numbers)]
 
 
@@ -185,46 +227,41 @@ def mean(group: Shape, name: str) -> Number:
     return read_number(group["mean_pairwise"], name)
 
 
-def make_shares(question: Shape, labels: Sequence[str]) -> list[Line]:
+def make_shares(question: Shape, labels: Sequence[str]) -> NumberTable:
     """Of each label: its share among the labels of each group, with the items whose majority it is."""
-    groups = [question["groups"][name] for name, _ in group_columns(question)]
-    groups = [group for group in groups if "n" in group]
+    named = [(question["groups"][name], f"Share, {label.lower()}") for name, label in _group_columns(question)]
+    groups = [(group, head) for group, head in named if "n" in group]
     majority = question["majority"]
-    lines = [Line(label, [share_in(group, label) for group in groups], f"{majority[label]:,}") for label in labels]
-    tied = f"{question['majority']['tie']:,}"
-    return [*lines, Line("tie", [Number(None, why="no label") for _ in groups], tied)]
+    lines = [
+        NumberLine(label, [share_in(group, label) for group, _ in groups], f"{majority[label]:,}") for label in labels
+    ]
+    tied = NumberLine("tie", [Number(None, why="no label") for _ in groups], f"{majority['tie']:,}")
+    return NumberTable("Label", [head for _, head in groups], [*lines, tied], "Items with this majority")
 
 
 def share_in(group: Shape, label: str) -> Number:
     return Number(group["prevalence"][label], group["ci"]["prevalence"][label], is_share=True)
 
 
-def share_columns(question: Shape) -> list[str]:
-    return [label for name, label in group_columns(question) if "n" in question["groups"][name]]
-
-
-@dataclass(frozen=True)
-class GroupTable:
-    """The groups of one kind, such as corpora, a line each."""
-
-    title: str
-    first: str  # the head of the first column
-    lines: list[Line]
-
-
-def make_groups(question: Shape, labels: Sequence[str]) -> list[GroupTable]:
+def make_groups(question: Shape, labels: Sequence[str]) -> list[NumberTable]:
     """Agreement and label shares by corpus, kind of item and user, each where there are several."""
     return [
-        GroupTable(title, name.capitalize(), [make_group(row, name, labels) for row in question[f"by_{name}"]])
+        NumberTable(
+            first=name.capitalize(),
+            heads=[*labels, *labels_of(OF_PARTS)],
+            lines=[_group_line(row, name, labels) for row in question[f"by_{name}"]],
+            last="Labels",
+            is_broad=True,
+            title=title,
+        )
         for name, title in GROUP_TITLES.items()
         if len(question[f"by_{name}"]) > 1
     ]
 
 
-def make_group(row: Shape, name: str, labels: Sequence[str]) -> Line:
-    numbers = [read_estimate(row[measure], is_share=measure == "raw") for measure in GROUP_MEASURES]
+def _group_line(row: Shape, name: str, labels: Sequence[str]) -> NumberLine:
     shares = [Number(row["shares"][label], row["ci"]["shares"][label], row["n"], is_share=True) for label in labels]
-    return Line(row[name] or "none named", shares + numbers, f"{row['n']:,}")
+    return NumberLine(row[name] or "none named", shares + read_estimates(row, OF_PARTS), f"{row['n']:,}")
 
 
 @dataclass(frozen=True)
@@ -246,46 +283,21 @@ class RaterLine:
 def make_raters(question: Shape, labels: Sequence[str], times: Sequence[Shape]) -> list[RaterLine]:
     seconds = {row["rater"]: row["median_seconds"] for row in times}
     raters = sorted(question["raters"], key=lambda rater: rater["is_model"])
-    return [make_rater(rater, labels, seconds.get(rater["rater"])) for rater in raters]
+    return [_rater_line(rater, labels, seconds.get(rater["rater"])) for rater in raters]
 
 
-def make_rater(rater: Shape, labels: Sequence[str], seconds: float | None) -> RaterLine:
+def _rater_line(rater: Shape, labels: Sequence[str], seconds: float | None) -> RaterLine:
     shares = [
         Number(rater["distribution"][label], rater["ci"]["distribution"][label], rater["n"], is_share=True)
         for label in labels
     ]
-    scores = [read_number(rater, name, rater["compared"], is_share=name == "accuracy") for name in SCORES]
+    scores = [read_number(rater, each.name, rater["compared"], each.is_share) for each in SCORES]
     table = [
         (label, list(zip(labels, row, strict=True))) for label, row in zip(labels, rater["confusion"], strict=True)
     ]
     without = read_number(rater, "alpha_without")
     own = (rater["rater"], rater["is_model"], rater["n"], rater["compared"], rater["ties"])
     return RaterLine(*own, shares, scores, without, seconds, table)
-
-
-def make_maybe(question: Shape) -> list[Line]:
-    views = question.get("maybe", {})
-    return [
-        Line(
-            label,
-            [read_estimate(views[name][key], is_share=key == "raw") for key in ("alpha", "kappa", "ac1", "raw")],
-        )
-        for name, label in VIEWS.items()
-        if name in views
-    ]
-
-
-def read_estimate(shape: Shape, is_share: bool = False) -> Number:
-    return Number(shape["value"], shape["ci"], shape["n"], shape.get("why", ""), is_share)
-
-
-def make_sides(question: Shape) -> list[Line]:
-    """How often what stands on the left is preferred, of all and of each rater."""
-    found = question.get("sides", {}).get("left", {})
-    return [
-        Line("All raters" if name == "all" else name, [read_estimate(each, is_share=True)])
-        for name, each in sorted(found.items(), key=lambda entry: (entry[0] != "all", entry[0]))
-    ]
 
 
 # In words --------------------------------------------------------------------------------------------------
@@ -305,10 +317,10 @@ def say_answer(question: Shape) -> str:
     if raw.value is None or chance.value is None:
         return f"{who} have too few items in common to say how far they agree."
     beyond = f"beyond chance, {name} is {chance.text}{aside(chance)}"
-    return f"{who} give the same label in {raw.text} of comparisons; {beyond}.{say_judges(question)}"
+    return f"{who} give the same label in {raw.text} of comparisons; {beyond}.{_say_judges(question)}"
 
 
-def say_judges(question: Shape) -> str:
+def _say_judges(question: Shape) -> str:
     groups = question["groups"]
     if question["group"] != "humans":
         return ""

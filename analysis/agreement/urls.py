@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from analysis.agreement.pages import gate_views, views
+from analysis.agreement import gate_views, views
 
 app_name = "agreement"
 HERE = "console/<slug:slug>/agreement/"

@@ -11,8 +11,18 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.answers.alias_proposals import Proposal, count_spellings, propose
-from analysis.answers.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
+from analysis.answers.aliases import (
+    AliasError,
+    Proposal,
+    accept,
+    alias_map,
+    alias_version,
+    count_spellings,
+    propose,
+    reject,
+    split,
+    undo,
+)
 from analysis.models import AliasDecision
 from surveys.access.access import Role
 from surveys.console.pages import show, study_page

@@ -1,10 +1,15 @@
-"""Which spellings are one thing in the answers to a prompt: a table that people's numbered decisions add up to."""
+"""Which spellings are one thing in the answers to a prompt: proposals, and the table that people's decisions make."""
 
-from collections.abc import Iterable, Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db import transaction
+import numpy as np
+from django.db import connection, transaction
 from django.db.models import Max
+from rapidfuzz import fuzz, process
 
 from analysis.models import Alias, AliasDecision
 from surveys.access import audit
@@ -182,3 +187,141 @@ def pairs_of(decision: AliasDecision) -> Iterable[tuple[str, str]]:
 
 
 APPLY = {Action.ACCEPT: apply_accept, Action.REJECT: apply_reject, Action.SPLIT: apply_split}
+
+# --- which may be one thing, for a person to judge -------------------------------
+
+# From this likeness on (0 to 100, of the letters after sorting the words) two spellings are worth a look.
+ALIKE = 86
+# Of shorter names a letter makes another one: Ford, Fjord.
+SHORTEST = 6
+SHORTEST_PLURAL = 5
+MARKS = re.compile(r"[^\w\s]|_")
+# What numbers one thing of many: 2, or II.
+DIGITS = re.compile(r"\d+|\b[ivx]{1,5}\b")
+
+# One row for each spelling and source: field answers and completions alike, the newest revision of each answer.
+COUNTS = """
+SELECT prompt.slug, spelling, source, count(*)
+FROM (
+    SELECT response.prompt_id, answer.items, 'field' AS source
+    FROM analysis_answer answer
+    JOIN surveys_response response ON response.id = answer.response_id
+    JOIN surveys_participant participant ON participant.id = response.participant_id
+    WHERE participant.study_id = %(study)s AND NOT participant.pilot AND participant.origin <> 'preview'
+      AND NOT EXISTS (
+        SELECT FROM surveys_response newer
+        WHERE newer.participant_id = response.participant_id AND newer.prompt_id = response.prompt_id
+          AND newer.accepted AND newer.revision > response.revision)
+    UNION ALL
+    SELECT completion.prompt_id, answer.items, coalesce(nullif(run.imported_source, ''), run.condition)
+    FROM analysis_answer answer
+    JOIN analysis_completion completion ON completion.id = answer.completion_id
+    JOIN analysis_run run ON run.id = completion.run_id
+    WHERE run.study_id = %(study)s AND completion.prompt_id IS NOT NULL
+) AS answered
+JOIN surveys_prompt prompt ON prompt.id = answered.prompt_id
+CROSS JOIN LATERAL unnest(answered.items) AS spelling
+WHERE %(prompt)s = '' OR prompt.slug = %(prompt)s
+GROUP BY prompt.slug, spelling, source
+"""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    name: str
+    count: int
+    sources: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """These may be one thing; `why` is `marks` (the same but for marks and endings) or `letters` (a few differ)."""
+
+    prompt: str
+    item: Spelling
+    others: tuple[Spelling, ...]
+    why: str
+
+    @property
+    def count(self) -> int:
+        """Mentions that would change their name."""
+        return sum(other.count for other in self.others)
+
+
+def count_spellings(study: Study, prompt: str = "") -> dict[str, dict[str, Counter[str]]]:
+    """Mentions by prompt, spelling as read and source."""
+    counts: dict[str, dict[str, Counter[str]]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, {"study": study.pk, "prompt": prompt})
+        for slug, spelling, source, count in cursor.fetchall():
+            counts.setdefault(slug, {}).setdefault(spelling, Counter())[source] += count
+    return counts
+
+
+def propose(study: Study, prompt: str = "") -> list[Proposal]:
+    """What no decision has settled yet, the most mentions first."""
+    found: list[Proposal] = []
+    for slug, counts in count_spellings(study, prompt).items():
+        standing = add_up(decisions_of(study, slug))
+        merged: dict[str, Counter[str]] = {}
+        for spelling, sources in counts.items():
+            merged.setdefault(standing.items.get(spelling, spelling), Counter()).update(sources)
+        found += propose_for(slug, merged, standing.apart)
+    return sorted(found, key=lambda proposal: (-proposal.count, proposal.prompt, proposal.item.name))
+
+
+def propose_for(prompt: str, counts: Mapping[str, Counter[str]], apart: set[frozenset[str]]) -> Iterator[Proposal]:
+    """The most named spelling gathers those like it, each in one proposal only."""
+    names = sorted(counts, key=lambda name: (-counts[name].total(), name))
+    bare = [strip_marks(name) for name in names]
+    likeness = compare(bare)
+    taken = np.zeros(len(names), bool)
+    for head, name in enumerate(names):
+        if taken[head]:
+            continue
+        near = [
+            other
+            for other in np.flatnonzero(likeness[head])
+            if other > head and not taken[other] and frozenset((name, names[other])) not in apart
+        ]
+        if near:
+            taken[near] = True
+            others = tuple(spelling_of(names[other], counts) for other in near)
+            same = all(endless(bare[other]) == endless(bare[head]) for other in near)
+            yield Proposal(prompt, spelling_of(name, counts), others, "marks" if same else "letters")
+
+
+def spelling_of(name: str, counts: Mapping[str, Counter[str]]) -> Spelling:
+    return Spelling(name, counts[name].total(), dict(counts[name]))
+
+
+def compare(bare: list[str]) -> np.ndarray:
+    """Which of these may be one thing, as a symmetric table. Numbers tell things apart: Toy Story 2 is not 3."""
+    ordered = [" ".join(sorted(name.split())) for name in bare]
+    scores = process.cdist(ordered, ordered, scorer=fuzz.ratio, score_cutoff=ALIKE, dtype=np.uint8)
+    alike = scores >= ALIKE
+    endings = groups([endless(name) for name in bare])
+    alike |= endings[:, None] == endings[None, :]
+    long = np.array([len(name) >= SHORTEST for name in bare], bool)
+    alike &= (long[:, None] & long[None, :]) | (endings[:, None] == endings[None, :])
+    digits = groups([" ".join(DIGITS.findall(name)) for name in bare])
+    alike &= digits[:, None] == digits[None, :]
+    np.fill_diagonal(alike, False)
+    return alike
+
+
+def groups(keys: list[str]) -> np.ndarray:
+    """A number for each key, the same for equal ones."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int32)
+
+
+def strip_marks(name: str) -> str:
+    """Without accents, punctuation and doubled space."""
+    plain = "".join(sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign))
+    return " ".join(MARKS.sub(" ", plain.replace("&", " and ").replace("'", "").replace("’", "")).split())
+
+
+def endless(bare: str) -> str:
+    """Without spaces and without the s of plurals."""
+    return "".join(word.removesuffix("s") if len(word) >= SHORTEST_PLURAL else word for word in bare.split())

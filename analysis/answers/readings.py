@@ -1,32 +1,24 @@
-"""Every text read once by the one reader: new responses and completions get an Answer, old readings a new one."""
+"""Every text read once by the one reader, old readings anew; beside what is in doubt a model's second opinion."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 
-from analysis.models import Answer, Completion
+from analysis.answers.reviews import LETTERS, answers_of, asked_of, superseded, text_of, waiting
+from analysis.endpoints.endpoints import find_endpoint
+from analysis.endpoints.llm_queries import Ask, Spent, Told, ask_all
+from analysis.models import Answer, Completion, Endpoint, SecondOpinion
 from surveys.models import Prompt, Response, Study
-from surveys.reading.answers import RULES_VERSION, Reading, read_answer
+from surveys.reading.answers import RULES_VERSION, AnswerReading, outer_text, read_answer
 
 BATCH = 1000
-LETTERS = "ABCDEFGH"
 OTHER_RULES = ~Q(answer__rules_version=RULES_VERSION)
 READ_BY_RULES = ("items", "names", "letter", "doubt", "rules_version", "read_at")
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a text answers: all that the reader has to know."""
-
-    kind: str
-    limit: int = 5
-    letters: str = ""
-    choices: tuple[str, ...] = ()
 
 
 def read_new(study: Study, progress: Progress | None = None) -> int:
@@ -49,10 +41,7 @@ def unread(study: Study) -> int:
 
 def open_responses(study: Study) -> QuerySet[Response]:
     """The newest accepted revision of each answer that is to be read."""
-    newer = Response.objects.filter(
-        participant=OuterRef("participant"), prompt=OuterRef("prompt"), accepted=True, revision__gt=OuterRef("revision")
-    )
-    responses = Response.objects.filter(participant__study=study, accepted=True).filter(~Exists(newer))
+    responses = Response.objects.filter(participant__study=study, accepted=True).filter(~superseded())
     return to_read(responses).values_list("pk", "text", "prompt_id", named=True).order_by("pk")
 
 
@@ -77,13 +66,13 @@ def batches_of(rows: QuerySet) -> Iterator[Sequence[Any]]:
 
 @transaction.atomic
 def store(kind: type[Response | Completion], batch: Sequence[Any]) -> int:
-    asked = asked_by_prompt({row.prompt_id for row in batch if row.prompt_id})
+    prompts = Prompt.objects.in_bulk({row.prompt_id for row in batch if row.prompt_id})
     name = kind.__name__.lower()
     answers = []
     for row in batch:
         text = row.text if kind is Response else row.reply
-        what = asked[row.prompt_id] if row.prompt_id else of_item(row.item__choices)
-        answers.append(Answer(**{f"{name}_id": row.pk}, **fields_of(read(text, what))))
+        how = how_to_read(prompts[row.prompt_id]) if row.prompt_id else of_choices(row.item__choices)
+        answers.append(Answer(**{f"{name}_id": row.pk}, **fields_of(read_answer(text, **how))))
     # What a person decided is left alone; the lock makes somebody who is deciding wait for this batch, or us for them.
     there = Answer.objects.select_for_update().filter(**{f"{name}__in": [row.pk for row in batch]}).order_by("pk")
     decided = {key for key, is_decided in there.values_list(f"{name}_id", "decided") if is_decided}
@@ -95,25 +84,18 @@ def store(kind: type[Response | Completion], batch: Sequence[Any]) -> int:
     return len(batch)
 
 
-def asked_by_prompt(keys: set[int]) -> dict[int, Asked]:
-    return {prompt.pk: of_prompt(prompt) for prompt in Prompt.objects.filter(pk__in=keys)}
+def how_to_read(asked: Any) -> dict[str, Any]:
+    """What the reader has to know of the prompt or benchmark item that a text answers."""
+    if isinstance(asked, Prompt) and asked.kind == Prompt.Kind.RECOMMENDATION:
+        return {"kind": asked.kind, "limit": asked.items or 5}
+    return of_choices(asked.choices)
 
 
-def of_prompt(prompt: Prompt) -> Asked:
-    if prompt.kind == Prompt.Kind.CHOICE:
-        return of_item(prompt.choices)
-    return Asked("recommendation", prompt.items or 5)
+def of_choices(choices: Sequence[str]) -> dict[str, Any]:
+    return {"kind": "choice", "letters": LETTERS[: len(choices)], "choices": tuple(choices)}
 
 
-def of_item(choices: Sequence[str]) -> Asked:
-    return Asked("choice", letters=LETTERS[: len(choices)], choices=tuple(choices))
-
-
-def read(text: str, asked: Asked) -> Reading:
-    return read_answer(text, asked.kind, limit=asked.limit, letters=asked.letters, choices=asked.choices)
-
-
-def fields_of(reading: Reading) -> dict[str, Any]:
+def fields_of(reading: AnswerReading) -> dict[str, Any]:
     return {
         "items": list(reading.items),
         "names": list(reading.names),
@@ -121,3 +103,66 @@ def fields_of(reading: Reading) -> dict[str, Any]:
         "doubt": reading.doubt,
         "rules_version": RULES_VERSION,
     }
+
+
+# --- a model's second opinion, never in the place of the answer ----------------------
+
+TEMPERATURE = 0.0
+ITEMS = (
+    "Below is an answer that somebody got when they asked for recommendations. List what it recommends, in its order, "
+    'at most {limit}, as JSON: {{"items": ["...", "..."]}}. Copy the names as they are written, without explanations. '
+    'If it recommends nothing, for instance because it refuses, give {{"items": []}}. Give the JSON and nothing else.'
+)
+LETTER = (
+    "Below are a question's options and an answer that somebody got to it. Which one option does the answer settle on? "
+    'Give JSON: {{"choice": "A"}} with its letter, or {{"choice": ""}} if it settles on none or on several. Judge only '
+    "what it says, not whether it is right. Give the JSON and nothing else.\n\nOptions:\n{options}"
+)
+
+
+def open_answers(study: Study, endpoint: Endpoint) -> QuerySet[Answer]:
+    """Those in doubt that this model has not read yet."""
+    return waiting(answers_of(study)).exclude(opinions__endpoint=endpoint)
+
+
+def give_opinions(
+    study: Study,
+    endpoint_name: str,
+    limit: int | None = None,
+    budget: Decimal | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Spent:
+    """Ask the endpoint about the texts in doubt. Raises EndpointError where there is none, or no key."""
+    endpoint = find_endpoint(endpoint_name)
+    keys = list(open_answers(study, endpoint).values_list("pk", flat=True)[:limit])
+
+    def store(told: list[Told]) -> None:
+        opinions = [make_opinion(endpoint, done) for done in told]
+        SecondOpinion.objects.bulk_create(opinions, ignore_conflicts=True)
+
+    return ask_all(endpoint, TEMPERATURE, keys, write_asks, store, budget, progress)
+
+
+def write_asks(keys: Sequence[int]) -> list[Ask]:
+    own = ("response__prompt", "completion__prompt", "completion__item")
+    return [write_ask(answer) for answer in Answer.objects.filter(pk__in=keys).select_related(*own).order_by("pk")]
+
+
+def write_ask(answer: Answer) -> Ask:
+    how = how_to_read(asked_of(answer))
+    if how["kind"] == "choice":
+        options = zip(how["letters"], how["choices"], strict=False)
+        words = LETTER.format(options="\n".join(f"{letter}. {option}" for letter, option in options))
+    else:
+        words = ITEMS.format(limit=how["limit"])
+    message = f"{words}\n\nThe answer:\n{outer_text(text_of(answer))}"
+    return Ask((answer.pk, how), f"opinion-{answer.pk}", [{"role": "user", "content": message}])
+
+
+def make_opinion(endpoint: Endpoint, told: Told) -> SecondOpinion:
+    """The reply read as any other one: by the rules, from its JSON or from what it says instead."""
+    key, how = told.ask.about
+    said = read_answer(told.reply.text, **how)
+    return SecondOpinion(
+        answer_id=key, endpoint=endpoint, items=list(said.items), letter=said.letter, reply=told.reply.text
+    )

@@ -12,6 +12,7 @@ from surveys.access import audit
 from surveys.models import Participant, Prompt, Response, Study
 from surveys.reading.answers import normalise_item
 
+LETTERS = "ABCDEFGH"
 MOST_ITEMS = 20
 LONGEST_ITEM = 300
 WORDS = CharField()
@@ -30,14 +31,8 @@ def answers_of(study: Study) -> QuerySet[Answer]:
 
     Each has `prompt_slug`, `kind`, `source` and `model` beside its own fields.
     """
-    newer = Response.objects.filter(
-        participant=OuterRef("response__participant"),
-        prompt=OuterRef("response__prompt"),
-        accepted=True,
-        revision__gt=OuterRef("response__revision"),
-    )
     field = Q(response__participant__study=study) & ~Q(response__participant__origin=Participant.Origin.PREVIEW)
-    return Answer.objects.filter(field & ~Exists(newer) | Q(completion__run__study=study)).annotate(
+    return Answer.objects.filter(field & ~superseded("response__") | Q(completion__run__study=study)).annotate(
         prompt_slug=Coalesce(
             "response__prompt__slug", "completion__prompt__slug", "completion__item__item", output_field=WORDS
         ),
@@ -58,6 +53,12 @@ def answers_of(study: Study) -> QuerySet[Answer]:
             output_field=WORDS,
         ),
     )
+
+
+def superseded(response: str = "") -> Exists:
+    """Whether a newer revision of the response was accepted; `response` is the way to it."""
+    same = {name: OuterRef(f"{response}{name}") for name in ("participant", "prompt")}
+    return Exists(Response.objects.filter(**same, accepted=True, revision__gt=OuterRef(f"{response}revision")))
 
 
 def waiting(answers: QuerySet[Answer]) -> QuerySet[Answer]:
@@ -160,7 +161,7 @@ def check_letter(answer: Answer, letter: str) -> None:
         return
     if asked_kind(answer) != Prompt.Kind.CHOICE:
         raise ReviewError("This prompt asks for items, not for a letter.")
-    letters = "ABCDEFGH"[: len(choices_of(answer))]
+    letters = LETTERS[: len(asked_of(answer).choices)]
     if letter not in letters or len(letter) != 1:
         raise ReviewError(f"{letter[:20]!r} is no option here; the options are {', '.join(letters)}.")
 
@@ -170,15 +171,15 @@ def asked_kind(answer: Answer) -> str:
     return asked.kind if isinstance(asked, Prompt) else Prompt.Kind.CHOICE
 
 
-def choices_of(answer: Answer) -> list[str]:
-    return list(asked_of(answer).choices)
-
-
 def asked_of(answer: Answer) -> Any:
     """The prompt or the benchmark's item that the text answers."""
     if answer.response_id:
         return answer.response.prompt
     return answer.completion.prompt or answer.completion.item
+
+
+def text_of(answer: Answer) -> str:
+    return answer.response.text if answer.response_id else answer.completion.reply
 
 
 def state_of(answer: Answer) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.readings import read_new, unread
 from analysis.answers.reviews import (
+    LETTERS,
     ReviewError,
     answers_of,
     asked_of,
-    choices_of,
     decide,
     last_decision,
+    text_of,
     undo_last,
     waiting,
 )
@@ -32,7 +33,6 @@ from surveys.reading.answers import DOUBTS
 HERE = "answers"
 PAGE_SIZE = 50
 READ_AT_ONCE = 2_000  # texts; more are read by a worker while the page counts
-LETTERS = "ABCDEFGH"
 SPARE_ROWS = 2
 FILTERS = ("state", "source", "prompt", "doubt", "q")
 # What can have become of an answer, each with the condition that finds it.
@@ -174,9 +174,9 @@ def show_answer(
         answer=shown,
         asked=asked,
         is_choice=kind == Prompt.Kind.CHOICE,
-        options=list(zip(LETTERS, choices_of(shown), strict=False)),
+        options=list(zip(LETTERS, asked.choices, strict=False)),
         names=more.get("names") or [*shown.names, *[""] * SPARE_ROWS],
-        text=shown.response.text if shown.response_id else shown.completion.reply,
+        text=text_of(shown),
         doubt=DOUBTS.get(shown.doubt, ""),
         seen=last_decision(shown),
         decisions=shown.decisions.order_by("-pk"),

@@ -12,7 +12,7 @@ from analysis.corpora.importing import import_corpus
 from analysis.corpora.persona_files import import_personas
 from analysis.models import Corpus, PersonaSet
 from surveys.imports.benchmarks import import_benchmark
-from surveys.simulation.demo.studies import ACTOR
+from surveys.simulation.demo import ACTOR
 
 CORPUS, PERSONAS, BENCHMARK = "made-up-conversations", "made-up-personas", "made-up-times"
 USERS, CONVERSATIONS = 64, 5  # conversations of each user

@@ -19,8 +19,7 @@ from analysis.runs.judging.plans import judge_plan, plan_judging
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.models import BenchmarkItem, Prompt, Study
-from surveys.simulation.demo.annotators import SLUG as PROFILES
-from surveys.simulation.demo.studies import ACTOR
+from surveys.simulation.demo import ACTOR, PROFILES
 
 # Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
 MODELS = {

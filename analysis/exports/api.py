@@ -15,10 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.exports.codebook import ANNOTATION_TABLES, TABLES, codebook_of
-from analysis.exports.exports import open_export
+from analysis.exports.exports import ANNOTATION_TABLES, TABLES, codebook_of, open_export, reader_of, rows_of
 from analysis.exports.formats import FORMATS
-from analysis.exports.tables import Selection, reader_of, rows_of
+from analysis.exports.people_tables import Selection
 from analysis.exports.views import export_response, read_selection
 from surveys.access.access import Role, studies_of, study_for
 from surveys.models import Study

@@ -1,45 +1,92 @@
-"""The codebook: what every column of every exported table holds, generated from the study's own versions."""
+"""What a table and its columns are, and the codebook that describes them: JSON for programs, Markdown for people."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import F, Func
 
-from analysis.exports.columns import (
-    ANNOTATION,
-    CONTEXT,
-    FLAG,
-    FLOW,
-    GATE,
-    ITEM,
-    LABEL,
-    ORIGIN,
-    PARTICIPANT,
-    PID,
-    RATER,
-    RESPONSE,
-    REVISION,
-    TIMING,
-    Column,
-    labels,
-    text,
-)
 from surveys.models import Participant, Study, StudyVersion
-from surveys.study_files.definitions import Definition
+from surveys.study_files.definitions import Definition, prompt_text
 from surveys.study_files.schema import NONE, SEVERAL
-from surveys.study_files.schema import PromptDefinition as PromptPart
 
-TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
-# Of studies of annotators only, behind the others.
-ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")
+Row = dict[str, Any]
+KINDS = {
+    "text": "text, to the letter",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "datetime": "date and time in UTC",
+    "json": "JSON",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `levels` are its possible values with their meanings; empty `versions` are all of them.
+
+    Where its values come from: `path` is the field of the table's rows, that of its own name when nothing is said;
+    `expression` is asked for one, given the way to the person; `made` computes it from a row that has what `needs`
+    names, each under its last name.
+    """
+
+    name: str
+    kind: str
+    meaning: str
+    unit: str = ""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    versions: tuple[int, ...] = ()
+    source: tuple[str, ...] = ()  # where a participant's answers and checks hold it
+    spss: bool = True  # whether it goes into SPSS files too
+    path: str = ""
+    expression: Callable[[str], Any] | None = None
+    made: Callable[[Row], Any] | None = None
+    needs: tuple[str, ...] = ()
+
+
+def text(name: str, meaning: str, levels: Mapping[str, str] | None = None, **more: Any) -> Column:
+    return Column(name, "text", meaning, levels=levels or {}, **more)
+
+
+def integer(name: str, meaning: str, unit: str = "", **more: Any) -> Column:
+    return Column(name, "integer", meaning, unit, **more)
+
+
+def number(name: str, meaning: str, unit: str = "", **more: Any) -> Column:
+    return Column(name, "number", meaning, unit, **more)
+
+
+def boolean(name: str, meaning: str, **more: Any) -> Column:
+    return Column(name, "boolean", meaning, **more)
+
+
+def moment(name: str, meaning: str, **more: Any) -> Column:
+    return Column(name, "datetime", meaning, "UTC", **more)
+
+
+def labels(choices: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    return {str(value): str(label) for value, label in choices}
+
+
+def named(columns: Iterable[Column], *names: str) -> tuple[Column, ...]:
+    """These of the columns, in the order of the names."""
+    by_name = {column.name: column for column in columns}
+    return tuple(by_name[name] for name in names)
 
 
 @dataclass(frozen=True)
 class Table:
+    """`rows` gives those of a study and a selection, a query or something to go through like one.
+
+    `chunk` rows are held at once, fewer where texts may be long; `person` is the way from a row to its person.
+    """
+
     name: str
     row: str  # what one row is
     columns: tuple[Column, ...]
+    rows: Callable[[Study, Any], Any] = lambda study, selection: None
+    chunk: int = 1000
+    person: str = "participant__"
 
 
 @dataclass(frozen=True)
@@ -57,87 +104,6 @@ class Codebook:
     title: str
     versions: tuple[Version, ...]
     tables: dict[str, Table]
-
-
-def codebook_of(study: Study, pids: bool = False) -> Codebook:
-    """What the tables of this study hold, over all its versions."""
-    versions = tuple(read_version(row) for row in study.versions.order_by("number"))
-    tables = list_tables(versions, imported_questions(study))
-    found = {table.name: with_pids(table) if pids else table for table in tables}
-    return Codebook(study.slug, study.title, versions, found)
-
-
-def read_version(row: StudyVersion) -> Version:
-    definition = Definition.from_document(row.document)
-    return Version(row.number, row.sha256, row.created_at.isoformat(), row.amendment, definition)
-
-
-def imported_questions(study: Study) -> list[str]:
-    """The names under which imported people's answers stand; they come from the imported file's columns."""
-    keys = Func(F("answers"), function="jsonb_object_keys", set_returning=True)
-    rows = Participant.objects.filter(study=study, origin=Participant.Origin.IMPORTED)
-    return sorted(set(rows.annotate(key=keys).order_by().values_list("key", flat=True).distinct()))
-
-
-# --- columns ----------------------------------------------------------------
-
-
-def with_pids(table: Table) -> Table:
-    place = next((n for n, column in enumerate(table.columns, 1) if column.name == "participant"), 0)
-    return replace(table, columns=(*table.columns[:place], PID, *table.columns[place:])) if place else table
-
-
-def list_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[Table]:
-    person = (*ORIGIN, *person_columns(versions))
-    answer = (*person, text("prompt", "the prompt", prompt_levels(versions)))
-    asked = unique_names([*answer_columns(versions, imported), *check_columns(versions)])
-    yield Table(
-        "responses", "the answer of one participant to one prompt: the newest accepted revision", (*answer, *RESPONSE)
-    )
-    yield Table("revisions", "one submitted revision of one answer, accepted or not", (*answer, *REVISION))
-    yield Table("flags", "one paste check that spoke about one answer", (*answer, *FLAG))
-    yield Table("context", "the chatbot that one participant used", (*person, *CONTEXT))
-    yield Table("timings", "the answer of one participant to one prompt: when and how it was given", (*answer, *TIMING))
-    yield Table("participants", "one person who agreed to take part", (*person, *PARTICIPANT, *asked))
-    yield Table("flow", "how many people of one version and origin came to one end", (*ORIGIN, *FLOW))
-    if any(version.definition.annotation for version in versions):
-        yield from annotation_tables()
-
-
-def annotation_tables() -> Iterator[Table]:
-    study = ORIGIN[0]
-    yield Table("items", "one item that annotators are shown", (study, *ITEM))
-    yield Table(
-        "annotations", "one answer of one rater to one question about one item", (*rater_columns(), *ANNOTATION)
-    )
-    yield Table("labels", "the votes about one question of one item, or part of one", (study, *LABEL))
-    yield Table("gate", "one person in one decision about who is kept as an annotator", (study, *GATE))
-
-
-def rater_columns() -> tuple[Column, ...]:
-    """What an annotation says of its rater: as of a person elsewhere, but models are raters too."""
-    *others, whence = ORIGIN
-    return (*others, replace(whence, levels={**whence.levels, "model": "Model"}), *RATER)
-
-
-def person_columns(versions: tuple[Version, ...]) -> tuple[Column, ...]:
-    bots = {bot.slug: bot.name for version in versions for bot in version.definition.chatbots}
-    cells = {cell.slug: cell.name for version in versions for cell in version.definition.cells}
-    return (
-        text("participant", "the person's random label in this study"),
-        text("state", "how far the person's part has come", labels(Participant.State.choices)),
-        text("chatbot", "the chatbot that the person's place is for", bots),
-        text("cell", "the group that the person's place is for", cells),
-    )
-
-
-def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
-    prompts = [prompt for version in versions for prompt in version.definition.prompts]
-    return {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
-
-
-def variant_note(prompt: PromptPart) -> str:
-    return f" (variant of {prompt.variant_of}: {prompt.variant})" if prompt.variant_of else ""
 
 
 # --- what the study itself asks ---------------------------------------------
@@ -213,3 +179,119 @@ def unique_names(columns: Iterable[Column]) -> Iterator[Column]:
             name = f"{base[:57]}_{count}"
         seen.add(name.casefold())
         yield replace(column, name=name)
+
+
+def read_version(row: StudyVersion) -> Version:
+    definition = Definition.from_document(row.document)
+    return Version(row.number, row.sha256, row.created_at.isoformat(), row.amendment, definition)
+
+
+def imported_questions(study: Study) -> list[str]:
+    """The names under which imported people's answers stand; they come from the imported file's columns."""
+    keys = Func(F("answers"), function="jsonb_object_keys", set_returning=True)
+    rows = Participant.objects.filter(study=study, origin=Participant.Origin.IMPORTED)
+    return sorted(set(rows.annotate(key=keys).order_by().values_list("key", flat=True).distinct()))
+
+
+# --- as files -----------------------------------------------------------------
+
+
+def as_document(codebook: Codebook) -> dict[str, Any]:
+    return {
+        "study": codebook.study,
+        "title": codebook.title,
+        "versions": [describe_version(version) for version in codebook.versions],
+        "tables": [describe_table(table) for table in codebook.tables.values()],
+    }
+
+
+def describe_version(version: Version) -> dict[str, Any]:
+    return {
+        "number": version.number,
+        "sha256": version.sha256,
+        "created_at": version.created_at,
+        "amendment": version.amendment,
+        "prompts": [
+            {
+                "slug": prompt.slug,
+                "title": prompt.title,
+                "kind": prompt.kind,
+                "text": prompt_text(prompt),
+                "items": prompt.items or None,
+                "answer": prompt.answer or None,
+                "benchmark_item": prompt.item or None,
+            }
+            for prompt in version.definition.prompts
+        ],
+    }
+
+
+def describe_table(table: Table) -> dict[str, Any]:
+    return {"name": table.name, "row": table.row, "columns": [describe_column(c) for c in table.columns]}
+
+
+def describe_column(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.kind,
+        "unit": column.unit or None,
+        "meaning": column.meaning,
+        "levels": dict(column.levels) or None,
+        "versions": list(column.versions) or "all",
+        "in_spss": column.spss,
+    }
+
+
+def as_markdown(codebook: Codebook) -> str:
+    return "\n".join(lines_of(codebook)) + "\n"
+
+
+def lines_of(codebook: Codebook) -> Iterator[str]:
+    yield f"# Codebook of {plain(codebook.title)}"
+    yield f"\nStudy `{codebook.study}`. The same tables and columns in every format."
+    yield "\n## Versions\n"
+    yield "| version | SHA-256 | written | amendment |\n| ---: | --- | --- | --- |"
+    for version in codebook.versions:
+        row = (version.number, f"`{version.sha256}`", version.created_at[:16], plain(version.amendment))
+        yield f"| {' | '.join(map(str, row))} |"
+    for table in codebook.tables.values():
+        yield from table_lines(table)
+    for version in codebook.versions:
+        yield from prompt_lines(version)
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    yield f"\n## {table.name}\n\nOne row is {table.row}.\n"
+    yield "| column | type | unit | meaning | values | versions |\n| --- | --- | --- | --- | --- | --- |"
+    for column in table.columns:
+        versions = ", ".join(map(str, column.versions)) or "all"
+        cells = (
+            f"`{column.name}`",
+            KINDS[column.kind],
+            column.unit,
+            plain(column.meaning),
+            values_of(column),
+        )
+        yield f"| {' | '.join((*cells, versions))} |"
+
+
+def values_of(column: Column) -> str:
+    pairs = column.levels.items()
+    return "; ".join(plain(v if v == label else f"{v} = {label}") for v, label in pairs)
+
+
+def prompt_lines(version: Version) -> Iterator[str]:
+    yield f"\n## Prompts of version {version.number}"
+    for prompt in version.definition.prompts:
+        yield f"\n### {plain(prompt.title)} (`{prompt.slug}`, {prompt.kind})\n"
+        yield "\n".join(f"    {line}".rstrip() for line in prompt_text(prompt).splitlines())
+        if prompt.answer:
+            yield f"\nThe right answer is {prompt.answer}."
+
+
+def plain(text: str) -> str:
+    """A text for one cell of a Markdown table: no line ends, nothing that Markdown or HTML would act on."""
+    line = " ".join(text.split())
+    for sign in "\\`*_[]|<>":
+        line = line.replace(sign, f"&#{ord(sign)};" if sign in "<>" else f"\\{sign}")
+    return line

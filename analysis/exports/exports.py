@@ -1,19 +1,107 @@
 """The one gate of every export: who may take which table in which format; it is noted in the audit trail."""
 
+import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import F, QuerySet
 from django.http import Http404
 
-from analysis.exports.codebook import Table, codebook_of
+from analysis.exports.annotation_tables import annotation_tables
+from analysis.exports.codebook import Codebook, Column, Row, Table, imported_questions, read_version
 from analysis.exports.formats import FORMATS, Chunks, Format
-from analysis.exports.tables import Row, Selection, count_rows, stream_rows
+from analysis.exports.people_tables import PID, Selection, people_tables
 from surveys.access import audit
 from surveys.access.access import Role, study_for
 from surveys.models import Study
+
+TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
+# Of studies of annotators only, behind the others.
+ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")
+
+
+def codebook_of(study: Study, pids: bool = False) -> Codebook:
+    """What the tables of this study hold, over all its versions."""
+    versions = tuple(read_version(row) for row in study.versions.order_by("number"))
+    tables = [*people_tables(versions, imported_questions(study))]
+    if any(version.definition.annotation for version in versions):
+        tables += annotation_tables()
+    found = {table.name: with_pids(table) if pids else table for table in tables}
+    return Codebook(study.slug, study.title, versions, found)
+
+
+def with_pids(table: Table) -> Table:
+    place = next((n for n, column in enumerate(table.columns, 1) if column.name == "participant"), 0)
+    return replace(table, columns=(*table.columns[:place], PID, *table.columns[place:])) if place else table
+
+
+# --- rows ---------------------------------------------------------------------
+
+
+def rows_of(study: Study, table: Table, selection: Selection) -> Any:
+    """The rows as the database has them, oldest first; `reader_of` makes them what the codebook says."""
+    rows = table.rows(study, selection)
+    if not isinstance(rows, QuerySet):
+        return rows
+    fields: dict[str, Any] = {}
+    for column in table.columns:
+        if column.expression:
+            fields[f"_{column.name}"] = column.expression(table.person)
+        elif not (column.made or column.source):
+            fields[f"_{column.name}"] = path_in(table, column.path or column.name)
+        for need in (*column.needs, *column.source[:1]):
+            fields[f"_{need.rpartition('__')[2]}"] = path_in(table, need)
+    return rows.values(**fields)
+
+
+def path_in(table: Table, path: str) -> F:
+    begin = "participant__"
+    return F(table.person + path.removeprefix(begin) if path.startswith(begin) else path)
+
+
+def count_rows(study: Study, table: Table, selection: Selection) -> int:
+    return int(table.rows(study, selection).count())
+
+
+def stream_rows(study: Study, table: Table, selection: Selection) -> Iterator[Row]:
+    """Row after row through a cursor of the server, so that no more than `chunk` rows are in memory."""
+    return map(reader_of(study, table), rows_of(study, table, selection).iterator(chunk_size=table.chunk))
+
+
+def reader_of(study: Study, table: Table) -> Callable[[Row], Row]:
+    """What turns the values of one row into the table's columns, in their order."""
+
+    def read(values: Row) -> Row:
+        # Names that a model has itself got an underscore in front.
+        row = {name.removeprefix("_"): value for name, value in values.items()} | {"study": study.slug}
+        return {column.name: read_cell(row, column) for column in table.columns}
+
+    return read
+
+
+def read_cell(row: Row, column: Column) -> Any:
+    if column.source:
+        return read_source(row, column)
+    value = column.made(row) if column.made else row[column.name]
+    # Lists and tables as JSON text, which every format can hold.
+    return json.dumps(value, ensure_ascii=False) if column.kind == "json" else value
+
+
+def read_source(row: Row, column: Column) -> Any:
+    """What a person's answers or checks hold under this column's path; numbers as numbers."""
+    value: Any = row
+    for key in column.source:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if column.kind != "integer" or value is None:
+        return value
+    return int(value) if str(value).isdecimal() else None
+
+
+# --- files --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -65,7 +153,7 @@ def open_export(
 
 def begin_export(study: Study, actor: str, table: str, kind: str, selection: Selection) -> Export:
     described = codebook_of(study, selection.pids).tables[table]
-    export = Export(study, described, kind, selection, count_rows(study, table, selection))
+    export = Export(study, described, kind, selection, count_rows(study, described, selection))
     note_export(
         study,
         actor,
@@ -80,7 +168,7 @@ def begin_export(study: Study, actor: str, table: str, kind: str, selection: Sel
 
 
 def count_tables(study: Study, selection: Selection) -> dict[str, int]:
-    return {table: count_rows(study, table, selection) for table in codebook_of(study).tables}
+    return {name: count_rows(study, table, selection) for name, table in codebook_of(study).tables.items()}
 
 
 def write_export(export: Export, folder: Path) -> Path:

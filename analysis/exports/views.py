@@ -7,11 +7,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
-from analysis.exports.codebook import codebook_of
-from analysis.exports.codebook_files import as_document, as_markdown
-from analysis.exports.exports import Export, count_tables, open_export
+from analysis.exports.codebook import as_document, as_markdown
+from analysis.exports.exports import Export, codebook_of, count_tables, open_export
 from analysis.exports.formats import FORMATS
-from analysis.exports.tables import Selection
+from analysis.exports.people_tables import Selection
 from surveys.access.access import Role
 from surveys.console.pages import may, member_page, show, study_page
 

@@ -25,7 +25,14 @@ from surveys.study_files.definitions import Definition
 FIELD, OFFLINE = "field", "offline"
 ALL = "all"  # the model of a field that is not one chatbot's
 LETTERS = "ABCDEFGH"
-PEOPLE = ("id", "chatbot", "cell", "version", "origin", "pilot", "state", "memory", "plan", "model_shown", "answers")
+# What is at hand of people, and where it stands.
+PEOPLE = {
+    **{name: name for name in ("id", "origin", "pilot", "state", "answers")},
+    **{name: f"context__{name}" for name in ("memory", "plan", "model_shown")},
+    "chatbot": Coalesce(F("cell__chatbot"), F("context__product")),
+    "cell": "cell__slug",
+    "version": "version__number",
+}
 ANSWER = ("prompt_id", "answer__letter", "answer__items", "answer__id")
 
 WRITTEN = """
@@ -171,10 +178,7 @@ def load_names(study: Study, families: Mapping[str, str], spellings: Spellings) 
 
 def load_people(study: Study) -> pd.DataFrame:
     people = Participant.objects.filter(study=study).exclude(origin=Participant.Origin.PREVIEW).order_by("id")
-    rows = people.values_list(
-        *("id", Coalesce(F("cell__chatbot"), F("context__product")), "cell__slug", "version__number"),
-        *("origin", "pilot", "state", "context__memory", "context__plan", "context__model_shown", "answers"),
-    )
+    rows = people.values_list(*PEOPLE.values())
     return pd.DataFrame(list(rows), columns=list(PEOPLE)).set_index("id")
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.heterogeneity import NO_RESPONSES
 from analysis.stats.intervals import Interval, interval, share_interval
 from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import DRAWS, p_value
 from analysis.stats.samples import ChoiceSample
 
+NO_RESPONSES = "There are no responses."
 ALL_UNKNOWN = "No response names an option."
 
 

@@ -2,19 +2,17 @@
 
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.intervals import Interval, centred, interval
 from analysis.stats.item_measures import ITEM_MEASURES, MEASURES, Measured, measure, rarefied_measures
-from analysis.stats.resampling import DRAWS, Redrawn, Splits, p_value, redraw, split, subset_counts
+from analysis.stats.resampling import Redrawn, Splits, p_value
 from analysis.stats.samples import ItemSample
 
 __all__ = ["MEASURES", "measure"]  # of item_measures
 
-NO_RESPONSES = "There are no responses."
 NO_ITEMS = "No response names an item."
 
 
@@ -49,36 +47,20 @@ class Difference:
     p: float | None
 
 
-def describe(sample: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -> Heterogeneity:
-    """The measures over all responses, with bootstrap intervals over responses."""
-    return describe_redrawn(redraw(sample.compacted(), draws, rng)) if sample.n else _nothing(sample)
-
-
 def describe_redrawn(redrawn: Redrawn) -> Heterogeneity:
-    """As `describe`, from draws that are there already."""
+    """The measures over all responses, with bootstrap intervals over responses."""
     values = _values(redrawn.sample)
     drawn = redrawn.measured
     ci = {name: None if values[name] is None else interval(drawn[name]) for name in MEASURES}
     return _heterogeneity(redrawn.sample, redrawn.sample.n, values, ci, drawn)
 
 
-def rarefy(sample: ItemSample, n: int, rng: np.random.Generator, draws: int = DRAWS) -> Heterogeneity:
+def rarefy_redrawn(redrawn: Redrawn, n: int, subsets: NDArray[np.float32] | None) -> Heterogeneity:
     """The measures that `n` of these responses have on average: the mean over draws without replacement.
 
-    `unique` agrees with its closed form, which
-    `rarefied_measures` gives. Intervals: each bootstrap draw of all
-    responses is rarefied too (`rarefied_measures`), and the interval lies around the value; `ci` is the same as
-    `around`. ValueError when n is not in 1 … sample.n.
-    """
-    _check_size(sample, n)
-    used = sample.compacted()
-    redrawn = redraw(used, draws, rng)
-    return rarefy_redrawn(redrawn, n, subset_counts(used, n, draws, rng) if n < sample.n else None)
-
-
-def rarefy_redrawn(redrawn: Redrawn, n: int, subsets: NDArray[np.float32] | None) -> Heterogeneity:
-    """As `rarefy`, from draws that are there already: the bootstrap's, and item counts of subsets of n responses,
-    shape (draws, size), which are needed when n is not all.
+    `subsets`: item counts of subsets of n responses, shape (draws, size), which are needed when n is not all. `unique`
+    agrees with its closed form, which `rarefied_measures` gives. Intervals: each bootstrap draw of all responses is
+    rarefied too (`rarefied_measures`), and the interval lies around the value; `ci` is the same as `around`.
     """
     sample = redrawn.sample
     if subsets is None:
@@ -86,20 +68,6 @@ def rarefy_redrawn(redrawn: Redrawn, n: int, subsets: NDArray[np.float32] | None
     found = measure(subsets)
     values = {name: _known(float(found[name].mean())) for name in MEASURES}
     return _heterogeneity(sample, n, values, None, rarefied_measures(redrawn.counts, sample.n, n))
-
-
-def compare(
-    a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int = DRAWS, n: int | None = None
-) -> dict[str, Difference]:
-    """For each measure `a` minus `b`, both rarefied to `n` responses (default: the smaller sample's number).
-
-    Interval by bootstrap of both; p by `permutation_test`. ValueError when n is not in 1 … the smaller sample's number.
-    """
-    if not (a.n and b.n):
-        return {name: Difference(0, None, None, None) for name in MEASURES}
-    size = min(a.n, b.n) if n is None else n
-    rarefied = [rarefy(sample, size, rng, draws) for sample in (a, b)]
-    return differences(rarefied[0], rarefied[1], permutation_test(split(a, b, draws, rng), size))
 
 
 def differences(a: Heterogeneity, b: Heterogeneity, chances: dict[str, float | None]) -> dict[str, Difference]:
@@ -151,20 +119,9 @@ def _heterogeneity(
     return Heterogeneity(n, sample.unknown, values, around if ci is None else ci, around, why, drawn)
 
 
-def _nothing(sample: ItemSample) -> Heterogeneity:
-    unknown: dict[str, Any] = dict.fromkeys(MEASURES)
-    drawn = {name: np.zeros(0) for name in MEASURES}
-    return Heterogeneity(sample.n, sample.unknown, unknown, unknown, unknown, NO_RESPONSES, drawn)
-
-
 def _values(sample: ItemSample) -> dict[str, float | None]:
     return {name: _known(float(value)) for name, value in measure(sample.counts()).items()}
 
 
 def _known(value: float) -> float | None:
     return None if isnan(value) else value
-
-
-def _check_size(sample: ItemSample, n: int) -> None:
-    if not 1 <= n <= sample.n:
-        raise ValueError(f"{sample.n} responses can't be rarefied to {n}; give a number from 1 to {sample.n}.")

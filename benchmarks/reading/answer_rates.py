@@ -6,7 +6,7 @@ from time import perf_counter
 
 from benchmarks.reading.answer_samples import LabelledAnswer
 from benchmarks.reading.check_rates import wilson_interval
-from surveys.reading.answers import Reading, read_answer
+from surveys.reading.answers import AnswerReading, read_answer
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Read:
     """A labelled answer and what the reader made of it."""
 
     answer: LabelledAnswer
-    reading: Reading
+    reading: AnswerReading
 
     @property
     def found(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from surveys.access import audit
 from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
-from surveys.imports.files import Column, Faults, TableReader, batches, refuse, storing
+from surveys.imports.files import Faults, FileColumn, TableReader, batches, refuse, storing
 from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.models.hashes import fingerprint
 from surveys.studies.lifecycle import definition_of
@@ -48,7 +48,7 @@ def import_items(study: Study, path: Path, actor: str, *, pilot: bool = False) -
     """Store the items of a file, all or none. Raises ImportFault, OSError."""
     work_of(study)  # before a long file is read for a study that has no items
     # Which keys an item has depends on its kind, so that they are checked with the item.
-    table = TableReader(other=lambda name: Column(name, lambda cell: cell), longest=LONGEST_LINE)
+    table = TableReader(other=lambda name: FileColumn(name, lambda cell: cell), longest=LONGEST_LINE)
     items = ((row.line, row.others) for row in table.read(path, json_too=True))
     return _push_numbered(study, items, actor, table.faults, pilot=pilot, subject=path.name)
 

@@ -9,9 +9,9 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from surveys.annotation.qualification import Feedback, feedback_on, training_of
 from surveys.annotation.slots import claim_slot, renew_holds, work_for
-from surveys.annotation.training import Feedback, feedback_on, training_of
-from surveys.annotation.work import Shown, find_newest, newest_of
+from surveys.annotation.work import ShownTask, find_newest, newest_of
 from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
 from surveys.participation import recruitment
 from surveys.participation.places import FREE, touch_participant
@@ -30,12 +30,12 @@ SKIP_REASONS = {
 }
 
 
-class TooManyRevisions(Exception):
+class TooManyLabelRevisions(Exception):
     """Somebody, or something, changed one label too often."""
 
 
 @dataclass(frozen=True)
-class Submission:
+class LabelSubmission:
     """An annotation page's form as the server reads it; `labels` by field, such as `quality` or `preference/a1`."""
 
     labels: Mapping[str, str]
@@ -45,7 +45,7 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LabelOutcome:
     """What became of a submission, which is committed. `surplus`: it is kept and paid, but the item had enough."""
 
     annotation: Annotation
@@ -55,10 +55,10 @@ class Outcome:
     failed_training: bool = False
 
 
-def submit(participant: Participant, shown: Shown, submission: Submission) -> Outcome:
+def submit(participant: Participant, shown: ShownTask, submission: LabelSubmission) -> LabelOutcome:
     """Keep one revision of one item's labels. The same key and labels again are the same revision.
 
-    Raises LabelFault when an answer is missing or unknown, TooManyRevisions, and Participant.DoesNotExist when the
+    Raises LabelFault when an answer is missing or unknown, TooManyLabelRevisions, and Participant.DoesNotExist when the
     part has ended.
     """
     item = shown.item
@@ -81,21 +81,21 @@ def submit(participant: Participant, shown: Shown, submission: Submission) -> Ou
         return outcome_of(participant, annotation, older_page=shown.revision < annotation.revision - 1)
 
 
-def outcome_of(participant: Participant, annotation: Annotation, older_page: bool = False) -> Outcome:
+def outcome_of(participant: Participant, annotation: Annotation, older_page: bool = False) -> LabelOutcome:
     item = annotation.item
     if item.purpose == Purpose.WORK:
         surplus = not Slot.objects.filter(item=item, participant=participant, done_at__isnull=False).exists()
-        return Outcome(annotation, surplus, older_page)
+        return LabelOutcome(annotation, surplus, older_page)
     if item.purpose == Purpose.GOLD:
-        return Outcome(annotation)
+        return LabelOutcome(annotation)
     failed = training_of(participant).failed
     if failed:
         recruitment.stop(participant, Participant.State.MISUNDERSTOOD, "training-failed-twice")
-    return Outcome(annotation, feedback=feedback_on(item, annotation), failed_training=failed)
+    return LabelOutcome(annotation, feedback=feedback_on(item, annotation), failed_training=failed)
 
 
 def skip(
-    participant: Participant, shown: Shown, reason: str, words: str = "", key: uuid.UUID | None = None
+    participant: Participant, shown: ShownTask, reason: str, words: str = "", key: uuid.UUID | None = None
 ) -> Annotation:
     """Leave an item to others; it is not given to this person again. `reason` is one of SKIP_REASONS.
 
@@ -134,7 +134,7 @@ def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotat
         if slot := claim_slot(participant, undone.item, undone.left):
             slot.done_at = None
             slot.save(update_fields=["done_at"])
-        shown = Shown(undone.item, undone.left, undone.revision, None)
+        shown = ShownTask(undone.item, undone.left, undone.revision, None)
         annotation = write(participant, shown, State.WITHDRAWN, key, labels=undone.labels, reason=undone.reason)
         renew_holds(participant)
         return annotation
@@ -160,11 +160,11 @@ def find_by_key(participant: Participant, key: uuid.UUID) -> Annotation | None:
     return Annotation.objects.select_related("item").filter(participant=participant, key=key).first()
 
 
-def write(participant: Participant, shown: Shown, state: str, key: uuid.UUID, **values: Any) -> Annotation:
+def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID, **values: Any) -> Annotation:
     newest = find_newest(participant, shown.item)
     revision = newest.revision + 1 if newest else 1
     if revision > MOST_REVISIONS:
-        raise TooManyRevisions(f"This label was already changed {MOST_REVISIONS} times.")
+        raise TooManyLabelRevisions(f"This label was already changed {MOST_REVISIONS} times.")
     return Annotation.objects.create(
         item=shown.item,
         participant=participant,

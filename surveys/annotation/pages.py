@@ -8,10 +8,10 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from surveys.annotation.highlights import Piece, cut_text, find_quote, find_words
 from surveys.annotation.labels import SKIP_REASONS
-from surveys.annotation.training import training_of
-from surveys.annotation.work import Progress, Task, newest_of, progress_of, seal_task, tasks_of_user
+from surveys.annotation.qualification import training_of
+from surveys.annotation.texts import Piece, cut_text, find_quote, find_words
+from surveys.annotation.work import AnnotationTask, LabellingProgress, newest_of, progress_of, seal_task, tasks_of_user
 from surveys.models import Annotation, AnnotationItem, Participant
 from surveys.participation.steps import address
 from surveys.participation.views import page_context
@@ -23,7 +23,7 @@ MOST_HITS_LINKED = 40
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """One question of the page's form: under which name, about what, and what is answered so far."""
 
     number: int
@@ -71,7 +71,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class ShownConversation:
     title: str
     turns: list[Turn]
 
@@ -87,7 +87,10 @@ class Card:
 
 
 def task_page(
-    request: HttpRequest, task: Task, given: Mapping[str, str] | None = None, faults: Mapping[str, str] | None = None
+    request: HttpRequest,
+    task: AnnotationTask,
+    given: Mapping[str, str] | None = None,
+    faults: Mapping[str, str] | None = None,
 ) -> dict:
     """Everything that the template of an item's kind may show; `given` is what was sent and could not be kept."""
     participant, item, kind = request.participant, task.item, KINDS[task.item.kind]
@@ -126,15 +129,15 @@ def addresses_of(participant: Participant, item: AnnotationItem) -> dict[str, st
 # --- how far ----------------------------------------------------------------
 
 
-def standing(request: HttpRequest, task: Task) -> dict[str, Any]:
+def standing(request: HttpRequest, task: AnnotationTask) -> dict[str, Any]:
     """How far the work is, and what an undo would take back. A page made ahead counts the item before it as done."""
     participant = request.participant
     if task.is_training:
         training = training_of(participant)
-        return {"training": True, "progress": Progress(training.answered, training.total)}
+        return {"training": True, "progress": LabellingProgress(training.answered, training.total)}
     progress, ahead = progress_of(participant), ahead_of(request)
     return {
-        "progress": Progress(progress.done + ahead, progress.total),
+        "progress": LabellingProgress(progress.done + ahead, progress.total),
         "undo": "" if ahead else describe_last(participant),
         "ahead": ahead,
         "may_undo": True,
@@ -183,32 +186,31 @@ def about(item: AnnotationItem, field: str, question: LabelQuestion) -> str:
 
 
 def headline(item: AnnotationItem) -> str:
-    """What an item is called in a list: its statement or its prompt."""
-    texts = (item.payload.get(name) for name in ("attribute", "prompt"))
-    return next((text for text in texts if text), item.key)
+    """What an item is called in a list, such as its statement or its prompt."""
+    return item.payload.get(KINDS[item.kind].headline) or item.key
 
 
 # --- the form ---------------------------------------------------------------
 
 
-def labels_of(task: Task) -> Mapping[str, str]:
+def labels_of(task: AnnotationTask) -> Mapping[str, str]:
     """What this person said before. Training that is asked again begins anew."""
     return task.newest.labels if task.newest and not task.is_training else {}
 
 
 def questions_of(
     kind: Kind, item: AnnotationItem, given: Mapping[str, str], faults: Mapping[str, str]
-) -> Iterator[Asked]:
+) -> Iterator[AskedQuestion]:
     for number, (field, question) in enumerate(fields_of(kind.questions, item.payload).items(), 1):
         fault = fault_in_words(question) if field in faults else ""
-        yield Asked(number, field, question, given.get(field, ""), about(item, field, question), fault)
+        yield AskedQuestion(number, field, question, given.get(field, ""), about(item, field, question), fault)
 
 
 def fault_in_words(question: LabelQuestion) -> str:
     return gettext("Please choose one answer.") if question.is_label else gettext("Please shorten this text.")
 
 
-def sides_of(task: Task, kind: Kind) -> list[tuple[str, str]]:
+def sides_of(task: AnnotationTask, kind: Kind) -> list[tuple[str, str]]:
     """The two responses as answers A and B, the left one first."""
     if not kind.sided:
         return []
@@ -216,14 +218,14 @@ def sides_of(task: Task, kind: Kind) -> list[tuple[str, str]]:
     return list(zip("AB", (task.item.payload[side] for side in order), strict=True))
 
 
-def chips_of(item: AnnotationItem, asked: list[Asked]) -> Iterator[tuple[str, str]]:
+def chips_of(item: AnnotationItem, asked: list[AskedQuestion]) -> Iterator[tuple[str, str]]:
     """The profile, each line with the question that asks about it, if one does."""
     questions = {one.about: one.id for one in asked if one.about}
     for text in dict.fromkeys([*item.payload.get("profile", ()), *questions]):
         yield text, questions.get(text, "")
 
 
-def cards_of(participant: Participant, task: Task) -> list[Card]:
+def cards_of(participant: Participant, task: AnnotationTask) -> list[Card]:
     """All that this person is to say about the same user, and the open one, also when others have taken its slots."""
     mine = tasks_of_user(participant, task.item)
     if all(one.item != task.item for one in mine):
@@ -271,6 +273,6 @@ def history_of(request: HttpRequest, item: AnnotationItem) -> dict[str, Any]:
             hits += len(found)
             quoted = [mark for n, quote in here for mark in find_quote(turn["text"], quote, n)]
             turns.append(Turn(turn["role"], cut_text(turn["text"], [*quoted, *found])))
-        conversations.append(Conversation(conversation["title"], turns))
+        conversations.append(ShownConversation(conversation["title"], turns))
     linked = range(1, min(hits, MOST_HITS_LINKED) + 1)
     return {"conversations": conversations, "find": words, "hits": hits, "linked_hits": linked}

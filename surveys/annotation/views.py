@@ -11,12 +11,21 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from surveys.annotation import work as annotation_work
-from surveys.annotation.labels import Outcome, Submission, TooManyRevisions, submit, take_back
+from surveys.annotation.labels import LabelOutcome, LabelSubmission, TooManyLabelRevisions, submit, take_back
 from surveys.annotation.labels import skip as skip_item
 from surveys.annotation.pages import about, describe, headline, label_in_words, read_opened, task_page, words_of
+from surveys.annotation.qualification import Feedback, feedback_on
 from surveys.annotation.slots import renew_holds
-from surveys.annotation.training import Feedback, feedback_on
-from surveys.annotation.work import NotShown, Shown, Task, done_tasks, find_newest, find_task, next_tasks, open_task
+from surveys.annotation.work import (
+    AnnotationTask,
+    NotShown,
+    ShownTask,
+    done_tasks,
+    find_newest,
+    find_task,
+    next_tasks,
+    open_task,
+)
 from surveys.models import AnnotationItem, Participant
 from surveys.participation.places import touch_participant
 from surveys.participation.steps import address, has_reached
@@ -52,7 +61,7 @@ def item(request: HttpRequest, item: int) -> HttpResponse:
     return render(request, KINDS[task.item.kind].template, page)
 
 
-def task_at(participant: Participant, item_id: int) -> Task | None:
+def task_at(participant: Participant, item_id: int) -> AnnotationTask | None:
     """The task of an item that is this person's, also one that has no slot; training only while it is due."""
     task = find_task(participant, item_id)
     if task and not task.is_training:
@@ -60,7 +69,7 @@ def task_at(participant: Participant, item_id: int) -> Task | None:
     return next((task for task in next_tasks(participant, 2) if task.item.pk == item_id), None)
 
 
-def notices_of(request: HttpRequest, task: Task) -> Iterator[str]:
+def notices_of(request: HttpRequest, task: AnnotationTask) -> Iterator[str]:
     if request.GET.get("older"):
         yield gettext("You had answered that one in another window too. Both answers are kept; the newest one counts.")
     if request.GET.get("refused"):
@@ -85,12 +94,12 @@ def receive(request: HttpRequest) -> HttpResponse:
         outcome = submit(participant, shown, read_submission(request, shown.item))
     except LabelFault as fault:
         return ask_again(request, shown, fault.faults)
-    except TooManyRevisions:
+    except TooManyLabelRevisions:
         return ask_again(request, shown, {}, gettext("This was changed too many times. The last answer counts."))
     return redirect(after_submit(participant, outcome, request.POST.get("back", "")))
 
 
-def after_submit(participant: Participant, outcome: Outcome, back: str) -> str:
+def after_submit(participant: Participant, outcome: LabelOutcome, back: str) -> str:
     if outcome.failed_training:
         return address(participant, "resume")
     if outcome.feedback:
@@ -100,10 +109,10 @@ def after_submit(participant: Participant, outcome: Outcome, back: str) -> str:
     return address(participant, "labels" if back == "labels" else "work")
 
 
-def read_submission(request: HttpRequest, item: AnnotationItem) -> Submission:
+def read_submission(request: HttpRequest, item: AnnotationItem) -> LabelSubmission:
     form = request.POST
     active = form.get("active_ms", "")[:12]
-    return Submission(
+    return LabelSubmission(
         labels={name: form.get(name, "") for name in fields_of(KINDS[item.kind].questions, item.payload)},
         key=read_key(form.get("key", "")),
         opened=tuple(read_opened(form.get("opened", ""), item)),
@@ -111,9 +120,9 @@ def read_submission(request: HttpRequest, item: AnnotationItem) -> Submission:
     )
 
 
-def ask_again(request: HttpRequest, shown: Shown, faults: dict[str, str], error: str = "") -> HttpResponse:
+def ask_again(request: HttpRequest, shown: ShownTask, faults: dict[str, str], error: str = "") -> HttpResponse:
     """The same page with what was chosen still chosen; its seal stays the one that the answer came with."""
-    task = Task(shown.item, shown.left, find_newest(request.participant, shown.item))
+    task = AnnotationTask(shown.item, shown.left, find_newest(request.participant, shown.item))
     page = task_page(request, task, given=request.POST, faults=faults)
     page |= {"error": error, "page": request.POST["page"]}
     return render(request, KINDS[shown.item.kind].template, page, status=422)
@@ -131,7 +140,7 @@ def skip(request: HttpRequest, item: int) -> HttpResponse:
         skip_item(participant, shown, reason, words, read_key(request.POST.get("key", "")))
     except NotShown:
         return redirect(f"{address(participant, 'work')}?refused=1")
-    except (LabelFault, TooManyRevisions):
+    except (LabelFault, TooManyLabelRevisions):
         return ask_again(request, shown, {"reason": gettext("Please choose a reason.")})
     return redirect(address(participant, "work"))
 

@@ -8,7 +8,7 @@ from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
 from django.db.models import QuerySet
 
-from surveys.annotation.gate import is_invited
+from surveys.annotation.qualification import gold_left, is_invited, training_of
 from surveys.annotation.slots import (
     by_lot,
     held_slots,
@@ -19,18 +19,17 @@ from surveys.annotation.slots import (
     takes_slots,
     work_for,
 )
-from surveys.annotation.training import gold_left, training_of
-from surveys.models import Annotation, AnnotationItem, Participant, Slot
+from surveys.models import Annotation, AnnotationItem, Participant, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.places import touch_participant
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS
+from surveys.study_files.kinds import IMPORTED, KINDS
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 
 
 @dataclass(frozen=True)
-class Task:
+class AnnotationTask:
     """One item for one annotator: which response is on the left ("" without sides), and what they said about it."""
 
     item: AnnotationItem
@@ -48,7 +47,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Progress:
+class LabellingProgress:
     """Items done and items in all, of those that this person is sure of or can still be given now."""
 
     done: int
@@ -60,6 +59,12 @@ class NotShown(ValueError):
 
 
 # --- beginning --------------------------------------------------------------
+
+
+def has_pages(study: Study) -> bool:
+    """Whether people can take part; labels that were collected elsewhere have no pages."""
+    work = definition_of(study.current_id).annotation
+    return work is None or work.kind != IMPORTED
 
 
 def begin(participant: Participant) -> Participant:
@@ -105,7 +110,7 @@ def may_stop_paid(participant: Participant) -> bool:
 # --- what next --------------------------------------------------------------
 
 
-def next_tasks(participant: Participant, count: int = 1) -> list[Task]:
+def next_tasks(participant: Participant, count: int = 1) -> list[AnnotationTask]:
     """The next tasks, at most `count`: training first, then work with gold items among it. Holds their slots.
 
     Empty when the work is over (complete the part and pay) or the training failed. Raises Participant.DoesNotExist
@@ -121,12 +126,12 @@ def next_tasks(participant: Participant, count: int = 1) -> list[Task]:
         return list(mix(participant, count))
 
 
-def mix(participant: Participant, count: int) -> Iterator[Task]:
+def mix(participant: Participant, count: int) -> Iterator[AnnotationTask]:
     """Work with a gold item after every `gold_every` items; in a study by users only between two users."""
     work = work_for(participant)
     gold, met = gold_left(participant)
     done, begun = done_work(participant), work.block == "user" and held_slots(participant).exists()
-    queue: list[Task] | None = None
+    queue: list[AnnotationTask] | None = None
     for _ in range(count):
         if gold and not begun and done // work.gold_every > met:
             yield task_of(participant, gold.pop(0))
@@ -140,7 +145,7 @@ def mix(participant: Participant, count: int) -> Iterator[Task]:
         begun = work.block == "user" and bool(queue)
 
 
-def work_tasks(participant: Participant, count: int) -> list[Task]:
+def work_tasks(participant: Participant, count: int) -> list[AnnotationTask]:
     if takes_slots(participant):
         return [task_of(participant, slot.item, slot) for slot in hold_slots(participant, count)]
     room = max(0, min(count, work_for(participant).quota - worked_on(participant)))
@@ -150,7 +155,7 @@ def work_tasks(participant: Participant, count: int) -> list[Task]:
     return [task_of(participant, item) for item in items.order_by("position")[:room]]
 
 
-def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = None) -> Task:
+def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = None) -> AnnotationTask:
     newest = find_newest(participant, item)
     if not KINDS[item.kind].sided:
         left = ""
@@ -158,10 +163,10 @@ def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = 
         left = slot.left
     else:
         left = newest.left if newest else by_lot(participant, item.key)
-    return Task(item, left, newest, slot)
+    return AnnotationTask(item, left, newest, slot)
 
 
-def find_task(participant: Participant, item_id: int) -> Task | None:
+def find_task(participant: Participant, item_id: int) -> AnnotationTask | None:
     """The task of an item that this person holds or has said something about; None for all others."""
     item = AnnotationItem.objects.filter(study=participant.study_id, pilot=participant.pilot, pk=item_id).first()
     if item is None:
@@ -170,22 +175,24 @@ def find_task(participant: Participant, item_id: int) -> Task | None:
     return task if task.slot or task.newest else None
 
 
-def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Task]:
+def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[AnnotationTask]:
     """All work about the same user that this person holds or has done, in its order: the page's list beside it."""
     if not item.cluster or item.purpose != Purpose.WORK:
         return []
     slots = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
     about = newest_of(participant).filter(item__cluster=item.cluster).select_related("item")
     said = {row.item_id: row for row in about}
-    return [Task(slot.item, slot.left, said.get(slot.item_id), slot) for slot in slots.order_by("item__position")]
+    return [
+        AnnotationTask(slot.item, slot.left, said.get(slot.item_id), slot) for slot in slots.order_by("item__position")
+    ]
 
 
-def done_tasks(participant: Participant) -> list[Task]:
+def done_tasks(participant: Participant) -> list[AnnotationTask]:
     """What this person has labelled and may change, the newest first; training is not among it."""
     newest = newest_of(participant).filter(state=State.GIVEN).exclude(item__purpose=Purpose.TRAINING)
     slots = {slot.item_id: slot for slot in slots_of(participant)}
     rows = newest.select_related("item").order_by("-id")
-    return [Task(row.item, row.left, row, slots.get(row.item_id)) for row in rows]
+    return [AnnotationTask(row.item, row.left, row, slots.get(row.item_id)) for row in rows]
 
 
 # --- how far ----------------------------------------------------------------
@@ -207,7 +214,7 @@ def done_work(participant: Participant) -> int:
     return newest_of(participant).filter(item__purpose=Purpose.WORK, state=State.GIVEN).count()
 
 
-def progress_of(participant: Participant) -> Progress:
+def progress_of(participant: Participant) -> LabellingProgress:
     """Done and total of work and gold items. The total falls when others take the last items, and then says so."""
     work = work_for(participant)
     done, held = done_work(participant), held_slots(participant).count()
@@ -215,7 +222,7 @@ def progress_of(participant: Participant) -> Progress:
     total = done + held + more
     gold, met = gold_left(participant)
     expected = max(met, min(met + len(gold), max(0, total - 1) // work.gold_every))
-    return Progress(done + met, total + expected)
+    return LabellingProgress(done + met, total + expected)
 
 
 # --- seals ------------------------------------------------------------------
@@ -224,7 +231,7 @@ PAGE = TimestampSigner(salt="annotation-page", sep="~")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTask:
     """What a page showed: the item, the response on the left, the newest revision, and when it was sent."""
 
     item: AnnotationItem
@@ -233,12 +240,12 @@ class Shown:
     at: datetime | None
 
 
-def seal_task(participant: Participant, task: Task) -> str:
+def seal_task(participant: Participant, task: AnnotationTask) -> str:
     """For the page's form: proves later, however late, that this task was shown to this person."""
     return PAGE.sign(f"{participant.pk}.{task.item.pk}.{task.left}.{task.revision}")
 
 
-def open_task(participant: Participant, sealed: str) -> Shown:
+def open_task(participant: Participant, sealed: str) -> ShownTask:
     """Raises NotShown."""
     try:
         person, item, left, revision = PAGE.unsign(sealed).split(".")
@@ -247,4 +254,4 @@ def open_task(participant: Participant, sealed: str) -> Shown:
     if int(person) != participant.pk:
         raise NotShown("This page was sent to somebody else.")
     at = datetime.fromtimestamp(b62_decode(sealed.rsplit(PAGE.sep, 2)[1]), tz=UTC)
-    return Shown(AnnotationItem.objects.get(pk=int(item)), left, int(revision), at)
+    return ShownTask(AnnotationItem.objects.get(pk=int(item)), left, int(revision), at)

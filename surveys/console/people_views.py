@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
-from surveys.console.words import CHECK_NAMES, STATE_WORDS, reason_name
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
 from surveys.monitoring.decisions import DecisionError, mark_returned
 from surveys.monitoring.people import SORTS, WHO, find_people, kinds_of_people, who_or_main
+from surveys.monitoring.words import CHECK_NAMES, STATE_WORDS, reason_name
 from surveys.pasting.evidence import characters, describe_evidence, describe_personal, describe_timing
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition

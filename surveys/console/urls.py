@@ -3,16 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from surveys.console import (
-    account_views,
-    audit_views,
-    flow_views,
-    member_views,
-    monitor_views,
-    people_views,
-    setup_views,
-    study_views,
-)
+from surveys.console import account_views, collect_views, people_views, setup_views, study_views
 
 app_name = "console"
 urlpatterns = [
@@ -28,11 +19,11 @@ urlpatterns = [
     path("<slug:slug>/setup/versions/<int:number>/", setup_views.version, name="version"),
     path("<slug:slug>/setup/versions/<int:number>.json", setup_views.version_document, name="version-document"),
     path("<slug:slug>/setup/state/<slug:name>/", setup_views.change_state, name="change-state"),
-    path("<slug:slug>/members/", member_views.members, name="members"),
-    path("<slug:slug>/members/add/", member_views.add, name="add-member"),
-    path("<slug:slug>/members/<int:number>/", member_views.change, name="change-member"),
-    path("<slug:slug>/collect/", monitor_views.monitor, name="monitor"),
-    path("<slug:slug>/collect/numbers/", monitor_views.monitor_part, name="monitor-part"),
+    path("<slug:slug>/members/", account_views.members, name="members"),
+    path("<slug:slug>/members/add/", account_views.add_to_study, name="add-member"),
+    path("<slug:slug>/members/<int:number>/", account_views.change_membership, name="change-member"),
+    path("<slug:slug>/collect/", collect_views.monitor, name="monitor"),
+    path("<slug:slug>/collect/numbers/", collect_views.monitor_part, name="monitor-part"),
     path("<slug:slug>/participants/", people_views.participants, name="participants"),
     path("<slug:slug>/participants/<slug:pseudonym>/", people_views.participant, name="participant"),
     path("<slug:slug>/participants/<slug:pseudonym>/returned/", people_views.call_returned, name="call-returned"),
@@ -41,8 +32,8 @@ urlpatterns = [
         people_views.response_text,
         name="response-text",
     ),
-    path("<slug:slug>/flow/", flow_views.flow, name="flow"),
-    path("<slug:slug>/flow/flow.svg", flow_views.flow_file, {"kind": "svg"}, name="flow-svg"),
-    path("<slug:slug>/flow/flow.json", flow_views.flow_file, {"kind": "json"}, name="flow-json"),
-    path("<slug:slug>/audit/", audit_views.trail, name="audit"),
+    path("<slug:slug>/flow/", collect_views.flow, name="flow"),
+    path("<slug:slug>/flow/flow.svg", collect_views.flow_file, {"kind": "svg"}, name="flow-svg"),
+    path("<slug:slug>/flow/flow.json", collect_views.flow_file, {"kind": "json"}, name="flow-json"),
+    path("<slug:slug>/audit/", account_views.trail, name="audit"),
 ]

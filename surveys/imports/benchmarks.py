@@ -12,8 +12,8 @@ from django.db import transaction
 from surveys.imports.files import (
     CellFault,
     Cells,
-    Column,
     Faults,
+    FileColumn,
     Raw,
     TableReader,
     open_lines,
@@ -117,7 +117,7 @@ def _read_rows(name: str, path: Path, lines: Iterator[str], faults: Faults) -> I
     first = next(rows, (1, []))
     rows = chain([first] if first[1] else [], rows)
     if {"id", "label"} <= set(first[1]):
-        yield from TableReader(*ETHICS, other=lambda name: Column(name, str), faults=faults).read_table(rows)
+        yield from TableReader(*ETHICS, other=lambda name: FileColumn(name, str), faults=faults).read_table(rows)
     else:
         yield from _mmlu_rows(name, path.stem, rows, faults)
 
@@ -134,12 +134,12 @@ def _mmlu_rows(name: str, stem: str, rows: Iterator[Cells], faults: Faults) -> I
         yield line, about | {"question": row[0], "choices": row[1:5], "answer": row[5]}
 
 
-def _checked(name: str, is_right: Callable[[Any], bool], words: str) -> Column:
-    return Column(name, parsed(lambda value: value if is_right(value) else None, words))
+def _checked(name: str, is_right: Callable[[Any], bool], words: str) -> FileColumn:
+    return FileColumn(name, parsed(lambda value: value if is_right(value) else None, words))
 
 
-def _text_column(name: str) -> Column:
-    return Column(
+def _text_column(name: str) -> FileColumn:
+    return FileColumn(
         name, parsed(lambda value: value.strip() or None if isinstance(value, str) else None, f"{name} is missing")
     )
 
@@ -158,10 +158,10 @@ ID = _checked(
     "id must be a text of 1 to 200 characters",
 )
 CHOICES = (
-    Column("subject", lambda value: str(value or "")[:100]),
+    FileColumn("subject", lambda value: str(value or "")[:100]),
     _text_column("question"),
-    Column("choices", _read_choices),
-    Column("answer", lambda value: value),
+    FileColumn("choices", _read_choices),
+    FileColumn("answer", lambda value: value),
     ID,
 )
 ETHICS = (

@@ -166,7 +166,7 @@ class CellFault(ValueError):
 
 
 @dataclass(frozen=True)
-class Column:
+class FileColumn:
     """A column of a table; `read` makes a value of a cell, empty where there is none, and raises CellFault."""
 
     name: str
@@ -194,15 +194,15 @@ def optional(read: Callable[[str], Found], empty: Any = None) -> Callable[[Any],
     return lambda cell: read(text) if (text := str(cell).strip()) else empty
 
 
-def name_column(name: str, longest: int, needed: bool = True) -> Column:
+def name_column(name: str, longest: int, needed: bool = True) -> FileColumn:
     def parse(cell: str) -> str | None:
         value = cell.strip()
         return value if len(value) <= longest and value.isprintable() and (value or not needed) else None
 
-    return Column(name, parsed(parse, f"{name} must be a name of 1 to {longest} printable characters"), needed)
+    return FileColumn(name, parsed(parse, f"{name} must be a name of 1 to {longest} printable characters"), needed)
 
 
-def choice_column(name: str, known: Mapping[str, Found], owner: str, casefold: bool = False) -> Column:
+def choice_column(name: str, known: Mapping[str, Found], owner: str, casefold: bool = False) -> FileColumn:
     """Cells that name one of what the owner has, such as a prompt of the study."""
 
     def read(cell: str) -> Found:
@@ -211,7 +211,7 @@ def choice_column(name: str, known: Mapping[str, Found], owner: str, casefold: b
             raise CellFault(f"{owner} has no {name} {cell[:60]!r}{_near(cell, known)}")
         return known[value]
 
-    return Column(name, read, needed=True)
+    return FileColumn(name, read, needed=True)
 
 
 def _near(value: str, known: Mapping[str, object]) -> str:
@@ -238,14 +238,14 @@ class TableReader:
 
     def __init__(
         self,
-        *columns: Column,
-        other: Callable[[str], Column | None] | None = None,
+        *columns: FileColumn,
+        other: Callable[[str], FileColumn | None] | None = None,
         faults: Faults | None = None,
         longest: int | None = None,
     ) -> None:
         self.columns = {column.name: column for column in columns}
         self.faults = faults or Faults()
-        self.others: dict[str, Column | None] = {}
+        self.others: dict[str, FileColumn | None] = {}
         self._make_other = other or self._refuse
         self._limits = (longest, longest) if longest else (LONGEST_LINE, LONGEST_TEXT)
 
@@ -293,7 +293,7 @@ class TableReader:
             if self.faults.count == before:
                 yield TableRow(line, values, others)
 
-    def _read(self, line: int, column: Column, cell: Any) -> Any:
+    def _read(self, line: int, column: FileColumn, cell: Any) -> Any:
         try:
             return column.read("" if cell is None else cell)
         except CellFault as fault:
@@ -322,7 +322,7 @@ class TableReader:
                 self._other(1, name)
         return self.faults.count == before
 
-    def _other(self, line: int, name: str) -> Column | None:
+    def _other(self, line: int, name: str) -> FileColumn | None:
         if name not in self.others:
             try:
                 self.others[name] = self._make_other(name)

@@ -16,8 +16,8 @@ from django.utils.dateparse import parse_datetime
 from surveys.access import audit
 from surveys.imports.files import (
     CellFault,
-    Column,
     Faults,
+    FileColumn,
     TableReader,
     batches,
     choice_column,
@@ -100,9 +100,9 @@ class ResponseReader:
             name_column("participant", 64),
             choice_column("chatbot", chatbots, "the study", casefold=True),
             choice_column("prompt", self.prompts, "the study"),
-            Column("text", parsed(_parse_text, NO_TEXT), needed=True),
-            Column("model", lambda cell: cell.strip()[:100]),
-            Column("submitted_at", optional(parsed(_parse_time, NO_TIME))),
+            FileColumn("text", parsed(_parse_text, NO_TEXT), needed=True),
+            FileColumn("model", lambda cell: cell.strip()[:100]),
+            FileColumn("submitted_at", optional(parsed(_parse_time, NO_TIME))),
             other=self._other_column,
             faults=self.faults,
         )
@@ -110,7 +110,7 @@ class ResponseReader:
     def read(self, path: Path) -> Iterator[ResponseRow]:
         return (ResponseRow(row.line, answers=row.others, **row.values) for row in self.table.read(path))
 
-    def _other_column(self, name: str) -> Column:
+    def _other_column(self, name: str) -> FileColumn:
         """Something that is known about the person: the study's question of this name, or the name as a slug."""
         if not OTHER_COLUMN.fullmatch(name):
             raise CellFault(f"{name[:60]!r} is no name for a column: use letters, digits, spaces, - and _")
@@ -125,7 +125,7 @@ class ResponseReader:
                 raise CellFault(f"{name} must be a whole number, not {value[:40]!r}")
             return value
 
-        return Column(slug, read)
+        return FileColumn(slug, read)
 
 
 def _parse_text(cell: str) -> str | None:
@@ -141,7 +141,7 @@ def _parse_time(cell: str) -> datetime | None:
 
 
 @dataclass
-class Known:
+class PersonSeen:
     """What the first pass keeps of a person: little, for there may be very many."""
 
     line: int
@@ -152,16 +152,16 @@ class Known:
 def _check_file(study: Study, path: Path) -> None:
     """Everything that can be said without the database: each row by itself, and against the rows above it."""
     reader = ResponseReader(study)
-    people: dict[str, Known] = {}
+    people: dict[str, PersonSeen] = {}
     for row in reader.read(path):
         about = _digest(row.chatbot, *(f"{key}={value}" for key, value in sorted(row.answers.items())))
         nothing = array("I", [0] * len(reader.prompts))
-        person = people.setdefault(row.participant, Known(row.line, about, nothing))
+        person = people.setdefault(row.participant, PersonSeen(row.line, about, nothing))
         _check_line(reader, row, person, about)
     reader.faults.raise_any()
 
 
-def _check_line(reader: ResponseReader, row: ResponseRow, person: Known, about: bytes) -> None:
+def _check_line(reader: ResponseReader, row: ResponseRow, person: PersonSeen, about: bytes) -> None:
     name, place = row.participant, row.prompt.position - 1
     if person.answered[place]:
         words = f"{name}'s answer to {row.prompt.slug} is on line {person.answered[place]} already"

@@ -21,7 +21,7 @@ class Response(models.Model):
     text = models.TextField(help_text="To the letter, line ends as \\n.")
     html = models.TextField(blank=True, help_text="The clipboard's HTML flavour. Data, never rendered.")
     text_sha256 = models.CharField(max_length=64)
-    evidence = models.JSONField(default=dict, help_text="How it was pasted; see capture.read_evidence.")
+    evidence = models.JSONField(default=dict, help_text="How it was pasted; see evidence.read_evidence.")
     personal = models.JSONField(default=dict, help_text="Counts of personal details: found, removed, kept.")
     shown_at = models.DateTimeField(null=True, help_text="When the server sent the page.")
     submitted_at = models.DateTimeField(default=timezone.now)

@@ -22,7 +22,7 @@ OPEN = (State.SCREENING, State.ACTIVE)
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellProgress:
     """A quota cell's places: filled for good, leased to somebody who works, free."""
 
     id: int
@@ -41,7 +41,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Pay:
+class HourlyPay:
     """What people who finished earned: median minutes from consent to the end, and the reward over that time.
 
     Both are None where nobody finished. `few` says that they rest on fewer than FEWEST people.
@@ -90,12 +90,12 @@ class Monitor:
 
     who: str
     at: datetime
-    cells: list[Cell]
+    cells: list[CellProgress]
     states: dict[str, int]
     exits: dict[str, int]
     prompts: list[AtPrompt]
-    pay: Pay
-    pay_by_cell: list[Pay]
+    pay: HourlyPay
+    pay_by_cell: list[HourlyPay]
     flags: list[FlagCount]
     kinds: dict[str, int]
     last_answer: datetime | None
@@ -151,7 +151,7 @@ def time_of_last_answer(people: QuerySet[Participant]) -> datetime | None:
     return answers.first() or labels.first()
 
 
-def count_cells(study: Study) -> Iterable[Cell]:
+def count_cells(study: Study) -> Iterable[CellProgress]:
     """A lease that ran out is a free place: the next person may take it at once."""
     confirmed = Q(places__confirmed_at__isnull=False)
     working = Q(places__confirmed_at__isnull=True, places__expires_at__gte=timezone.now())
@@ -161,7 +161,7 @@ def count_cells(study: Study) -> Iterable[Cell]:
         leased=Count("places", filter=working),
     )
     for row in rows.order_by("position"):
-        yield Cell(row.pk, row.name, row.total, row.filled, row.leased)
+        yield CellProgress(row.pk, row.name, row.total, row.filled, row.leased)
 
 
 def count_states(people: QuerySet[Participant]) -> dict[str, int]:
@@ -222,13 +222,13 @@ def finished_people(people: QuerySet[Participant]) -> list[Finished]:
     ]
 
 
-def pay_of(name: str, study: Study, finished: list[Finished]) -> Pay:
+def pay_of(name: str, study: Study, finished: list[Finished]) -> HourlyPay:
     promised = float(definition_of(study.current_id).pay_per_hour)
     if not finished:
-        return Pay(name, 0, None, None, promised)
+        return HourlyPay(name, 0, None, None, promised)
     # The median of each person's own rate: versions may pay differently. Nobody takes less than a second.
     rates = [float(amount) * 60 / max(minutes, 1 / 60) for _, minutes, amount in finished]
-    return Pay(name, len(finished), median(minutes for _, minutes, _ in finished), median(rates), promised)
+    return HourlyPay(name, len(finished), median(minutes for _, minutes, _ in finished), median(rates), promised)
 
 
 def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
@@ -249,7 +249,7 @@ def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
 # --- the answer in words ------------------------------------------------------
 
 
-def behind(cells: list[Cell]) -> Cell | None:
+def behind(cells: list[CellProgress]) -> CellProgress | None:
     """The cell that fills slowest, when it lies clearly (15 points) below the middle of the others."""
     if len(cells) < 2 or not any(cell.filled for cell in cells):
         return None

@@ -8,7 +8,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from redis import RedisError
 
-from surveys.access.limits import within_limit
+from surveys.access.access import within_limit
 from surveys.participation import submissions
 from surveys.participation.prolific import LARGEST_EVENT, BadSignature, SubmissionEvent, check_signature, read_event
 

@@ -9,8 +9,7 @@ from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from surveys.access.access import is_simulated
-from surveys.access.limits import within_limit
+from surveys.access.access import is_simulated, within_limit
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit, completion_url, read_visit

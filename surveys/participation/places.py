@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from surveys.access import audit
 from surveys.models import Participant, Place, Prompt, QuotaCell, Slot, Study
-from surveys.participation.statements import Standing, note_life
+from surveys.participation.statements import PasteState, note_life
 from surveys.studies.lifecycle import definition_of
 
 State = Participant.State
@@ -124,7 +124,7 @@ def release_expired(study: Study) -> int:
     return len(freed)
 
 
-def touch_participant(participant: Participant, prompt: Prompt | None = None, sha256: str = "") -> Standing:
+def touch_participant(participant: Participant, prompt: Prompt | None = None, sha256: str = "") -> PasteState:
     """Note that the person is here, and renew the lease, or take a place again where it was given away.
 
     The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come

@@ -81,7 +81,7 @@ DO UPDATE SET outcome = excluded.outcome, decided_at = excluded.decided_at
 """
 
 
-class Standing(NamedTuple):
+class PasteState(NamedTuple):
     """What is there when a person shows that they are here, perhaps with an answer to a prompt."""
 
     is_open: bool
@@ -119,7 +119,7 @@ def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
 
 def note_life(
     participant: Participant, now: datetime, until: datetime, prompt: Prompt | None = None, sha256: str = ""
-) -> Standing:
+) -> PasteState:
     """Lock the person's row, note that they are here, renew their place; then read what stands to this prompt.
 
     With `sha256` also where else exactly this text stands: this person's to other prompts, a neighbour's here.
@@ -130,7 +130,7 @@ def note_life(
         values |= {"prompt": prompt.pk, "sha256": sha256}
     ((person, place),), *found = results_of(statements, values)
     revisions, copies = [*found, [], []][:2]
-    return Standing(bool(person), bool(place), revisions, copies)
+    return PasteState(bool(person), bool(place), revisions, copies)
 
 
 def write_response(values: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ import hashlib
 
 from django.db import transaction
 
-from surveys.access import audit, limits
+from surveys.access import access, audit
 from surveys.models import Participant, Session
 from surveys.participation import recruitment
 from surveys.participation.places import release
@@ -20,13 +20,13 @@ def claim_event(event_id: str, signature: str) -> bool:
 
     The claim is short until `keep_claim`: after a crash in between, Prolific's next try counts as the first.
     """
-    taken = [limits.connection().set(n, 1, nx=True, ex=CLAIM_SECONDS) for n in names_of(event_id, signature)]
+    taken = [access.connection().set(n, 1, nx=True, ex=CLAIM_SECONDS) for n in names_of(event_id, signature)]
     return all(taken)
 
 
 def keep_claim(event_id: str, signature: str) -> None:
     for name in names_of(event_id, signature):
-        limits.connection().set(name, 1, ex=2 * REPLAY_SECONDS)
+        access.connection().set(name, 1, ex=2 * REPLAY_SECONDS)
 
 
 def names_of(event_id: str, signature: str) -> list[str]:
@@ -40,9 +40,9 @@ def key(kind: str, value: str) -> str:
 def is_overtaken(event: SubmissionEvent) -> bool:
     """Whether a later event of the same submission was here already: tries that failed come out of order."""
     name = key("at", event.submission)
-    newest = float(limits.connection().get(name) or 0)
+    newest = float(access.connection().get(name) or 0)
     if newest <= event.sent_at:
-        limits.connection().set(name, event.sent_at, ex=2 * REPLAY_SECONDS)
+        access.connection().set(name, event.sent_at, ex=2 * REPLAY_SECONDS)
     return newest > event.sent_at
 
 

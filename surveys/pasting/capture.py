@@ -1,8 +1,6 @@
 """Keep what people paste: drafts, submitted revisions, how it was pasted, and what the checks asked."""
 
-import json
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,8 +13,8 @@ from django.utils import timezone
 from surveys.models import Draft, Flag, Participant, Prompt
 from surveys.models.hashes import hash_text
 from surveys.participation.places import touch_participant
-from surveys.participation.statements import Standing, write_flags, write_response
-from surveys.pasting.privacy import KINDS, count_personal, remove_personal
+from surveys.participation.statements import PasteState, write_flags, write_response
+from surveys.pasting.privacy import count_personal, remove_personal
 from surveys.reading.answers import clean_text
 from surveys.reading.checks import Finding, OtherPrompt, Paste, find_problems
 from surveys.studies.lifecycle import definition_of, prompts_of
@@ -27,12 +25,12 @@ MOST_REVISIONS = 200
 SHORTEST_COPY = 80
 
 
-class TooManyRevisions(Exception):
+class TooManyPastes(Exception):
     """Somebody, or something, changed one answer too often."""
 
 
 @dataclass
-class Submission:
+class PasteSubmission:
     """A paste page's form as the server reads it."""
 
     prompt: Prompt
@@ -48,7 +46,7 @@ class Submission:
 
 
 @dataclass
-class Outcome:
+class PasteOutcome:
     """What became of a submission. With neither `personal` nor `findings` it is accepted and committed."""
 
     text: str
@@ -62,7 +60,7 @@ class Outcome:
         return not self.personal and not self.findings
 
 
-def submit_paste(participant: Participant, submission: Submission) -> Outcome:
+def submit_paste(participant: Participant, submission: PasteSubmission) -> PasteOutcome:
     """Store one revision, or say what to ask first.
 
     Personal details that nobody decided about are asked for before anything is stored. What the checks notice is
@@ -74,29 +72,29 @@ def submit_paste(participant: Participant, submission: Submission) -> Outcome:
         text, removed = remove_personal(text)
         submission.removed = {kind: submission.removed.get(kind, 0) + n for kind, n in removed.items()}
     elif personal and submission.privacy != "keep":
-        return Outcome(text=text, personal=personal)
+        return PasteOutcome(text=text, personal=personal)
     with transaction.atomic():
         return store_revision(participant, submission, text)
 
 
-def store_revision(participant: Participant, submission: Submission, text: str) -> Outcome:
+def store_revision(participant: Participant, submission: PasteSubmission, text: str) -> PasteOutcome:
     prompt, sha256 = submission.prompt, hash_text(text)
-    standing = touch_participant(participant, prompt, sha256 if len(text) >= SHORTEST_COPY else "")
-    newest = standing.revisions[-1][0] if standing.revisions else 0
+    state = touch_participant(participant, prompt, sha256 if len(text) >= SHORTEST_COPY else "")
+    newest = state.revisions[-1][0] if state.revisions else 0
     # A page that was held is sent again with its key: taking it then is a revision of its own.
     kept = uuid.uuid5(submission.key, "kept")
-    known = {(key, sha, accepted): revision for revision, key, sha, accepted in standing.revisions}
+    known = {(key, sha, accepted): revision for revision, key, sha, accepted in state.revisions}
     for key in (submission.key, kept):
         if taken := known.get((key, sha256, True)):
-            return Outcome(text, taken)
-    findings = notice(participant, prompt, text, standing)
+            return PasteOutcome(text, taken)
+    findings = notice(participant, prompt, text, state)
     accepted = submission.keep or not findings
-    outcome = Outcome(text, newest + 1, findings=[] if accepted else findings, older_page=submission.base < newest)
+    outcome = PasteOutcome(text, newest + 1, findings=[] if accepted else findings, older_page=submission.base < newest)
     held = known.get((submission.key, sha256, False))
     if held and not accepted:
         return replace(outcome, revision=held, older_page=False)
     if newest >= MOST_REVISIONS:
-        raise TooManyRevisions(f"This answer was already changed {MOST_REVISIONS} times.")
+        raise TooManyPastes(f"This answer was already changed {MOST_REVISIONS} times.")
     write_response(
         {
             **flag_values(participant, prompt, findings, accepted),
@@ -116,20 +114,18 @@ def store_revision(participant: Participant, submission: Submission, text: str) 
     return outcome
 
 
-def note_personal(submission: Submission, text: str) -> dict[str, dict[str, int]]:
+def note_personal(submission: PasteSubmission, text: str) -> dict[str, dict[str, int]]:
     kept = count_personal(text) if submission.privacy else {}
     return {name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts}
 
 
-def notice(participant: Participant, prompt: Prompt, text: str, standing: Standing) -> list[Finding]:
-    return find_problems(
-        paste_of(participant, prompt, text, standing), definition_of(participant.version_id).paste_checks
-    )
+def notice(participant: Participant, prompt: Prompt, text: str, state: PasteState) -> list[Finding]:
+    return find_problems(paste_of(participant, prompt, text, state), definition_of(participant.version_id).paste_checks)
 
 
-def paste_of(participant: Participant, prompt: Prompt, text: str, standing: Standing) -> Paste:
+def paste_of(participant: Participant, prompt: Prompt, text: str, state: PasteState) -> Paste:
     """All that the checks look at."""
-    own = {where for person, where in standing.copies if person == participant.pk}
+    own = {where for person, where in state.copies if person == participant.pk}
     others = other_prompts(participant.version_id, prompt.slug)
     return Paste(
         text=text,
@@ -141,7 +137,7 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, standing: Stan
         other_prompts=tuple(
             other._replace(answer=text) if number in own else other for number, other in others.items()
         ),
-        same_as_other=any(person != participant.pk for person, _ in standing.copies),
+        same_as_other=any(person != participant.pk for person, _ in state.copies),
     )
 
 
@@ -156,8 +152,8 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> list[Fin
     """What the checks notice right after a paste. It is shown at once, so it is written down as shown."""
     text = clean_text(text)
     with transaction.atomic():
-        standing = touch_participant(participant, prompt, hash_text(text) if len(text) >= SHORTEST_COPY else "")
-        findings = notice(participant, prompt, text, standing)
+        state = touch_participant(participant, prompt, hash_text(text) if len(text) >= SHORTEST_COPY else "")
+        findings = notice(participant, prompt, text, state)
         write_flags(flag_values(participant, prompt, findings, accepted=False))
     return findings
 
@@ -195,52 +191,6 @@ def open_page(sealed: str) -> tuple[int, datetime | None]:
     except (BadSignature, ValueError):
         return 0, None
     return revision, datetime.fromtimestamp(b62_decode(sealed.rsplit(PAGE.sep, 2)[1]), tz=UTC)
-
-
-NUMBERS = ("copied_at", "opened_at", "sent_at", "away_ms", "pasted", "typed", "removed", "length")
-MOST_PASTES = 50
-
-
-def read_evidence(raw: str) -> dict[str, Any]:
-    """The page's own notes on how the text came into the box, cut to what is documented.
-
-    {"observed": bool, "copied_at", "opened_at", "sent_at": ms since 1970 by the client's clock, "away_ms": time the
-    page was in the background, "pasted", "typed": characters, "length", "edited_after": bool, "share_pasted": 0–1,
-    "pastes": [{"at", "plain", "html"}] sizes in characters}. Without JavaScript: {"observed": false}.
-    """
-    given = read_object(raw)
-    if given is None:
-        return {"observed": False}
-    kept: dict[str, Any] = {"observed": True}
-    kept |= {name: number for name in NUMBERS if (number := read_number(given.get(name))) is not None}
-    kept["edited_after"] = bool(given.get("edited_after"))
-    pastes = given.get("pastes") if isinstance(given.get("pastes"), list) else []
-    kept["pastes"] = [read_paste(paste) for paste in pastes[:MOST_PASTES] if isinstance(paste, dict)]
-    entered = kept.get("pasted", 0) + kept.get("typed", 0)
-    kept["share_pasted"] = round(kept.get("pasted", 0) / entered, 4) if entered else None
-    return kept
-
-
-def read_object(raw: str) -> dict[str, Any] | None:
-    try:
-        given = json.loads(raw)
-    except (ValueError, RecursionError):  # a hundred thousand open brackets
-        return None
-    return given if isinstance(given, dict) else None
-
-
-def read_paste(paste: Mapping[str, Any]) -> dict[str, int]:
-    return {name: number for name in ("at", "plain", "html") if (number := read_number(paste.get(name))) is not None}
-
-
-def read_number(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and 0 <= value < 1e15 else None
-
-
-def read_counts(raw: str) -> dict[str, int]:
-    """Counts by kind of what the page removed before sending."""
-    given = read_object(raw) or {}
-    return {kind: number for kind in KINDS if (number := read_number(given.get(kind)))}
 
 
 # --- drafts -----------------------------------------------------------------

@@ -13,7 +13,7 @@ RULES: list[dict[str, str]] = json.loads(RULES_PATH.read_text(encoding="utf-8"))
 KINDS = tuple(dict.fromkeys(rule["kind"] for rule in RULES))
 
 
-class Mark(NamedTuple):
+class PersonalDetail(NamedTuple):
     """A personal detail: characters `start` to `end` of the text."""
 
     kind: str
@@ -35,16 +35,16 @@ NEEDED = {
 REPLACEMENTS = {kind: replacement for kind, replacement, _ in PATTERNS}
 
 
-def find_personal(text: str) -> list[Mark]:
+def find_personal(text: str) -> list[PersonalDetail]:
     """Personal details in the order of the text; of two that overlap the one that begins first is kept."""
     absent = {kind for kind, needed in NEEDED.items() if not needed.search(text)}
     found = [
-        Mark(kind, *match.span(min(pattern.groups, 1)))
+        PersonalDetail(kind, *match.span(min(pattern.groups, 1)))
         for kind, _, pattern in PATTERNS
         if kind not in absent
         for match in pattern.finditer(text)
     ]
-    marks: list[Mark] = []
+    marks: list[PersonalDetail] = []
     for mark in sorted(found, key=lambda mark: mark.start):  # stable: of two at one place the earlier rule wins
         if not marks or mark.start >= marks[-1].end:
             marks.append(mark)
@@ -66,5 +66,5 @@ def count_personal(text: str) -> dict[str, int]:
     return _count(find_personal(text))
 
 
-def _count(marks: list[Mark]) -> dict[str, int]:
+def _count(marks: list[PersonalDetail]) -> dict[str, int]:
     return dict(Counter(mark.kind for mark in marks))

@@ -9,11 +9,12 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from surveys.access.limits import within_limit
+from surveys.access.access import within_limit
 from surveys.models import Participant, Prompt, Response
 from surveys.participation.steps import address, after_prompt, answered_slugs, next_prompt
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.pasting import capture
+from surveys.pasting.evidence import read_counts, read_evidence
 from surveys.pasting.privacy import find_personal
 from surveys.reading.answers import LONGEST_TEXT
 from surveys.reading.checks import Finding
@@ -44,7 +45,7 @@ def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
         return answer_again(request, asked, number, submission, error=error)
     try:
         outcome = capture.submit_paste(request.participant, submission)
-    except capture.TooManyRevisions:
+    except capture.TooManyPastes:
         error = gettext("This answer was changed too many times. The last one that was saved counts.")
         return answer_again(request, asked, number, submission, error=error)
     if not outcome.accepted:
@@ -56,20 +57,20 @@ def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
     return HttpResponseRedirect(following)
 
 
-def read_submission(request: HttpRequest, asked: Prompt) -> capture.Submission:
+def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmission:
     form = request.POST
     base, shown_at = capture.open_page(form.get("page", ""))
-    return capture.Submission(
+    return capture.PasteSubmission(
         prompt=asked,
         text=form.get("text", ""),
         html=form.get("html", ""),
         key=read_key(form.get("key", "")),
-        evidence=capture.read_evidence(form.get("evidence", "")),
+        evidence=read_evidence(form.get("evidence", "")),
         shown_at=shown_at,
         base=base,
         keep=form.get("keep") == "1",
         privacy=form.get("privacy", ""),
-        removed=capture.read_counts(form.get("removed", "")),
+        removed=read_counts(form.get("removed", "")),
     )
 
 
@@ -117,8 +118,8 @@ def answer_again(
     request: HttpRequest,
     asked: Prompt,
     number: int,
-    submission: capture.Submission,
-    outcome: capture.Outcome | None = None,
+    submission: capture.PasteSubmission,
+    outcome: capture.PasteOutcome | None = None,
     error: str = "",
 ) -> HttpResponse:
     """The same page with the text still in it and what we ask about it."""

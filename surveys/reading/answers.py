@@ -1,17 +1,22 @@
 """What counts as an answer: one reader for pasted responses and for completions, items and choices alike."""
 
-from collections.abc import Sequence
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from surveys.reading import endings, refusals
-from surveys.reading.choice_letters import find_letters, outer_text
 from surveys.reading.item_names import clean_name, normalise_item
-from surveys.reading.items import Named, count_named, find_items
+from surveys.reading.items import NamedItems, count_named, find_items
+from surveys.reading.markup import plain_text
+from surveys.reading.residue import strip_residue
 
 __all__ = [
     "DOUBTS",
     "RULES_VERSION",
-    "Reading",
+    "AnswerReading",
     "clean_name",
     "count_items",
     "normalise_item",
@@ -40,7 +45,7 @@ DOUBTS = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerReading:
     """What was read in a text: items and the names they were written as, or a letter ("" = unknown)."""
 
     items: tuple[str, ...] = ()
@@ -54,7 +59,9 @@ def clean_text(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
 
 
-def read_answer(text: str, kind: str, *, limit: int = 5, letters: str = "ABCD", choices: Sequence[str] = ()) -> Reading:
+def read_answer(
+    text: str, kind: str, *, limit: int = 5, letters: str = "ABCD", choices: Sequence[str] = ()
+) -> AnswerReading:
     """The items of a recommendation, at most `limit`, or the letter of a choice; with the first doubt there is."""
     if kind == "choice":
         return _read_letter(text, letters, choices)
@@ -79,30 +86,30 @@ def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -
     return _read_letter(text, letters, choices).letter or None
 
 
-def _read_letter(text: str, letters: str, choices: Sequence[str]) -> Reading:
+def _read_letter(text: str, letters: str, choices: Sequence[str]) -> AnswerReading:
     found = find_letters(text, letters, choices)
     if len(found) == 1:
-        return Reading(letter=found)
+        return AnswerReading(letter=found)
     if not found and text and refusals.declines(text):
-        return Reading(doubt="refusal")
-    return Reading(doubt="several-letters" if found else "nothing-found")
+        return AnswerReading(doubt="refusal")
+    return AnswerReading(doubt="several-letters" if found else "nothing-found")
 
 
-def _read_list(text: str, limit: int) -> Reading:
+def _read_list(text: str, limit: int) -> AnswerReading:
     named = find_items(text)
     if len(named.names) < min(3, limit) and _declines(text, named):
-        return Reading(doubt="refusal")
+        return AnswerReading(doubt="refusal")
     items, names = tuple(named.names)[:limit], tuple(named.names.values())[:limit]
-    return Reading(items, names, doubt=_doubt_of(text, named, limit))
+    return AnswerReading(items, names, doubt=_doubt_of(text, named, limit))
 
 
-def _declines(text: str, named: Named) -> bool:
+def _declines(text: str, named: NamedItems) -> bool:
     """Whether what was found in the sentences of a refusal or an error message is no recommendation."""
     in_prose = named.form in ("", "sentence")
     return in_prose and (refusals.declines(text) or refusals.reports_failure(text) is not None)
 
 
-def _doubt_of(text: str, named: Named, limit: int) -> str:
+def _doubt_of(text: str, named: NamedItems, limit: int) -> str:
     """The first of the doubts there is; what comes after the last item that counts raises none."""
     if not named.names:
         return "nothing-found"
@@ -114,3 +121,192 @@ def _doubt_of(text: str, named: Named, limit: int) -> str:
         return "cut-off" if endings.find_break(text) else "fewer-than-asked"
     last = list(named.names.values())[limit - 1]
     return "cut-off" if last in text[-len(last) - 10 :] and endings.find_break(text) else ""
+
+
+# A paste may hold 200 kB; an answer says which letter near one of its ends.
+HEAD, TAIL = 16_000, 8_000
+
+JSON_OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?\{.{0,400}\}\s*(?:```\s*)?$", re.I | re.S)
+ANSWER_KEYS = ("choice", "answer", "letter", "option", "correct_answer", "correct_option", "final_answer")
+
+# A sentence that names the answer; what follows it must be the letter or the text of a choice.
+STATEMENT = re.compile(
+    r"(?:\b(?=[acorlо])(?:answer|choice|option|respuesta|opci[oó]n|antwort|l[oö]sung|r[eé]ponse|resposta|risposta|ответ|odpowiedź)\b"
+    r"|\b(?:right|correct)\s+one\b|\brichtig\b|答案|答え|正解|정답은?|उत्तर|الإجابة)"
+    r"(?:\s+(?:correcta|correcte|correta|corretta|الصحيحة))?"
+    r"(?:\s+(?:to\s+(?:the|this)\s+question|here))?"
+    r"\s*(?:\b(?:would\s+be|will\s+be|must\s+be|should\s+be|is|es|ist|lautet|est|é|è)\b|是|为|は|है|هي|[:：=→-]+)*\s*[:：]*\s*"
+    r"(?:(?:therefore|thus|clearly|most\s+likely|probably|likely|indeed|definitely)\s+)?"
+    r"(?:(?:la|le|a|il|die|der)\s+(?=\W*[A-Z]\b|letra|lettera|lettre|letter))?"
+    r"(?:(?:option|choice|letter|answer|letra|lettera|lettre|opción|opção|buchstabe)\s+)?",
+    re.I,
+)
+FINAL = re.compile(r"\bfinal\b|\btherefore\b|\bthus\b|\bconclusion\b|\bso,?\s+the\b", re.I)
+DENIED = re.compile(
+    r"(?:\bnot\b|n['’]t\b|\bcannot\b|\bwrong\b|\bincorrect\b|\brather than\b|\binstead of\b)"
+    r"(?:(?!\bbut\b)[^.;:\n])*$",
+    re.I,
+)
+WORDING = re.compile(r"\$?\\?(?:text|textbf|mathrm|mathbf)\s*\{\s*([^{}]{1,80})\}\$?")
+BOXED = re.compile(r"\$?\\?boxed\s*\{\s*([^{}]{1,80})\}\$?")
+TICKED = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)|[✅✔☑]\ufe0f?\W*$")
+
+
+def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str:
+    """The one letter that `text` settles on; several where it settles on none of those it names; "" for none."""
+    letters = letters.upper()
+    text = outer_text(text)
+    if JSON_OBJECT.match(text):
+        text = _json_answer(text)
+    text = strip_residue(_plain(text)) if "\n" in text else _plain(text)
+    for read in (_whole_text, _stated, _correct_one, _said_one, _marked_line, _lone_mention):
+        if letters and (found := read(text, letters, choices)):
+            return found
+    return ""
+
+
+def outer_text(text: str) -> str:
+    """The text, or of a very long one its beginning and its end."""
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text[-TAIL:]}"
+
+
+def _plain(text: str) -> str:
+    """The text without markup; what stands in a box is the final answer."""
+    text = plain_text(text)
+    if "{" in text:
+        text = BOXED.sub(r"\nFinal answer: \1\n", WORDING.sub(r" \1 ", text))
+    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).strip()
+
+
+def _json_answer(text: str) -> str:
+    """The text under the key that holds the answer; with two such keys, or none, there is no answer."""
+    try:
+        pairs = json.loads(text.strip(" \n`").removeprefix("json"), object_pairs_hook=list, strict=False)
+    except (ValueError, RecursionError):
+        return text
+    held = [value for key, value in pairs if key.lower() in ANSWER_KEYS and isinstance(value, str)]
+    return held[0] if len(held) == 1 else ""
+
+
+# --- each of these gives the letters it finds, "" for none, more than one for a conflict
+
+
+@lru_cache(maxsize=64)
+def _alone(letters: str) -> re.Pattern[str]:
+    """A letter on its own: capital or bracketed anywhere, small only before punctuation."""
+    upper, lower = f"[{letters}]", f"[{letters.lower()}]"
+    return re.compile(
+        rf"[\s*_`\"'‘“«(\[]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![a-zA-Z0-9_]|['’][a-z])"
+        rf"|({lower})(?=[*_`\"'”)\].,:;!]*(?:\s*$|[)\].,:;!])))"
+    )
+
+
+@lru_cache(maxsize=64)
+def _second(letters: str) -> re.Pattern[str]:
+    """A further letter after the first, as in "A and B"."""
+    return re.compile(
+        rf"[)\].*_\s]*(?:,|and|or|/|&|y|und|et)+\s*(?:option\s+)?[(\[*_]*([{letters}])(?![\w'’])",
+    )
+
+
+@lru_cache(maxsize=64)
+def _opening(letters: str) -> re.Pattern[str]:
+    return re.compile(rf"^[*_>#\s✅✔☑👉→-]*[(\[]?([{letters}])(?:[)\].:]|\s*[-–—])(?=[\s*_]|$)")
+
+
+@lru_cache(maxsize=64)
+def _correct(letters: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:^|[.,!?:\n]\s*|\b(?:[Oo]ption|[Ll]etter)\s+)[(\[*_\"“]*([{letters}])[)\]*_\"”]*"
+        r"\s+(?:is|would be|must be)\s+(?:the\s+)?(?:clearly\s+|indeed\s+|most\s+likely\s+)?"
+        r"(?:correct|right|best|true|answer)\b"
+    )
+
+
+@lru_cache(maxsize=64)
+def _said(letters: str) -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:(?i:it|that|this)(?:['’]s|\s+is|\s+must\s+be|\s+would\s+be)|I(?:['’]d|\s+would)?\s+(?:say|pick|choose)"
+        rf"|go(?:ing)?\s+with|leaves|[Ss]o|[Tt]hus|[Hh]ence),?\s+(?:option\s+)?[(\[*_\"“'‘]*([{letters}])[)\]*_\"”'’]*"
+        r"(?=[.,;!]|\s*$|\s+(?:because|since|as|though)\b)"
+        rf"|\A[(\[*_\"“]*([{letters}])[)\]*_\"”]*,\s+(?:because|since)\b",
+        re.M,
+    )
+
+
+@lru_cache(maxsize=64)
+def _mention(letters: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"[(\[]([{letters}])[)\]]|(?i:\b(?:option|choice|letter|choose|pick|select|go with"
+        rf"|opci[oó]n|letra)\s+)[*_\"“(]*([{letters}])(?![\w'’])|\*\*([{letters}])\*\*"
+    )
+
+
+def _letter_at(text: str, start: int, letters: str) -> str:
+    match = _alone(letters).match(text, start)
+    if not match:
+        return ""
+    also = _second(letters).match(text, match.end())
+    return (match[1] or match[2] or match[3]).upper() + (also[1] if also else "")
+
+
+def _choice_at(text: str, choices: Sequence[str], letters: str) -> str:
+    """The letter of the choice whose words, and nothing more, are the rest of this sentence or line."""
+    if not choices:
+        return ""
+    rest = _words(re.split(r"[\n]|[.;](?:\s|$)", text, maxsplit=1)[0])
+    return "".join(letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice))
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[\w%°+/.,-]*\w", text.casefold()))
+
+
+def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
+    """A letter that has the text, or a line of it, for itself; or a text that is the words of a choice."""
+    bare = (line.strip(" \t*_`\"'“”().[]:").upper() for line in text.splitlines())
+    if found := _join(line for line in bare if len(line) == 1 and line in letters):
+        return found
+    return _choice_at(text, choices, letters) if "\n" not in text else ""
+
+
+def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Sentences such as "The answer is (C)"; where they disagree, one that says it is final is believed."""
+    stated = []
+    for match in STATEMENT.finditer(text):
+        found = _letter_at(text, match.end(), letters) or _choice_at(
+            text[match.end() : match.end() + 300], choices, letters
+        )
+        before = text[max(0, match.start() - 80) : match.start()]
+        if found and not DENIED.search(before):
+            stated.append((found, bool(FINAL.search(before[-30:] + match[0]))))
+    final = [found for found, is_final in stated if is_final]
+    return final[-1] if final else _join(found for found, _ in stated)
+
+
+def _correct_one(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Sentences such as "C is correct"."""
+    return _join(_correct(letters).findall(text))
+
+
+def _said_one(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Sentences such as "I'd say C" and "That leaves C."."""
+    return _join("".join(groups) for groups in _said(letters).findall(text))
+
+
+def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
+    """A line that opens with the letter, "C. mitosis"; of several (the options repeated) the marked one."""
+    opening = _opening(letters)
+    lines = [line.strip() for line in text.splitlines()]
+    found = [(match[1], line) for line in lines if (match := opening.match(line))]
+    chosen = [letter for letter, line in found if TICKED.search(line)]
+    return _join(chosen) if len(set(chosen)) == 1 else _join(letter for letter, _ in found)
+
+
+def _lone_mention(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Letters in brackets, in bold or after "option"; a bare capital may be a word of the sentence."""
+    return _join("".join(groups) for groups in _mention(letters).findall(text))
+
+
+def _join(found: Iterable[str]) -> str:
+    return "".join(dict.fromkeys("".join(found)))

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from surveys.reading.item_names import COLON, DASH, FOREWORD, cut_explanation
-from surveys.reading.item_tables import table_titles
+from surveys.reading.item_sentences import NO_NAME
 from surveys.reading.markup import (
     BOLD,
     BOLD_LINE,
@@ -14,13 +14,13 @@ from surveys.reading.markup import (
     ITALIC,
     NUMBER,
     QUOTED,
+    TABLE_RULE,
     bare_line,
     indent_of,
     strip_marker,
     strip_markup,
 )
 from surveys.reading.residue import strip_residue
-from surveys.reading.sentence_cues import NO_NAME
 
 TITLE_LENGTH = 80  # of a line without a mark: what is longer is a sentence
 LINE_HEAD = 200  # a name stands within these characters of its line
@@ -217,6 +217,52 @@ def _opening_title(line: str) -> str:
         return line
     verb = SUBJECT.match(head)
     return verb[1] if verb and verb[1].split()[0].lower() not in NO_NAME else ""
+
+
+HEADER_CELL = re.compile(
+    r"^(?:#|no\.?|rank|names?|titles?|items?|films?|movies?|songs?|books?|compan(?:y|ies)|restaurants?|majors?|style)$",
+    re.I,
+)
+
+
+def table_titles(lines: Sequence[str]) -> list[str]:
+    """First telling column of a markdown table, or of one that was copied from a page with tabs."""
+    for at, line in enumerate(lines):
+        if at and "|" in line and TABLE_RULE.match(line.strip()):
+            return _first_column([row for row in _rows_below(lines, at) if row])
+    return _tabbed_titles(lines)
+
+
+def _rows_below(lines: Sequence[str], at: int) -> list[list[str]]:
+    rows = []
+    for line in lines[at + 1 :]:
+        if "|" not in line:
+            break
+        rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+    return rows
+
+
+def _tabbed_titles(lines: Sequence[str]) -> list[str]:
+    rows = [[cell.strip() for cell in line.strip().split("\t")] for line in lines if "\t" in line.strip()]
+    if (
+        len(rows) < 3
+        or len(rows[0]) < 2
+        or len({len(row) for row in rows}) > 1
+        or NUMBER.match(rows[0][0])
+        or BULLET.match(rows[0][0])
+    ):
+        return []
+    return _first_column(rows[1:] if any(HEADER_CELL.match(cell) for cell in rows[0]) else rows)
+
+
+def _first_column(rows: list[list[str]]) -> list[str]:
+    column = 1 if all(_is_rank(row[0]) for row in rows) else 0
+    return [row[column] for row in rows if len(row) > column]
+
+
+def _is_rank(cell: str) -> bool:
+    bare = strip_markup(cell).strip(" .#)")
+    return not bare or bare.isdigit()
 
 
 # Tried in this order: the first form that is there is the one in which the answer names its items.

@@ -26,7 +26,7 @@ NAME_KEYS = ("name", "title", "item", "recommendation", "film", "movie", "compan
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedItems:
     """The form in which a text names its items ("" = it names none), and the names by item."""
 
     form: str
@@ -35,7 +35,7 @@ class Named:
 
 # The checks of a paste and the reader of answers ask about one text several times in a row.
 @lru_cache(maxsize=8)
-def find_items(text: str, prose: bool = True) -> Named:
+def find_items(text: str, prose: bool = True) -> NamedItems:
     """The items of `text`; without `prose` only those set out as a list."""
     text = text[:HEAD]
     titles = _json_titles(text)
@@ -46,7 +46,7 @@ def find_items(text: str, prose: bool = True) -> Named:
         if not titles and prose:
             form, titles = "sentence", find_named(lines)
     names = _names_by_item(titles)
-    return Named(form if names else "", names)
+    return NamedItems(form if names else "", names)
 
 
 def count_named(text: str, prose: bool = True) -> int:

@@ -1,13 +1,15 @@
 """Plays a participant who pastes answers, wrong ones among them, and answers what the page asks about them."""
 
+import json
+import time
 from collections.abc import Mapping
+from random import Random
 
 from surveys.models import Prompt
 from surveys.reading.checks import CHECKS
 from surveys.simulation.answers import write_answer, write_personal, write_wrong
-from surveys.simulation.evidence import note_pasting
+from surveys.simulation.browser import VisitedPage
 from surveys.simulation.mishaps import WITH_PROMPTS
-from surveys.simulation.page import Page
 from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
 from surveys.study_files.definitions import Definition
@@ -25,17 +27,17 @@ class AnsweringPlayer(Player):
         super().__init__(site, person, definition, faults)
         self.by_text = {prompt.text: prompt for prompt in prompts.values()}
 
-    def chatbot(self, page: Page) -> Page:
+    def chatbot(self, page: VisitedPage) -> VisitedPage:
         chosen = {name: self.rng.choice(options) for name, options in page.form.choices.items()}
         return self.forward(page, chosen | {"product": self.person.chatbot, "model_shown": "GPT-4o mini"})
 
-    def attention(self, page: Page) -> Page:
+    def attention(self, page: VisitedPage) -> VisitedPage:
         known = {option for check in self.definition.attention for option in (check.answer, *check.also)}
         offered = page.form.choices["answer"]
         right = [option for option in offered if option in known]
         return self.forward(page, {"answer": self.rng.choice(right if self.rng.random() < 0.9 else offered)})
 
-    def prompt(self, page: Page) -> Page:
+    def prompt(self, page: VisitedPage) -> VisitedPage:
         if self.leaves(page.number):
             return self.LEAVING[self.person.way](self, page)
         asked = self.prompt_on(page)
@@ -50,31 +52,31 @@ class AnsweringPlayer(Player):
             return write_personal(asked, self.rng)
         return write_wrong(check, asked, self.by_text.values(), self.rng).text
 
-    def prompt_on(self, page: Page) -> Prompt:
+    def prompt_on(self, page: VisitedPage) -> Prompt:
         if page.message not in self.by_text:
             raise Stuck(f"{page.path} asks what is not in the study: {page.message[:60]!r}")
         return self.by_text[page.message]
 
-    def fill_in(self, page: Page) -> dict[str, str]:
+    def fill_in(self, page: VisitedPage) -> dict[str, str]:
         return self.fill(page, write_answer(self.prompt_on(page), self.rng))
 
-    def settle(self, page: Page, fields: dict[str, str]) -> Page:
+    def settle(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
         for _ in range(MOST_QUESTIONS):
             if page.led_here:
                 return page
             page, fields = self.decide(page, fields)
         raise Stuck(f"{page.path} goes on asking about {fields['text'][:60]!r}")
 
-    def fill(self, page: Page, text: str) -> dict[str, str]:
+    def fill(self, page: VisitedPage, text: str) -> dict[str, str]:
         self.story.sent.add((self.prompt_on(page).slug, text))
         evidence = note_pasting(text, self.rng) if self.person.scripts else {}
         return page.form.fields | {"text": text} | evidence
 
-    def read_sent(self, page: Page, fields: Mapping[str, str]) -> Sent:
+    def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
         text = None if fields.get("privacy") == "remove" else fields["text"]
         return Sent(self.prompt_on(page).slug, fields["key"], text)
 
-    def decide(self, page: Page, fields: dict[str, str]) -> tuple[Page, dict[str, str]]:
+    def decide(self, page: VisitedPage, fields: dict[str, str]) -> tuple[VisitedPage, dict[str, str]]:
         """The page asks: take personal details out or not; keep the answer or put it right."""
         slug = self.prompt_on(page).slug
         if "privacy" in page.asks:
@@ -89,3 +91,27 @@ class AnsweringPlayer(Player):
         return self.submit_answer(page, fields), fields
 
     STEPS = Player.STEPS | {"chatbot": chatbot, "attention": attention, "prompt": prompt}
+
+
+# --- what a page with JavaScript would note ---------------------------------
+
+
+def note_pasting(text: str, rng: Random) -> dict[str, str]:
+    """Form fields of one paste; now and then somebody typed a little, or everything."""
+    sent = int(time.time() * 1000)
+    pasted = 0 if rng.random() < 0.05 else len(text)
+    typed = len(text) - pasted + (rng.randrange(1, 12) if rng.random() < 0.1 else 0)
+    html = f"<div>{text.replace('&', '&amp;').replace('<', '&lt;')}</div>" if pasted else ""
+    pastes = [{"at": sent - rng.randrange(2_000, 9_000), "plain": pasted, "html": len(html)}] if pasted else []
+    evidence = {
+        "opened_at": sent - rng.randrange(60_000, 120_000),
+        "copied_at": sent - rng.randrange(40_000, 60_000),
+        "sent_at": sent,
+        "away_ms": rng.randrange(15_000, 40_000),
+        "pasted": pasted,
+        "typed": typed,
+        "length": len(text),
+        "edited_after": bool(pasted and typed),
+        "pastes": pastes,
+    }
+    return {"evidence": json.dumps(evidence), "html": html}

@@ -1,18 +1,35 @@
 """What must be true after a simulation: what people saw against what the database holds."""
 
-from collections.abc import Iterable, Iterator
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 
-from surveys.models import AnonymousExit, Flag, Participant, Place, QuotaCell, Study
+from surveys.annotation.counted import counted, newest
+from surveys.annotation.labels import changed_key
+from surveys.annotation.slots import is_excluded
+from surveys.models import (
+    Annotation,
+    AnnotationItem,
+    AnonymousExit,
+    Flag,
+    Participant,
+    Place,
+    QuotaCell,
+    Response,
+    Slot,
+    Study,
+)
 from surveys.participation.recruitment import CODES
 from surveys.reading.answers import clean_text
-from surveys.simulation.annotators.check import check_items, check_slots
-from surveys.simulation.people import Story
-from surveys.simulation.stored import stored_of
+from surveys.simulation.people import Sent, Story
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
+from surveys.study_files.kinds import KINDS, fields_of
 
 State = Participant.State
 OPEN = (State.SCREENING, State.ACTIVE, State.TIMED_OUT)
@@ -143,3 +160,110 @@ def check_exits(stories: list[Story], before: Exits, after: Exits) -> Iterator[s
     refused = sum(story.refusals for story in stories)
     if after.no_consent - before.no_consent != refused:
         yield f"{refused} times somebody said no and {after.no_consent - before.no_consent} were counted"
+
+
+# --- items, slots and labels ------------------------------------------------
+
+
+Purpose, LabelState, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
+WORKING = (Participant.State.ACTIVE, Participant.State.TIMED_OUT)
+# Whoever leaves gives back what they hold, so a label that they send later may come too late to count.
+GAVE_BACK = ("late", "walk_away", "return", "come_back")
+
+
+def check_slots(story: Story, row: Participant) -> Iterator[str]:
+    """Every label of the work has a slot of this person, by which it counts; every done slot has a label."""
+    said = Annotation.objects.filter(participant=row, item__purpose=Purpose.WORK)
+    given = set(newest(said).filter(state=LabelState.GIVEN).values_list("item__key", flat=True))
+    done = set(Slot.objects.filter(participant=row, done_at__isnull=False).values_list("item__key", flat=True))
+    yield from (f"holds a done slot of {key} without a label" for key in sorted(done - given))
+    if is_excluded(row):
+        yield from (f"was excluded and still has a slot of {key}" for key in sorted(done))
+    elif story.person.way not in GAVE_BACK:
+        skipped = set(said.filter(state=LabelState.SKIPPED).values_list("item__key", flat=True))
+        yield from (f"the label of {key} was confirmed and does not count" for key in sorted(given - done - skipped))
+
+
+def check_items(study: Study) -> Iterator[str]:
+    """Every item has its slots, and as many labels that count as slots are done, each from somebody else."""
+    pairs = Counter(pair for pilot in (False, True) for pair in labels_by_people(study, pilot))
+    labels = Counter(item for item, _ in pairs.elements())
+    for item in items_with_slots(study):
+        if item.n != item.wanted:
+            yield f"{item.key}: {item.n} slots where {item.wanted} labels are wanted"
+        if labels[item.pk] != item.done:
+            yield f"{item.key}: {labels[item.pk]} labels count and {item.done} slots are done"
+        if labels[item.pk] > item.wanted:
+            yield f"{item.key}: {labels[item.pk]} labels count where {item.wanted} are wanted"
+    twice = {item for (item, _), n in pairs.items() if n > 1}
+    for key in AnnotationItem.objects.filter(pk__in=twice).values_list("key", flat=True):
+        yield f"{key}: somebody's label counts twice"
+    left = Slot.objects.filter(item__study=study, participant__isnull=False, done_at=None)
+    for slot in left.exclude(participant__state__in=WORKING).select_related("item", "participant"):
+        yield f"{slot.item}: a slot is held by somebody who is {slot.participant.state}"
+
+
+def labels_by_people(study: Study, pilot: bool) -> Iterator[tuple[int, int]]:
+    """Item and person of every label that counts by a slot; models and imported people have none."""
+    rows = counted(study, pilot=pilot).exclude(participant=None).exclude(participant__origin=Origin.IMPORTED)
+    yield from rows.values_list("item", "participant")
+
+
+def items_with_slots(study: Study) -> list[AnnotationItem]:
+    """The items of the work, with how many labels each wants, has slots for, and has."""
+    items = AnnotationItem.objects.filter(study=study, purpose=Purpose.WORK).only("key", "pilot")
+    return list(items.annotate(n=Count("slots"), done=Count("slots__done_at"), wanted=Max("slots__wanted")))
+
+
+def count_overlap(study: Study, pilot: bool) -> dict[str, int]:
+    """How many items have all the labels that they want, and how many are still open."""
+    items = [item for item in items_with_slots(study) if item.pilot == pilot]
+    full = sum(item.done == item.wanted for item in items)
+    return {"full": full, "open": len(items) - full}
+
+
+# --- what is stored of a person, as it was sent -----------------------------
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One answer, or one revision of an item's labels. `again`: the key under which a form sent once more is kept."""
+
+    slug: str
+    key: uuid.UUID
+    text: str
+    again: Callable[[uuid.UUID], uuid.UUID]
+    is_cut: bool = False  # personal details were taken out
+
+    def is_of(self, sent: Sent) -> bool:
+        key = uuid.UUID(sent.key)
+        same_form = self.slug == sent.slug and self.key in (key, self.again(key))
+        return same_form and (sent.text is None or self.text == clean_text(sent.text))
+
+
+def stored_of(row: Participant) -> Iterator[Stored]:
+    """Everything that was taken of this person, the oldest revision first."""
+    answers = Response.objects.filter(participant=row, accepted=True).select_related("prompt")
+    for answer in answers.order_by("revision"):
+        yield Stored(answer.prompt.slug, answer.key, answer.text, key_when_kept, "removed" in answer.personal)
+    for said in Annotation.objects.filter(participant=row).select_related("item").order_by("revision"):
+        yield Stored(said.item.key, said.key, describe(said), partial(changed_key, labels=said.labels))
+
+
+def key_when_kept(key: uuid.UUID) -> uuid.UUID:
+    """An answer that was asked about and then kept is a revision of its own."""
+    return uuid.uuid5(key, "kept")
+
+
+def describe(said: Annotation) -> str:
+    if said.state != LabelState.GIVEN:
+        return write_labels(said.state)
+    asked = fields_of(KINDS[said.item.kind].questions, said.item.payload)
+    off = {name for name, question in asked.items() if question.toggle and said.labels[name] == question.values[0]}
+    labels = {name: value for name, value in said.labels.items() if name not in off}
+    return write_labels(said.state, labels, said.left)
+
+
+def write_labels(state: str, labels: Mapping[str, str] | None = None, left: str = "") -> str:
+    """The same text for the same labels: what was chosen, without switches that are off, and what stood on the left."""
+    return json.dumps({"state": state, "labels": labels or {}, "left": left}, sort_keys=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from surveys.simulation.answers import CLOSINGS, OPENINGS, Asked
-from surveys.simulation.items import items_for
+from surveys.simulation.answers import CLOSINGS, OPENINGS, AskedPrompt, items_for
 
 LETTERS = "ABCDEFGH"
 OWN_FAVOURITES = 0.45  # how far a chatbot's order is from that of the lists
@@ -35,7 +34,7 @@ class Taste:
     group: str = ""
 
 
-def write_lifelike(prompt: Asked, rng: Random, taste: Taste) -> str:
+def write_lifelike(prompt: AskedPrompt, rng: Random, taste: Taste) -> str:
     if prompt.kind == "choice":
         letter = choose_letter(prompt.text, len(prompt.choices), prompt.answer, rng, taste)
         return write_letter(letter, prompt.choices[LETTERS.index(letter)], rng)

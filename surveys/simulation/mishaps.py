@@ -7,42 +7,42 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from surveys.simulation.browser import Browser
-from surveys.simulation.page import Page
+from surveys.simulation.browser import Browser, VisitedPage
 
 if TYPE_CHECKING:
+    from surveys.simulation.annotating import AnnotatingPlayer
     from surveys.simulation.player import Player
 
 
-def on_any_page(page: Page) -> bool:
+def on_any_page(page: VisitedPage) -> bool:
     """Inside the study; before consent there is nobody whom the server could recognise."""
     return page.name != "consent"
 
 
-def on_prompt(page: Page) -> bool:
+def on_prompt(page: VisitedPage) -> bool:
     return page.name == "prompt"
 
 
-def on_work(page: Page) -> bool:
+def on_work(page: VisitedPage) -> bool:
     """A page that asks for an answer which counts; practice is answered once."""
     return page.name == "prompt" or (page.name == "item" and not page.is_practice)
 
 
-def after_first_prompt(page: Page) -> bool:
+def after_first_prompt(page: VisitedPage) -> bool:
     return page.name == "prompt" and page.number > 1 and bool(page.back)
 
 
-def reload(player: Player, page: Page) -> Page:
+def reload(player: Player, page: VisitedPage) -> VisitedPage:
     return player.browser.open(page.path)
 
 
-def go_back(player: Player, page: Page) -> Page:
+def go_back(player: Player, page: VisitedPage) -> VisitedPage:
     """Look at the page before, without sending anything, and come forward again."""
     player.browser.open(page.back)
     return player.browser.open(page.path)
 
 
-def change_earlier(player: Player, page: Page) -> Page:
+def change_earlier(player: Player, page: VisitedPage) -> VisitedPage:
     """Go back and send another answer to the prompt before."""
     earlier = player.browser.open(page.back)
     if earlier.name != "prompt":
@@ -50,22 +50,22 @@ def change_earlier(player: Player, page: Page) -> Page:
     return player.send(earlier, player.fill_in(earlier))
 
 
-def reopen_link(player: Player, page: Page) -> Page:
+def reopen_link(player: Player, page: VisitedPage) -> VisitedPage:
     return player.browser.open(player.link)
 
 
-def new_session(player: Player, page: Page) -> Page:
+def new_session(player: Player, page: VisitedPage) -> VisitedPage:
     """Prolific sends the same person once more, as another submission."""
     player.link = player.new_link()
     return player.browser.open(player.link)
 
 
-def change_device(player: Player, page: Page) -> Page:
+def change_device(player: Player, page: VisitedPage) -> VisitedPage:
     player.browser.close()
     return player.browser.open(player.link)
 
 
-def save_draft(player: Player, page: Page) -> Page:
+def save_draft(player: Player, page: VisitedPage) -> VisitedPage:
     data = page.form.data
     draft = {"step": data["data-step"], "number": data["data-number"], "text": "The first half of"}
     status, _, _ = player.browser.ask("POST", data["data-autosave"], draft)
@@ -74,25 +74,27 @@ def save_draft(player: Player, page: Page) -> Page:
     return player.browser.open(page.path)
 
 
-def double_click(player: Player, page: Page) -> Page:
+def double_click(player: Player, page: VisitedPage) -> VisitedPage:
     """The same form twice at the same moment, over two connections."""
     fields = player.fill_in(page)
     return send_together(player, page, page, fields, fields)
 
 
-def two_windows(player: Player, page: Page) -> Page:
+def two_windows(player: Player, page: VisitedPage) -> VisitedPage:
     """Two windows with the same question and different answers, both sent; the later one counts."""
     other = player.browser.open(page.path)
     player.send(other, player.fill_in(other))
     return player.send(page, player.fill_in(page))
 
 
-def two_windows_together(player: Player, page: Page) -> Page:
+def two_windows_together(player: Player, page: VisitedPage) -> VisitedPage:
     other = player.browser.open(page.path)
     return send_together(player, page, other, player.fill_in(page), player.fill_in(other))
 
 
-def send_together(player: Player, page: Page, other: Page, first: dict[str, str], second: dict[str, str]) -> Page:
+def send_together(
+    player: Player, page: VisitedPage, other: VisitedPage, first: dict[str, str], second: dict[str, str]
+) -> VisitedPage:
     spare = Browser(player.site)
     with ThreadPoolExecutor(1) as side:
         sent = side.submit(spare.submit, other, second)
@@ -109,14 +111,14 @@ def send_together(player: Player, page: Page, other: Page, first: dict[str, str]
     return player.settle(following, first)
 
 
-def hang_up(player: Player, page: Page) -> Page:
+def hang_up(player: Player, page: VisitedPage) -> VisitedPage:
     """The line breaks before the answer; then the same form again, as the page would send it."""
     fields = player.fill_in(page)
     player.browser.send_and_hang_up(page.path, fields)
     return player.send(page, fields)
 
 
-def break_off(player: Player, page: Page) -> Page:
+def break_off(player: Player, page: VisitedPage) -> VisitedPage:
     fields = player.fill_in(page)
     player.browser.send_half(page.path, fields)
     return player.send(page, fields)
@@ -124,8 +126,8 @@ def break_off(player: Player, page: Page) -> Page:
 
 @dataclass(frozen=True)
 class Mishap:
-    happen: Callable[[Player, Page], Page]
-    fits: Callable[[Page], bool]
+    happen: Callable[[Player, VisitedPage], VisitedPage]
+    fits: Callable[[VisitedPage], bool]
 
 
 ON_EVERY_PAGE = {
@@ -145,4 +147,91 @@ WITH_PROMPTS = ON_WORK | {
     "back": Mishap(go_back, after_first_prompt),
     "earlier answer changed": Mishap(change_earlier, after_first_prompt),
     "draft saved": Mishap(save_draft, on_prompt),
+}
+
+
+# --- for annotators only ----------------------------------------------------
+
+
+def on_item(page: VisitedPage) -> bool:
+    return page.name == "item"
+
+
+def on_item_of_work(page: VisitedPage) -> bool:
+    return on_item(page) and not page.is_practice
+
+
+def label_off_the_scale(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    """Labels that no button has; the page must ask again."""
+    labels = dict.fromkeys(page.form.choices, "11")
+    return refused(player, player.browser.submit(page, page.form.fields | labels), "a label off the scale")
+
+
+def answer_nothing(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    hidden = {name: value for name, value in page.form.fields.items() if name not in page.form.choices}
+    return refused(player, player.browser.submit(page, hidden), "a form without labels")
+
+
+def refused(player: AnnotatingPlayer, page: VisitedPage, what: str) -> VisitedPage:
+    if page.status != 422:
+        player.story.troubles.append(f"{what} was answered with {page.status} at {page.path}")
+    return page
+
+
+def open_unknown_item(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    """The address of an item that is not there leads to their own work."""
+    wrong = player.browser.open(player.own_path(page, f"item/{max(player.items) + 1_000}"))
+    if not wrong.led_here:
+        player.story.troubles.append(f"an item that is not there was answered with {wrong.status}")
+    return player.browser.open(page.path)
+
+
+def send_with_broken_seal(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    """A form that says it was about another item: it is not taken, and the page says so."""
+    fields = player.fill_in(page)
+    person, _, rest = fields["page"].split(".", 2)
+    answered = player.browser.submit(page, fields | {"page": f"{person}.{max(player.items) + 1_000}.{rest}"})
+    if "refused=1" not in answered.path:
+        player.story.troubles.append(f"a form with a broken seal led to {answered.path}")
+    return answered
+
+
+def change_before_next_page(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    """While the first answer is under way, another is chosen and sent by the same form: that one must count."""
+    player.browser.submit(page, player.fill_in(page))
+    return player.send(page, player.fill_in(page))
+
+
+def undo_twice(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    """The key of undo pressed twice for one page: one label is taken back, not two."""
+    following = player.undo(page)
+    form = page.form_to("undo")
+    again = player.browser.submit(page, form.fields, form)
+    if again.number != following.number:
+        player.story.troubles.append(f"undo pressed twice led to {following.path} and {again.path}")
+    return again
+
+
+def fetch_ahead(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    """As scripts do, the next item is fetched while this one is open."""
+    player.browser.open(f"{player.own_path(page, 'work')}?ahead={page.number}")
+    return player.send(page, player.fill_in(page))
+
+
+def show_life(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
+    status, _, _ = player.browser.ask("POST", player.own_path(page, "alive"), {})
+    if status != 204:
+        player.story.troubles.append(f"A sign of life was answered with {status}")
+    return player.browser.open(page.path)
+
+
+WITH_ITEMS = ON_WORK | {
+    "label off the scale": Mishap(label_off_the_scale, on_item),
+    "nothing chosen": Mishap(answer_nothing, on_item),
+    "unknown item": Mishap(open_unknown_item, on_item),
+    "broken seal": Mishap(send_with_broken_seal, on_item),
+    "changed before the next page": Mishap(change_before_next_page, on_item_of_work),
+    "undo pressed twice": Mishap(undo_twice, on_item_of_work),
+    "next item fetched ahead": Mishap(fetch_ahead, on_item_of_work),
+    "sign of life": Mishap(show_life, on_item),
 }

@@ -7,9 +7,8 @@ from django.urls import reverse
 
 from surveys.access.access import sign_simulated
 from surveys.participation.steps import area_of
-from surveys.simulation.browser import Browser, TurnedAway, Unreachable
+from surveys.simulation.browser import Browser, Form, TurnedAway, Unreachable, VisitedPage
 from surveys.simulation.mishaps import ON_EVERY_PAGE
-from surveys.simulation.page import Form, Page
 from surveys.simulation.people import Person, Sent, Story, first_answers
 from surveys.study_files.definitions import Definition
 
@@ -55,10 +54,10 @@ class Player:
             self.story.requests, self.story.waits = self.browser.requests, self.browser.waits
         return self.story
 
-    def arrive(self) -> Page:
+    def arrive(self) -> VisitedPage:
         return self.browser.open(self.link)
 
-    def go(self, page: Page) -> None:
+    def go(self, page: VisitedPage) -> None:
         for _ in range(MOST_PAGES):
             if page.status >= 500 or page.status in (400, 403, 404, 413):
                 raise Stuck(f"{page.path} answered {page.status}")
@@ -70,7 +69,7 @@ class Player:
                 return
         raise Stuck(f"No end after {MOST_PAGES} pages, last {page.path}")
 
-    def turn(self, page: Page) -> Page:
+    def turn(self, page: VisitedPage) -> VisitedPage:
         """One page: perhaps a mishap, then what the page asks for."""
         step = self.STEPS.get(page.name)
         if step is None or page.form is None:
@@ -82,30 +81,30 @@ class Player:
             return self.MISHAPS[name].happen(self, page)
         return step(self, page)
 
-    def wants_back(self, page: Page) -> bool:
+    def wants_back(self, page: VisitedPage) -> bool:
         return page.name == "end" and self.person.way == "come_back" and bool(page.form) and not self.tries
 
-    def come_back(self, page: Page) -> Page:
+    def come_back(self, page: VisitedPage) -> VisitedPage:
         """Some of those who returned go on after all: by the button there, or by a new submission."""
         self.tries += 1
         return self.browser.submit(page, {}) if self.rng.random() < 0.5 else self.browser.open(self.new_link())
 
     # --- pages before the prompts -------------------------------------------------------------------------
 
-    def consent(self, page: Page) -> Page:
+    def consent(self, page: VisitedPage) -> VisitedPage:
         if self.person.way == "no_consent":
             self.story.refusals += 1
             return self.browser.submit(page, page.form.fields | {"consent": "no"})
         self.story.consented = True
         return self.forward(page)
 
-    def questions(self, page: Page) -> Page:
+    def questions(self, page: VisitedPage) -> VisitedPage:
         return self.forward(page, dict(first_answers(self.definition, self.person)))
 
-    def instructions(self, page: Page) -> Page:
+    def instructions(self, page: VisitedPage) -> VisitedPage:
         return self.forward(page)
 
-    def comprehension(self, page: Page) -> Page:
+    def comprehension(self, page: VisitedPage) -> VisitedPage:
         right = {check.slug: check.answer for check in self.definition.comprehension}
         wrong = {
             check.slug: next(option for option in check.options if option != check.answer)
@@ -114,34 +113,34 @@ class Player:
         self.tries += self.person.way == "misunderstand"
         return self.forward(page, wrong if self.person.way == "misunderstand" else right)
 
-    def debrief(self, page: Page) -> Page:
+    def debrief(self, page: VisitedPage) -> VisitedPage:
         return self.forward(page, {"comments": self.rng.choice(("", "", "It went well.", "Nice 🙂\nThanks"))})
 
     # --- the work, which each kind of player does in a way of its own ------------------------------------
 
-    def fill_in(self, page: Page) -> dict[str, str]:
+    def fill_in(self, page: VisitedPage) -> dict[str, str]:
         """The form of a page of the work with a new answer in it, which is noted as sent."""
         raise NotImplementedError
 
-    def read_sent(self, page: Page, fields: Mapping[str, str]) -> Sent:
+    def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
         raise NotImplementedError
 
-    def was_taken(self, page: Page) -> bool:
+    def was_taken(self, page: VisitedPage) -> bool:
         """Whether the page that came after sending says that what was sent is saved."""
         return page.led_here
 
-    def settle(self, page: Page, fields: dict[str, str]) -> Page:
+    def settle(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
         """Answer what the page asks about a sent answer until it leads on."""
         return page
 
-    def submit_answer(self, page: Page, fields: dict[str, str]) -> Page:
+    def submit_answer(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
         self.story.submissions += 1
         following = self.browser.submit(page, fields)
         if self.was_taken(following):
             self.story.confirm(self.read_sent(page, fields))
         return following
 
-    def send(self, page: Page, fields: dict[str, str]) -> Page:
+    def send(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
         """Send one answer, and go through what the page asks about it."""
         return self.settle(self.submit_answer(page, fields), fields)
 
@@ -151,25 +150,25 @@ class Player:
         """Whether this is where the person goes another way than to the end."""
         return reached >= self.person.stops_at and self.person.way in self.LEAVING and not self.tries
 
-    def lapse(self, page: Page) -> Page:
+    def lapse(self, page: VisitedPage) -> VisitedPage:
         """Walk away from an open page; who is only late comes back by the link on Prolific."""
         self.tries += 1
         self.story.lapsed = True
         return page
 
-    def stop(self, page: Page, how: str) -> Page:
+    def stop(self, page: VisitedPage, how: str) -> VisitedPage:
         stop = self.browser.open(self.own_path(page, "stop"))
         self.tries += how == "withdraw"
         return self.browser.submit(stop, stop.form_with("how", how).fields | {"how": how})
 
-    def give_up(self, page: Page) -> Page:
+    def give_up(self, page: VisitedPage) -> VisitedPage:
         trouble = self.browser.open(self.own_path(page, "help"))
         return self.browser.submit(trouble, {"what": "The page does not load."})
 
-    def own_path(self, page: Page, name: str) -> str:
+    def own_path(self, page: VisitedPage, name: str) -> str:
         return "/".join(page.path.split("/")[:4]) + f"/{name}/"
 
-    def forward(self, page: Page, values: Mapping[str, Any] | None = None) -> Page:
+    def forward(self, page: VisitedPage, values: Mapping[str, Any] | None = None) -> VisitedPage:
         return self.browser.submit(page, self.forward_fields(page.form, values or {}))
 
     def forward_fields(self, form: Form, values: Mapping[str, Any]) -> dict[str, str]:

@@ -9,13 +9,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from surveys.annotation.gate import Verdict, decide_gate
+from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Participant, Place, Slot, Study
 from surveys.participation.places import lease_minutes, release_expired
-from surveys.simulation.annotators.annotating import AnnotatingPlayer
-from surveys.simulation.annotators.check import count_overlap
+from surveys.simulation.annotating import AnnotatingPlayer
 from surveys.simulation.answering import AnsweringPlayer
-from surveys.simulation.check import count_exits, find_violations
+from surveys.simulation.check import count_exits, count_overlap, find_violations
 from surveys.simulation.people import Person, Story, make_people
 from surveys.simulation.player import Player
 from surveys.studies.lifecycle import definition_of, prompts_of

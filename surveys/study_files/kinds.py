@@ -74,7 +74,8 @@ class Kind:
     """A kind of annotation: what its items must and may show, what is asked, and the template that shows it.
 
     `sided`: two responses side by side in an order that is balanced; the labels of its ordinal question name the
-    left one first, and are turned back for analysis. Raises KindError when keys collide.
+    left one first, and are turned back for analysis. `headline` is the key whose text an item is called by in lists,
+    `sample` what an item of a file says, for docs, tests and trials. Raises KindError when keys collide.
     """
 
     name: str
@@ -82,6 +83,8 @@ class Kind:
     questions: tuple[LabelQuestion, ...]
     needs: Mapping[str, Reader]
     template: str
+    headline: str
+    sample: Mapping[str, Any]
     may: Mapping[str, Reader] = field(default_factory=dict)
     sided: bool = False
 
@@ -190,6 +193,9 @@ ERROR = LabelQuestion(
     ),
 )
 
+_CONVERSATION = {"title": "May", "turns": [{"role": "user", "text": "I like tea, and I drink it every day."}]}
+_STATEMENT = {"history": [_CONVERSATION], "attribute": "Drinks tea.", "evidence": ["I like tea"]}
+
 KINDS: dict[str, Kind] = {
     "attribute": Kind(
         "attribute",
@@ -197,6 +203,8 @@ KINDS: dict[str, Kind] = {
         (QUALITY, UNCOMFORTABLE, UNCOMFORTABLE_WHY),
         needs={"history": read_history, "attribute": read_text, "evidence": read_evidence},
         template="annotation/attribute.html",
+        headline="attribute",
+        sample=_STATEMENT,
     ),
     "relevance": Kind(
         "relevance",
@@ -204,6 +212,8 @@ KINDS: dict[str, Kind] = {
         (RELEVANCE,),
         needs={"attribute": read_text, "prompt": read_text},
         template="annotation/relevance.html",
+        headline="attribute",
+        sample={"attribute": "Has two cups.", "prompt": "Which tea is best?"},
     ),
     "preference": Kind(
         "preference",
@@ -212,6 +222,14 @@ KINDS: dict[str, Kind] = {
         needs={"prompt": read_text, "attributes": read_parts, GENERIC: read_text, PERSONALISED: read_text},
         may={"profile": read_texts},
         template="annotation/preference.html",
+        headline="prompt",
+        sample={
+            "prompt": "Which tea suits me?",
+            "profile": ["Drinks no milk."],
+            "attributes": [{"id": "milk", "text": "Drinks no milk."}],
+            GENERIC: "Assam.",
+            PERSONALISED: "Assam, without milk.",
+        },
         sided=True,
     ),
     "error": Kind(
@@ -220,6 +238,8 @@ KINDS: dict[str, Kind] = {
         (ERROR,),
         needs={"history": read_history, "attribute": read_text, "evidence": read_evidence},
         template="annotation/error.html",
+        headline="attribute",
+        sample=_STATEMENT,
     ),
 }
 

@@ -8,7 +8,7 @@ from random import Random
 
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.scripts import judge
-from surveys.simulation.items import items_for
+from surveys.simulation.answers import items_for
 from surveys.simulation.lifelike import Taste, choose_letter, pick_items, write_items, write_letter
 
 OPTION = re.compile(r"^([A-H])[.)] (.+)$", re.M)

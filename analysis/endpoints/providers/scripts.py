@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from surveys.simulation.items import items_for
+from surveys.simulation.answers import items_for
 
 # The form in which a judge is asked (runs.judging.prompts.ask_for): each field with its labels, then the object.
 FORM = re.compile(r"^Answer with JSON and nothing else: (\{.*\})\s*\Z", re.M)

@@ -1,12 +1,14 @@
 """Say how far annotators and judges agree."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.agreement.agreements import DRAWS, agreement_of
-from analysis.agreement.annotations import Choice
+from analysis.agreement.annotations import LabelChoice
+from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, coefficient, mean
 from analysis.stats.agreement.agreement import THRESHOLD
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
@@ -29,7 +31,7 @@ class Command(StudyCommand):
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         if options["draws"] < 1 or options["threshold"] < 1:
             raise CommandError("--draws and --threshold must be 1 or more.")
-        choice = Choice(
+        choice = LabelChoice(
             options["pilot"], not options["without_simulated"], options["corpus"], options["cluster"], options["tag"]
         )
         found = agreement_of(study, choice, options["seed"], options["draws"], options["threshold"])
@@ -55,23 +57,12 @@ def say(question: dict[str, Any]) -> str:
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
     size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
-    rows = [("α nominal", question["alpha"]["nominal"], question["ci"]["alpha_nominal"])]
-    rows += [
-        (f"α {name}", question["alpha"][name], question["ci"][f"alpha_{name}"]) for name in ("ordinal", "interval")
-    ]
-    rows += [
-        (name, question[key], question["ci"][key])
-        for name, key in (("Fleiss' κ", "fleiss"), ("AC1", "ac1"), ("raw", "raw"))
-    ]
-    means = question["mean_pairwise"]
-    rows += [
-        (f"mean {name.replace('_', ' ')}", means[name], means["ci"][name])
-        for name in ("kappa", "kappa_linear", "kappa_quadratic", "spearman")
-    ]
+    rows = [(column.short, coefficient(question, column.name)) for column in COEFFICIENTS]
+    rows += [(f"mean {column.short}", mean(question, column.name)) for column in OF_PAIRS]
     numbers = [
-        f"  {name:<22}{write(value):>8}  {write_interval(interval)}"
-        for name, value, interval in rows
-        if value is not None
+        f"  {name:<22}{write(number.value):>8}  {write_interval(number.ci)}"
+        for name, number in rows
+        if number.value is not None
     ]
     counts = [f"{label} {question['majority'][label]}" for label in (*question["values"], "tie")]
     majority = f"  majority: {', '.join(counts)}"
@@ -104,5 +95,5 @@ def write(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def write_interval(interval: list[float] | None) -> str:
+def write_interval(interval: Sequence[float] | None) -> str:
     return f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from analysis.demo.stages import analyse
 from analysis.models import Completion
 from surveys.models import Participant, Study
-from surveys.simulation.demo.studies import LARGE, STAGES, NotADemo, build_demo
+from surveys.simulation.demo import LARGE, STAGES, NotADemo, build_demo
 
 
 class Command(BaseCommand):

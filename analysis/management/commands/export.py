@@ -9,11 +9,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.exports.codebook import ANNOTATION_TABLES, TABLES, codebook_of
-from analysis.exports.codebook_files import as_document, as_markdown
-from analysis.exports.exports import begin_export, write_export, write_whole
+from analysis.exports.codebook import as_document, as_markdown
+from analysis.exports.exports import ANNOTATION_TABLES, TABLES, begin_export, codebook_of, write_export, write_whole
 from analysis.exports.formats import FORMATS
-from analysis.exports.tables import Selection
+from analysis.exports.people_tables import Selection
 from surveys.imports.study_command import ACTOR, StudyCommand, writing
 from surveys.models import Study
 

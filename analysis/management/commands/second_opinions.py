@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.answers.second_opinions import give_opinions
+from analysis.answers.readings import give_opinions
 from analysis.endpoints.endpoints import EndpointError
 from analysis.runs.progress import Progress
 from surveys.imports.study_command import StudyCommand

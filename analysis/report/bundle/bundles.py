@@ -15,12 +15,10 @@ from django.utils import timezone
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
-from analysis.exports.codebook import Codebook, Table, codebook_of
-from analysis.exports.codebook_files import as_document, as_markdown
-from analysis.exports.columns import Column
-from analysis.exports.exports import note_export, open_study, write_whole
+from analysis.exports.codebook import Codebook, Column, Row, Table, as_document, as_markdown
+from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows, write_whole
 from analysis.exports.formats import FORMATS, Chunks, read_back
-from analysis.exports.tables import Row, Selection, stream_rows
+from analysis.exports.people_tables import Selection
 from analysis.report.bundle.tables import FEWEST, own_tables
 from analysis.report.parts import FIGURES
 from analysis.report.reports import Progress, check_definition, report

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.exports.codebook import Table
-from analysis.exports.columns import Column, boolean, integer, moment, number, text
+from analysis.exports.codebook import Column, Table, boolean, integer, moment, number, text
 from analysis.models import Alias, AliasDecision, Answer, AnswerDecision, Completion, Run
 from analysis.report.dataset import load_frames, runs_of
 from analysis.report.samples import is_made_up

@@ -16,8 +16,8 @@ from analysis.report.filters.kinds import (
     WITHOUT,
     Filter,
     FilterError,
-    Known,
     Mask,
+    Offer,
     among,
     answered,
     choice,
@@ -52,80 +52,80 @@ class Filters:
     chatbot: tuple[str, ...] = several(
         "Chatbot",
         "Whose answers count as the field: users of a chatbot.",
-        lambda known: {bot.slug: bot.name for bot in known.definition.chatbots},
+        lambda offer: {bot.slug: bot.name for bot in offer.definition.chatbots},
         people=among("chatbot"),
         source=lambda source, wanted: source.chatbot in wanted,
     )
     cell: tuple[str, ...] = several(
         "Group",
         "People of a demographic group.",
-        lambda known: {cell.slug: cell.name for cell in known.definition.cells},
+        lambda offer: {cell.slug: cell.name for cell in offer.definition.cells},
         people=among("cell"),
     )
     memory: tuple[str, ...] = several(
         "Memory",
         "on, off or unknown.",
-        lambda known: plain(ChatbotContext.Switch.values),
+        lambda offer: plain(ChatbotContext.Switch.values),
         people=among("memory"),
     )
     plan: tuple[str, ...] = several(
         "Plan",
         "free, paid, work or unknown.",
-        lambda known: plain(ChatbotContext.Plan.values),
+        lambda offer: plain(ChatbotContext.Plan.values),
         people=among("plan"),
     )
     model_shown: tuple[str, ...] = several(
         "Model shown",
         "What people's chatbot called its model.",
-        lambda known: plain(known.models_shown),
+        lambda offer: plain(offer.models_shown),
         people=among("model_shown"),
     )
     version: tuple[int, ...] = several(
         "Study version",
         "People who took part in this version of the study.",
-        lambda known: plain(known.versions),
+        lambda offer: plain(offer.versions),
         type=int,
         people=among("version"),
     )
     prompt: tuple[str, ...] = several(
         "Prompt",
         "Slug of a prompt.",
-        lambda known: {prompt.slug: prompt.title for prompt in known.definition.prompts},
+        lambda offer: {prompt.slug: prompt.title for prompt in offer.definition.prompts},
         prompt=lambda slug, wanted: slug in wanted,
         of_rows=True,
     )
     source: tuple[str, ...] = several(
         "Source",
         "field, offline, sp-history, sp-rag, sp-profile, …",
-        lambda known: {name: name_of_source(name) for name in (FIELD, *known.of_runs("source"))},
+        lambda offer: {name: name_of_source(name) for name in (FIELD, *offer.of_runs("source"))},
         source=lambda source, wanted: source.name in wanted,
         of_rows=True,
     )
     model: tuple[str, ...] = several(
         "Model",
         "Comparisons shown: with this model.",
-        lambda known: plain(known.of_runs("model")),
+        lambda offer: plain(offer.of_runs("model")),
         source=lambda source, wanted: source.model in wanted,
         of_rows=True,
     )
     history_size: tuple[int, ...] = several(
         "History size",
         "Sock puppets with so many conversations.",
-        lambda known: {size: f"{size} conversations" for size in known.of_runs("history_size")},
+        lambda offer: {size: f"{size} conversations" for size in offer.of_runs("history_size")},
         type=int,
         source=lambda source, wanted: source.history_size in (None, *wanted),
     )
     temperature: tuple[float, ...] = several(
         "Temperature",
         "Runs at this temperature.",
-        lambda known: plain(known.of_runs("temperature")),
+        lambda offer: plain(offer.of_runs("temperature")),
         type=float,
         source=lambda source, wanted: source.temperature in wanted,
     )
     answer: tuple[tuple[str, str], ...] = several(
         "Answered",
         "People by an answer, as question:answer.",
-        lambda known: {given: ": ".join(given) for given in known.answers},
+        lambda offer: {given: ": ".join(given) for given in offer.answers},
         type=tuple,
         people=answered,
     )
@@ -195,7 +195,7 @@ class Filters:
 
     def describe(self) -> str:
         """One sentence, such as: Chatbot chatgpt; memory off; excluded answers left in."""
-        parts = [words for name, known in FILTERS.items() for words in known.say(getattr(self, name))]
+        parts = [words for name, entry in FILTERS.items() for words in entry.say(getattr(self, name))]
         sentence = "; ".join(parts) or "all answers of people who completed, excluded ones and the pilot's left out"
         return sentence[0].upper() + sentence[1:] + "."
 
@@ -207,7 +207,7 @@ class Filters:
     @property
     def of_field(self) -> Self:
         """Only what says whose answers count: pages that differ in the rest share these."""
-        others: dict[str, Any] = {name: () for name, known in FILTERS.items() if not known.is_of_field}
+        others: dict[str, Any] = {name: () for name, entry in FILTERS.items() if not entry.is_of_field}
         return replace(self, **others)
 
     # --- what they leave
@@ -232,8 +232,8 @@ class Filters:
 
     def _set(self, what: str) -> Iterator[tuple[Callable[[Any, Any], Any], Any]]:
         """The rules about this that have something to leave, each with its filter's value."""
-        for name, known in FILTERS.items():
-            leaves, wanted = getattr(known, what), getattr(self, name)
+        for name, entry in FILTERS.items():
+            leaves, wanted = getattr(entry, what), getattr(self, name)
             if leaves and wanted:
                 yield leaves, wanted
 
@@ -242,19 +242,19 @@ FILTERS: dict[str, Filter] = {entry.name: entry.metadata["filter"] for entry in 
 # As addresses have always had them, so that links and kept results go on being found; newer filters stand behind.
 OLDEST = ("chatbot", "model", "source", "prompt", "cell", "answer", "memory", "plan", "model_shown", "version")
 IN_ADDRESSES = tuple(dict.fromkeys((*OLDEST, "history_size", "temperature", "flagged", *FILTERS)))
-ROW_FILTERS = tuple(name for name, known in FILTERS.items() if known.of_rows)
+ROW_FILTERS = tuple(name for name, entry in FILTERS.items() if entry.of_rows)
 
 
 def filter_options(study: Study) -> dict[str, Mapping[Any, str]]:
     """For each filter that takes names or numbers, those that this study has, with their words."""
-    known = Known(study)
-    return {name: entry.offered(known) for name, entry in FILTERS.items() if not entry.options}
+    offer = Offer(study)
+    return {name: entry.offered(offer) for name, entry in FILTERS.items() if not entry.options}
 
 
 def names_of(study: Study) -> dict[tuple[str, str], str]:
     """How prompts, chatbots and groups are called, by filter and slug."""
-    known = Known(study)
-    named = {name: FILTERS[name].offered(known) for name in ("prompt", "chatbot", "cell")}
+    offer = Offer(study)
+    named = {name: FILTERS[name].offered(offer) for name in ("prompt", "chatbot", "cell")}
     return {(name, slug): words for name, offered in named.items() for slug, words in offered.items()}
 
 

@@ -25,7 +25,7 @@ class FilterError(ValueError):
     """A filter that means nothing; the message says which one and what there is."""
 
 
-class Known:
+class Offer:
     """What a study has that a filter can name, looked up when it is asked for."""
 
     def __init__(self, study: Study) -> None:
@@ -71,7 +71,7 @@ class Filter:
     help: str = ""  # for the API
     type: type = str
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # value → words in the form, in the sentence
-    offered: Callable[[Known], Mapping[Any, str]] = lambda known: {}  # values of the study → words
+    offered: Callable[[Offer], Mapping[Any, str]] = lambda offer: {}  # values of the study → words
     people: Callable[[pd.DataFrame, Any], Mask] | None = None
     answers: Callable[[pd.DataFrame, Any], Mask] | None = None
     source: Callable[[Any, Any], bool] | None = None
@@ -105,7 +105,7 @@ def choice(label: str, options: dict[str, tuple[str, str]], **more: Any) -> Any:
     return field(default=next(iter(options)), metadata={"filter": Filter(label, options=options, **more)})
 
 
-def several(label: str, help: str, offered: Callable[[Known], Mapping[Any, str]], **more: Any) -> Any:
+def several(label: str, help: str, offered: Callable[[Offer], Mapping[Any, str]], **more: Any) -> Any:
     """A filter that leaves any of the values that are named, and everything when none is."""
     return field(default=(), metadata={"filter": Filter(label, help, offered=offered, **more)})
 

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.models import Run
-from surveys.imports.files import CellFault, Column, Faults, TableReader, choice_column, name_column, optional, parsed
+from surveys.imports.files import (
+    CellFault,
+    Faults,
+    FileColumn,
+    TableReader,
+    choice_column,
+    name_column,
+    optional,
+    parsed,
+)
 from surveys.models import BenchmarkItem, Prompt
 from surveys.reading.answers import clean_text
 
@@ -46,13 +55,13 @@ class CompletionReader:
     def __init__(self, asked: Mapping[str, ImportedTask], what: str) -> None:
         self.faults = Faults()
         self.table = TableReader(
-            Column("source", _read_source, needed=True),
+            FileColumn("source", _read_source, needed=True),
             name_column("model", Run._meta.get_field("imported_model").max_length),
             choice_column("prompt", asked, what),
-            Column("text", clean_text, needed=True),
+            FileColumn("text", clean_text, needed=True),
             name_column("run", 100, needed=False),
-            Column("repeat", optional(parsed(_parse_repeat, NO_REPEAT))),
-            Column("temperature", optional(parsed(_parse_temperature, NO_TEMPERATURE))),
+            FileColumn("repeat", optional(parsed(_parse_repeat, NO_REPEAT))),
+            FileColumn("temperature", optional(parsed(_parse_temperature, NO_TEMPERATURE))),
             faults=self.faults,
         )
 

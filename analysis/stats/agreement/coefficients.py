@@ -99,7 +99,7 @@ def _centre_ranks(counts: Floats, n: Floats) -> Floats:
     return np.cumsum(counts, axis=1) - counts / 2 - n[:, None] / 2
 
 
-class Measure(NamedTuple):
+class PairMeasure(NamedTuple):
     """`formula`: Tables -> (pairs, draws), NaN where undefined, and then for which reason."""
 
     formula: Callable[[Tables], Floats]
@@ -107,17 +107,17 @@ class Measure(NamedTuple):
     needs_order: bool = False
 
 
-MEASURES: dict[str, Measure] = {
-    "raw": Measure(share_raw, "no shared items"),
-    "kappa": Measure(cohen_kappa, BOTH_CONSTANT),
-    "ac1": Measure(pair_ac1, ONE_LABEL_IN_USE),
-    "kappa_linear": Measure(linear_kappa, BOTH_CONSTANT, needs_order=True),
-    "kappa_quadratic": Measure(quadratic_kappa, BOTH_CONSTANT, needs_order=True),
-    "spearman": Measure(spearman, "one of the two raters gave one label only", needs_order=True),
+MEASURES: dict[str, PairMeasure] = {
+    "raw": PairMeasure(share_raw, "no shared items"),
+    "kappa": PairMeasure(cohen_kappa, BOTH_CONSTANT),
+    "ac1": PairMeasure(pair_ac1, ONE_LABEL_IN_USE),
+    "kappa_linear": PairMeasure(linear_kappa, BOTH_CONSTANT, needs_order=True),
+    "kappa_quadratic": PairMeasure(quadratic_kappa, BOTH_CONSTANT, needs_order=True),
+    "spearman": PairMeasure(spearman, "one of the two raters gave one label only", needs_order=True),
 }
 
 
-def choose_measures(ordered: bool) -> dict[str, Measure]:
+def choose_measures(ordered: bool) -> dict[str, PairMeasure]:
     return {name: measure for name, measure in MEASURES.items() if ordered or not measure.needs_order}
 
 

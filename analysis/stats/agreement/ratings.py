@@ -21,7 +21,7 @@ LEFT, RIGHT, NEITHER = 1, 0, -1
 NO_PREFERENCE = "no side was preferred"
 
 
-class Rated(NamedTuple):
+class RatingRows(NamedTuple):
     """Ratings in long form, (ratings,) each: the item, the place of the rating on the scale, the group it is of."""
 
     items: Codes
@@ -34,7 +34,7 @@ def count_cells(items: Codes, cells: Codes, n_items: int, n_cells: int) -> csr_a
     return csr_array((np.ones(len(items)), (items, cells)), shape=(n_items, n_cells))
 
 
-def rating_statistic(rated: Rated, numbers: Floats, n_items: int, n_groups: int) -> Statistic:
+def rating_statistic(rated: RatingRows, numbers: Floats, n_items: int, n_groups: int) -> Statistic:
     """Of each group the `mean` rating, the share `no_better` than the scale's middle, and the `shares` of its labels.
 
     `numbers`: (k,) what the places of the scale stand for. `shares`: (groups × k,) group by group.
@@ -51,7 +51,7 @@ def rating_statistic(rated: Rated, numbers: Floats, n_items: int, n_groups: int)
     return Statistic(summary, measure)
 
 
-def gap_statistic(rated: Rated, named: Codes, numbers: Floats, n_items: int, n_groups: int) -> Statistic:
+def gap_statistic(rated: RatingRows, named: Codes, numbers: Floats, n_items: int, n_groups: int) -> Statistic:
     """Of each group the `gap`: mean rating of the items that name something minus that of those that do not.
 
     `named`: (n_items,) NAMED, NOT_NAMED or UNDECIDED; what is undecided is left out.

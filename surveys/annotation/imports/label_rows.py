@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from surveys.annotation.items import LONGEST_LINE
-from surveys.imports.files import CellFault, Column, Faults, TableReader, optional, parsed
+from surveys.imports.files import CellFault, Faults, FileColumn, TableReader, optional, parsed
 from surveys.study_files.kinds import KINDS, PART
 from surveys.study_files.schema import LabelScale
 from surveys.study_files.values import nearest
@@ -36,7 +36,7 @@ class AnnotationRow:
     is_model: bool
 
 
-def _text(name: str, longest: int, needed: bool = False) -> Column:
+def _text(name: str, longest: int, needed: bool = False) -> FileColumn:
     def read(value: Any) -> str:
         text = str(value).strip()
         if not text and needed:
@@ -49,7 +49,7 @@ def _text(name: str, longest: int, needed: bool = False) -> Column:
             raise CellFault(f"the label is {text!r}, which is no label; leave the row out where there is none")
         return text
 
-    return Column(name, read, needed)
+    return FileColumn(name, read, needed)
 
 
 def _parse_seconds(text: str) -> float | None:
@@ -63,10 +63,10 @@ COLUMNS = (
     _text("annotator", 64, needed=True),
     _text("label", 100, needed=True),
     _text("question", 100),
-    Column("seconds", optional(parsed(_parse_seconds, NO_SECONDS))),
+    FileColumn("seconds", optional(parsed(_parse_seconds, NO_SECONDS))),
     _text("cluster", 200),
     _text("corpus", 100),
-    Column("is_model", optional(parsed(lambda text: TRUTH.get(text.casefold()), NO_TRUTH), empty=False)),
+    FileColumn("is_model", optional(parsed(lambda text: TRUTH.get(text.casefold()), NO_TRUTH), empty=False)),
 )
 
 

@@ -1,6 +1,6 @@
 """Annotated studies for tests of agreement: people and judges with labels that can be counted by hand."""
 
-from surveys.annotation.labels import Submission, record_judgement, submit
+from surveys.annotation.labels import LabelSubmission, record_judgement, submit
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, Participant, Study
 from tests.factories import make_annotation_study, make_annotator, make_items
@@ -15,7 +15,7 @@ def label_all(person: Participant, said: str) -> None:
     """Whatever order items come in, each gets the letter that stands at its number."""
     while task := next(iter(next_tasks(person)), None):
         shown = open_task(person, seal_task(person, task))
-        submit(person, shown, Submission({"relevance": WORDS[said[number_of(task.item)]]}, active_ms=12_000))
+        submit(person, shown, LabelSubmission({"relevance": WORDS[said[number_of(task.item)]]}, active_ms=12_000))
 
 
 def number_of(item: AnnotationItem) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.pages.files import write_groups
+from analysis.agreement.views import write_groups
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
@@ -69,6 +69,7 @@ def test_intervals_draw_users_and_within_one_user_items(study: Study) -> None:
     synthetic, user = question["by_corpus"][1], question["by_user"][2]
     assert synthetic["ci"]["shares"]["yes"] is None and "why" in synthetic["ci"]
     assert (user["units"], user["ci"]["shares"]["yes"]) == (2, [0, 1])
+    assert (synthetic["interval"]["unit"], user["interval"]["unit"]) == ("user", "item")
 
 
 def test_judges_do_not_count_beside_people(study: Study) -> None:

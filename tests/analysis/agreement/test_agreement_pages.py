@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 
 from analysis.agreement.tables import Number, tone_of
-from surveys.annotation.gate import Verdict, decide_gate
+from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import Study
 from tests.analysis.agreement.annotation_samples import SAID, make_annotated
 from tests.factories import make_annotation_study, make_items

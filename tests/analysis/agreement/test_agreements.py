@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 from analysis.agreement import agreements
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import Choice, gather, scale_of
+from analysis.agreement.annotations import LabelChoice, gather, scale_of
 from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
@@ -89,7 +89,7 @@ def test_made_up_raters_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         record_judgement(item, "scripted same-1", {"relevance": "yes"}, detail={"provider": "fake"})
         record_judgement(item, "mini same-1", {"relevance": "yes"}, detail={"provider": "openai"})
     assert agreement_of(study, draws=20)["simulated"] == sorted([made_up, "scripted same-1"])
-    assert agreement_of(study, Choice(simulated=False), draws=20)["simulated"] == ["scripted same-1"]
+    assert agreement_of(study, LabelChoice(simulated=False), draws=20)["simulated"] == ["scripted same-1"]
     call_command("agreement", study.slug, draws=20)
     assert f"Simulated, not real: 2 of the raters ({', '.join(sorted([made_up, 'scripted same-1']))})" in (
         capsys.readouterr().out
@@ -107,6 +107,7 @@ def test_preferences_are_turned_back_and_sides_counted_as_shown() -> None:
     (question,) = agreement_of(study, draws=20)["questions"]
     assert question["sides"]["left"]["all"] == {"value": 1.0, "ci": question["sides"]["left"]["all"]["ci"], "n": 4}
     assert question["sides"]["neither"] == 4
+    assert question["sides"]["interval"] == {"kind": "wilson", "unit": "rating"}
 
 
 @pytest.mark.parametrize(("cluster", "drawn", "units"), [("", "items", 4), ("Cleo", "users", 1)])
@@ -117,6 +118,7 @@ def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: in
     label_all(study, preference__milk="1", preference__budget="2")
     (question,) = agreement_of(study, draws=20)["questions"]
     assert (question["items"], question["drawn"], question["units"]) == (8, drawn, units)
+    assert question["interval"] == {"kind": "bootstrap", "unit": drawn.removesuffix("s")}
 
 
 def test_a_judge_in_two_orders_is_two_raters() -> None:
@@ -144,7 +146,7 @@ def test_choices_narrow_what_is_compared(tmp_path: Path) -> None:
     study = import_rows(tmp_path / "labels.csv", rows, header)
 
     def count(**choice: Any) -> int:
-        return agreement_of(study, Choice(**choice), draws=5)["questions"][0]["labels"]
+        return agreement_of(study, LabelChoice(**choice), draws=5)["questions"][0]["labels"]
 
     assert [count(), count(corpus="real"), count(cluster="u1"), count(pilot=True)] == [10, 6, 4, 0]
     shares = agreement_of(study, draws=5)["questions"][0]["by_corpus"]

@@ -7,8 +7,8 @@ import pytest
 from django.urls import reverse
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.pages.published import PUBLISHED, compare_published
-from analysis.agreement.pages.rating_figures import RATING_FIGURES, bars_of
+from analysis.agreement.figures import RATING_FIGURES, bars_of
+from analysis.agreement.kind_tables import PUBLISHED, compare_published
 from analysis.charts.figure import Options
 from surveys.models import Study
 from tests.analysis.agreement.annotation_samples import make_annotated
@@ -31,9 +31,9 @@ def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     assert "People find the personalised response no better than the generic one in 75 % of ratings" in words
     assert "the attribute they are rated for: 1 of 4 (4 by the items’ own word, all others by rule 1)." in words
     ratings = page.context["ratings"]
-    assert [line.label for line in ratings.generators] == ["plain", "showy"]
-    assert [line.label for line in ratings.raters] == ["people", "plain same-1", "showy same-1"]
-    assert [number.text for number in ratings.raters[2].numbers] == ["3.50", "75 %", "0.82", "2.00"]
+    assert [line.label for line in ratings.generators.lines] == ["plain", "showy"]
+    assert [line.label for line in ratings.raters.lines] == ["people", "plain same-1", "showy same-1"]
+    assert [number.text for number in ratings.raters.lines[2].numbers] == ["3.50", "75 %", "0.82", "2.00"]
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])
@@ -57,7 +57,7 @@ def test_bars_of_one_model_lie_end_to_end() -> None:
 
 @pytest.mark.parametrize("name", list(RATING_FIGURES))
 def test_figures_without_ratings_say_so(name: str) -> None:
-    drawn = RATING_FIGURES[name]({"question": "relevance"}, ("no", "yes"), Options())
+    drawn = RATING_FIGURES[name].draw({"question": "relevance"}, ("no", "yes"), Options())
     assert drawn.table == [] and drawn.alt
 
 

@@ -16,7 +16,7 @@ from analysis.agreement.retrieval_raters import (
     score_bm25,
     score_embeddings,
 )
-from surveys.annotation.labels import Outcome
+from surveys.annotation.labels import LabelOutcome
 from surveys.annotation.work import next_tasks
 from surveys.models import Annotation, Participant, Study
 from tests.analysis.runs.baseline_factories import LETTERS
@@ -65,7 +65,7 @@ def labelled_study(monkeypatch: pytest.MonkeyPatch) -> Study:
     return study
 
 
-def annotate_rightly(annotator: Participant) -> Outcome | None:
+def annotate_rightly(annotator: Participant) -> LabelOutcome | None:
     task = next(iter(next_tasks(annotator)), None)
     said = "yes" if task and "topic" in task.item.payload["attribute"] else "no"
     return annotate(annotator, task, relevance=said) if task else None

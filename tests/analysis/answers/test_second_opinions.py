@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.answers import readings, second_opinions
-from analysis.answers.second_opinions import give_opinions
+from analysis.answers import readings
+from analysis.answers.readings import give_opinions
 from analysis.endpoints import llm_queries
 from analysis.models import Answer, SecondOpinion
 from surveys.models import Study
@@ -84,7 +84,7 @@ def test_what_is_refused_is_counted_and_the_rest_goes_on(study: Study) -> None:
 
 
 def test_the_request_holds_the_text_and_the_options(study: Study) -> None:
-    (ask,) = second_opinions.write_asks([Answer.objects.order_by("pk").first().pk])
+    (ask,) = readings.write_asks([Answer.objects.order_by("pk").first().pk])
     content = ask.messages[0]["content"]
     assert content.endswith("The answer:\nEither A or B.")
     assert "Options:\nA. " in content

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from django.core.management import call_command
 
-from analysis.answers.alias_proposals import propose
+from analysis.answers.aliases import propose
 from analysis.demo import sources, stages
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.lifelike import lifelike_reply, lifelike_wait
@@ -16,8 +16,8 @@ from analysis.models import Answer, Completion, Conversation, Endpoint, Persona,
 from analysis.report.reports import report
 from surveys.models import Annotation, AnnotationItem, BenchmarkItem, Response, Study
 from surveys.reading.answers import read_choice, read_items
-from surveys.simulation.demo.studies import STAGES, fill
-from surveys.simulation.items import items_for
+from surveys.simulation.answers import items_for
+from surveys.simulation.demo import STAGES, fill
 from surveys.simulation.lifelike import Taste, choose_letter, pick_items, respell
 from tests.factories import make_definition, make_study
 

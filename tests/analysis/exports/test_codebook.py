@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from analysis.exports.codebook import ANNOTATION_TABLES, TABLES, Table, codebook_of, unique_names
-from analysis.exports.codebook_files import as_document, as_markdown
-from analysis.exports.columns import KINDS, Column
+from analysis.exports.codebook import KINDS, Column, Table, as_document, as_markdown, unique_names
+from analysis.exports.exports import ANNOTATION_TABLES, TABLES, codebook_of
 from surveys.studies.lifecycle import load_definition
 from surveys.study_files.definitions import Definition, read_study
 from tests.factories import make_definition, make_participant, make_study

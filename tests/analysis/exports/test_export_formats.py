@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.exports.columns import Column
-from analysis.exports.formats import FORMATS, csv_cell
-from analysis.exports.spss import WIDEST
+from analysis.exports.codebook import Column
+from analysis.exports.formats import FORMATS, WIDEST, csv_cell
 
 MOMENT = datetime(2026, 11, 21, 21, 57, 12, 345000, tzinfo=UTC)
 COLUMNS = (

@@ -16,9 +16,9 @@ from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 
 from analysis.exports import exports
-from analysis.exports.codebook import TABLES
+from analysis.exports.exports import TABLES
 from analysis.exports.formats import FORMATS
-from analysis.exports.tables import Selection
+from analysis.exports.people_tables import Selection
 from surveys.access import audit
 from surveys.models import AuditEvent, Study
 from tests.factories import make_account, make_participant, make_response, make_study

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import redis
+from django.conf import settings
 
+from analysis.report import tasks
 from analysis.report.filters.filters import Filters
 from analysis.report.reports import Reporting
-from analysis.runs import tasks
 from tests.analysis.report.report_samples import is_kept, make_teas
 
 pytestmark = pytest.mark.django_db
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    with tasks.valkey() as store:
+    with redis.Redis.from_url(settings.REDIS_URL) as store:
         for key in store.scan_iter("report:*"):
             store.delete(key)
     yield

@@ -15,13 +15,13 @@ from analysis.models import Completion, Judgement, Run
 from analysis.runs.judging.judgements import count_labels, read_replies, read_reply, without_label
 from analysis.runs.judging.judges import compare_orders, position_bias, rater_of
 from analysis.runs.judging.plans import judge_plan, open_tasks, plan_judging
-from analysis.runs.judging.prompts import write_history
+from analysis.runs.judging.prompts import SHOWN, write_history
 from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
 from analysis.runs.recipes.conditions import messages_for
 from analysis.runs.recipes.plans import PlanError
 from surveys.models import Annotation
 from surveys.studies.lifecycle import load_definition
-from surveys.study_files.kinds import KINDS
+from surveys.study_files.kinds import KINDS, SIDES, Kind
 from tests.analysis.runs.baseline_factories import make_run
 from tests.analysis.runs.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off
 from tests.factories import definition_of, make_items, make_study
@@ -183,6 +183,12 @@ def test_what_is_no_label_is_counted_and_not_guessed(reply: str) -> None:
 )
 def test_a_label_is_read_in_its_usual_dress(reply: str, label: str) -> None:
     assert read_reply(reply, KINDS["relevance"].questions, {}) == {"relevance": label}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_every_kind_is_shown_to_judges(kind: Kind) -> None:
+    payload = {name: read(kind.sample[name]) for name, read in kind.needs.items() if name != "history"}
+    assert payload[kind.headline] in SHOWN[kind.name](payload, (), SIDES[0], 1_000)
 
 
 def test_a_toggle_must_be_said() -> None:

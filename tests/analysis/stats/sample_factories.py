@@ -6,6 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from analysis.stats import heterogeneity
+from analysis.stats.heterogeneity import Difference, Heterogeneity
+from analysis.stats.resampling import DRAWS, redraw, split, subset_counts
 from analysis.stats.samples import ItemSample
 
 
@@ -41,3 +44,25 @@ SIZE = 6
 item_samples = st.lists(st.frozensets(st.integers(0, SIZE - 1), max_size=5), min_size=1, max_size=25).map(
     lambda responses: items_of(responses, SIZE)
 )
+
+
+# The statistics of samples that share no draws with others.
+
+
+def describe(sample: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -> Heterogeneity:
+    return heterogeneity.describe_redrawn(redraw(sample.compacted(), draws, rng))
+
+
+def rarefy(sample: ItemSample, n: int, rng: np.random.Generator, draws: int = DRAWS) -> Heterogeneity:
+    used = sample.compacted()
+    redrawn = redraw(used, draws, rng)
+    return heterogeneity.rarefy_redrawn(redrawn, n, subset_counts(used, n, draws, rng) if n < sample.n else None)
+
+
+def compare(
+    a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int = DRAWS, n: int | None = None
+) -> dict[str, Difference]:
+    size = min(a.n, b.n) if n is None else n
+    rarefied = [rarefy(sample, size, rng, draws) for sample in (a, b)]
+    chances = heterogeneity.permutation_test(split(a, b, draws, rng), size)
+    return heterogeneity.differences(*rarefied, chances)

@@ -1,16 +1,15 @@
-"""Expected widths of intervals: against the widths that theory gives, and the search for a number."""
+"""Expected widths of intervals against the widths that theory gives."""
 
 import numpy as np
 import pytest
 
-from analysis.stats.heterogeneity import describe
 from analysis.stats.precision import (
     correct_share_width,
     entropy_width,
     item_share_width,
 )
 from analysis.stats.samples import ChoiceSample
-from tests.analysis.stats.sample_factories import draw_items, make_items
+from tests.analysis.stats.sample_factories import describe, draw_items, make_items
 
 
 def rng(seed: int = 1) -> np.random.Generator:

@@ -13,7 +13,7 @@ from analysis.stats.agreement.ratings import (
     NOT_NAMED,
     RIGHT,
     UNDECIDED,
-    Rated,
+    RatingRows,
     Statistic,
     correlate_ranks,
     gap_statistic,
@@ -41,7 +41,7 @@ def measure(statistic: Statistic) -> dict[str, list[float]]:
 
 def test_mean_share_and_labels_of_each_group() -> None:
     # Group 0 has 1, 3, 5: mean 3, two of three at most 3. Group 1 has 4, 4.
-    rated = Rated(codes(0, 1, 2, 0, 1), codes(0, 2, 4, 3, 3), codes(0, 0, 0, 1, 1))
+    rated = RatingRows(codes(0, 1, 2, 0, 1), codes(0, 2, 4, 3, 3), codes(0, 0, 0, 1, 1))
     found = measure(rating_statistic(rated, FIVE, 3, 2))
     assert found["mean"] == pytest.approx([3, 4])
     assert found["no_better"] == pytest.approx([2 / 3, 0])
@@ -50,13 +50,13 @@ def test_mean_share_and_labels_of_each_group() -> None:
 
 def test_gap_is_named_minus_not_named_and_leaves_out_what_is_undecided() -> None:
     # Items 0 and 1 name it (4, 5), item 2 does not (2), of item 3 it cannot be told (1): 4.5 - 2.
-    rated = Rated(codes(0, 1, 2, 3), codes(3, 4, 1, 0), codes(0, 0, 0, 0))
+    rated = RatingRows(codes(0, 1, 2, 3), codes(3, 4, 1, 0), codes(0, 0, 0, 0))
     named = codes(NAMED, NAMED, NOT_NAMED, UNDECIDED)
     assert measure(gap_statistic(rated, named, FIVE, 4, 1))["gap"] == pytest.approx([2.5])
 
 
 def test_gap_without_one_of_the_two_is_undefined() -> None:
-    rated = Rated(codes(0, 1), codes(3, 4), codes(0, 0))
+    rated = RatingRows(codes(0, 1), codes(3, 4), codes(0, 0))
     assert np.isnan(measure(gap_statistic(rated, codes(NAMED, NAMED), FIVE, 2, 1))["gap"][0])
 
 
@@ -88,7 +88,7 @@ def test_habits_put_writers_beside_judges() -> None:
     # Writers name in 0, 1/2 and 1 of two items each; judges' gaps are -1, 0 and 2: the same order.
     named = codes(NOT_NAMED, NOT_NAMED, NAMED, NOT_NAMED, NAMED, NAMED)
     naming = naming_statistic(codes(0, 0, 1, 1, 2, 2), named, 3)
-    rated = Rated(codes(0, 4, 0, 4, 0, 4), codes(3, 2, 3, 3, 1, 3), codes(0, 0, 1, 1, 2, 2))
+    rated = RatingRows(codes(0, 4, 0, 4, 0, 4), codes(3, 2, 3, 3, 1, 3), codes(0, 0, 1, 1, 2, 2))
     gaps = gap_statistic(rated, named, FIVE, 6, 3)
     assert measure(gaps)["gap"] == pytest.approx([-1, 0, 2])
     assert measure(habit_statistic(naming, gaps, codes(0, 1, 2), codes(0, 1, 2)))["spearman"] == pytest.approx([1])
@@ -97,7 +97,7 @@ def test_habits_put_writers_beside_judges() -> None:
 
 def test_interval_is_drawn_over_users_not_ratings() -> None:
     # Two users who each say one thing ten times: drawn by ratings the interval would be narrow, by users it is not.
-    rated = Rated(np.arange(20), np.repeat(codes(1, 3), 10), np.zeros(20, np.intp))
+    rated = RatingRows(np.arange(20), np.repeat(codes(1, 3), 10), np.zeros(20, np.intp))
     statistic = rating_statistic(rated, FIVE, 20, 1)
     users = csr_array(np.repeat(np.eye(2), 10, axis=1))
     by_user = bootstrap([statistic], users, np.random.default_rng(1), 400)[0]["mean"]

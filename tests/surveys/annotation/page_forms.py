@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from surveys.models import Participant, Study
 from surveys.participation.steps import address
-from surveys.simulation.page import Page, read_page
+from surveys.simulation.browser import VisitedPage, read_page
 from tests.factories import make_visit
 
 CHOSEN = {
@@ -34,7 +34,7 @@ def path_of(response: HttpResponse) -> str:
     return response.request["PATH_INFO"]
 
 
-def read(response: HttpResponse) -> Page:
+def read(response: HttpResponse) -> VisitedPage:
     return read_page(response.status_code, path_of(response), response.text)
 
 

@@ -13,16 +13,13 @@ from django.utils import timezone
 from surveys.annotation import items
 from surveys.models import AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
-from surveys.simulation.annotators.annotating import AnnotatingPlayer
-from surveys.simulation.annotators.check import count_overlap
-from surveys.simulation.annotators.rater import Rater, say, say_wrong
-from surveys.simulation.browser import Browser
-from surveys.simulation.check import Exits, find_violations
+from surveys.simulation.annotating import AnnotatingPlayer
+from surveys.simulation.browser import Browser, Form, VisitedPage
+from surveys.simulation.check import Exits, count_overlap, find_violations, stored_of
 from surveys.simulation.mishaps import two_windows_together
-from surveys.simulation.page import Form, Page
 from surveys.simulation.people import Person, Sent, Story, make_people
+from surveys.simulation.rater import Rater, say, say_wrong
 from surveys.simulation.run import simulate
-from surveys.simulation.stored import stored_of
 from surveys.study_files.kinds import KINDS, fields_of
 from tests.factories import ITEMS, annotate, definition_of, item_of, make_annotation_study, make_annotator, make_items
 from tests.surveys.simulation.server import running_server
@@ -146,8 +143,8 @@ def test_check_sees_slots_that_are_missing_or_held_by_people_who_left(worker: Pa
     assert f"{slot.item}: a slot is held by somebody who is returned" in violations(worker.study)
 
 
-def page_of(item: AnnotationItem) -> Page:
-    return Page(
+def page_of(item: AnnotationItem) -> VisitedPage:
+    return VisitedPage(
         200, f"/a/teas/a~b/item/{item.pk}/", [Form("step", {"key": f"of {item.key}", "page": f"1.{item.pk}..0"})]
     )
 

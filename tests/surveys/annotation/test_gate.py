@@ -7,8 +7,8 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from surveys.annotation.counted import counted
-from surveys.annotation.gate import GateError, Verdict, annotators_of, decide_gate, kept_people, list_invited
-from surveys.annotation.labels import Submission, submit
+from surveys.annotation.labels import LabelSubmission, submit
+from surveys.annotation.qualification import GateError, Verdict, annotators_of, decide_gate, kept_people, list_invited
 from surveys.annotation.work import admit, has_work, next_tasks, open_task, seal_task
 from surveys.models import Annotation, AuditEvent, GateDecision, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
@@ -89,7 +89,7 @@ def test_excluded_person_gets_no_more_work_and_is_paid(study: Study) -> None:
     shown = open_task(person, seal_task(person, task))
     decide(study, [], [person])
     assert next_tasks(person) == [] and not has_work(person)
-    assert submit(person, shown, Submission({"relevance": "yes"})).surplus
+    assert submit(person, shown, LabelSubmission({"relevance": "yes"})).surplus
     assert not Slot.objects.filter(participant=person).exists()
     assert finish_annotating(person).code == "CODE1"
 

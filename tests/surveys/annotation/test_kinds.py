@@ -1,8 +1,10 @@
 """Kinds of annotation: keys that can't collide, labels that are read once, and sides turned back."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from django.template.loader import get_template
 
 from surveys.annotation.items import push_items
 from surveys.study_files import kinds
@@ -25,6 +27,7 @@ from surveys.study_files.payloads import read_text
 from surveys.study_files.schema import LabelScale, questions_for
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_work
 
+DOCS = (Path(__file__).resolve().parents[3] / "docs" / "annotation.md").read_text(encoding="utf-8")
 PAIR = {"attributes": [{"id": "milk", "text": "No milk."}, {"id": "budget", "text": "On a budget."}]}
 
 
@@ -34,7 +37,20 @@ def question_with(*keys: str, **changes: object) -> LabelQuestion:
 
 
 def kind_with(*questions: LabelQuestion) -> Kind:
-    return Kind("sweetness", "How sweet?", questions, needs={"tea": read_text}, template="annotation/sweetness.html")
+    needs, sample = {"tea": read_text}, {"tea": "Assam"}
+    return Kind("sweetness", "How sweet?", questions, needs, "annotation/sweetness.html", "tea", sample)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_kind_says_all_that_is_asked_of_it(kind: Kind) -> None:
+    """Pages, imports, lists of items and tests take what a kind says of itself from its record."""
+    assert KINDS[kind.name] is kind and kind.main.is_label and kind.main.values
+    assert kind.needs.keys() <= kind.sample.keys() <= {*kind.needs, *kind.may}
+    read = {name: (kind.needs | kind.may)[name](value) for name, value in kind.sample.items()}
+    assert kind.headline in kind.needs and isinstance(read[kind.headline], str)
+    assert get_template(kind.template)
+    assert f"| `{kind.name}` | {', '.join(f'`{name}`' for name in kind.needs)}" in DOCS
+    assert all(f"*{question.name}*" in DOCS for question in kind.questions if question.is_label)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from django.utils import timezone
 from surveys.annotation.counted import Label, counted, iter_labels
 from surveys.annotation.labels import (
     MOST_REVISIONS,
-    Submission,
-    TooManyRevisions,
+    LabelSubmission,
+    TooManyLabelRevisions,
     record_judgement,
     skip,
     submit,
     take_back,
 )
-from surveys.annotation.work import Shown, Task, next_tasks, open_task, progress_of, seal_task
+from surveys.annotation.work import AnnotationTask, ShownTask, next_tasks, open_task, progress_of, seal_task
 from surveys.models import Annotation, AnonymousExit, Participant, Slot, Study
 from surveys.participation import recruitment
 from surveys.study_files.kinds import LabelFault
@@ -34,7 +34,7 @@ def study() -> Study:
     return study
 
 
-def shown_to(person: Participant, task: Task | None = None) -> Shown:
+def shown_to(person: Participant, task: AnnotationTask | None = None) -> ShownTask:
     return open_task(person, seal_task(person, task or next_tasks(person)[0]))
 
 
@@ -48,7 +48,7 @@ def lose_hold(person: Participant) -> None:
 def test_label_is_kept_with_all_that_is_known_about_it(study: Study) -> None:
     person, key = make_annotator(study), uuid.uuid4()
     shown = shown_to(person)
-    outcome = submit(person, shown, Submission(YES, key, opened=(2, 1), active_ms=4_200))
+    outcome = submit(person, shown, LabelSubmission(YES, key, opened=(2, 1), active_ms=4_200))
     row = Annotation.objects.get()
     assert outcome.annotation == row and not outcome.surplus and not outcome.older_page
     assert (row.participant, row.judge, row.version, row.key) == (person, "", person.version, key)
@@ -60,17 +60,17 @@ def test_label_is_kept_with_all_that_is_known_about_it(study: Study) -> None:
 def test_form_sent_twice_is_one_revision(study: Study) -> None:
     person, key = make_annotator(study), uuid.uuid4()
     shown = shown_to(person)
-    first = submit(person, shown, Submission(YES, key))
-    assert submit(person, shown, Submission(YES, key)).annotation == first.annotation
+    first = submit(person, shown, LabelSubmission(YES, key))
+    assert submit(person, shown, LabelSubmission(YES, key)).annotation == first.annotation
     assert Annotation.objects.count() == 1
 
 
 def test_form_changed_before_the_next_page_came_is_a_revision_of_its_own(study: Study) -> None:
     person, key = make_annotator(study), uuid.uuid4()
     shown = shown_to(person)
-    submit(person, shown, Submission(YES, key))
-    changed = submit(person, shown, Submission(NO, key))
-    assert submit(person, shown, Submission(NO, key)).annotation == changed.annotation
+    submit(person, shown, LabelSubmission(YES, key))
+    changed = submit(person, shown, LabelSubmission(NO, key))
+    assert submit(person, shown, LabelSubmission(NO, key)).annotation == changed.annotation
     assert [label.value for label in iter_labels(study)] == ["no"]
     assert Annotation.objects.count() == 2
 
@@ -78,8 +78,8 @@ def test_form_changed_before_the_next_page_came_is_a_revision_of_its_own(study: 
 def test_changed_label_is_a_revision_and_the_newest_counts(study: Study) -> None:
     person = make_annotator(study)
     shown = shown_to(person)
-    submit(person, shown, Submission(YES))
-    outcome = submit(person, shown, Submission(NO))
+    submit(person, shown, LabelSubmission(YES))
+    outcome = submit(person, shown, LabelSubmission(NO))
     assert outcome.annotation.revision == 2 and outcome.older_page and not outcome.surplus
     assert [label.value for label in iter_labels(study)] == ["no"]
 
@@ -87,7 +87,7 @@ def test_changed_label_is_a_revision_and_the_newest_counts(study: Study) -> None
 def test_label_that_is_missing_keeps_nothing(study: Study) -> None:
     person = make_annotator(study)
     with pytest.raises(LabelFault):
-        submit(person, shown_to(person), Submission({}))
+        submit(person, shown_to(person), LabelSubmission({}))
     assert not Annotation.objects.exists() and Slot.objects.get(participant=person).done_at is None
 
 
@@ -96,19 +96,19 @@ def test_label_after_the_end_is_refused(study: Study) -> None:
     shown = shown_to(person)
     finish_annotating(person)
     with pytest.raises(Participant.DoesNotExist):
-        submit(person, shown, Submission(YES))
+        submit(person, shown, LabelSubmission(YES))
     assert not Annotation.objects.exists()
 
 
 def test_nobody_changes_a_label_without_end(study: Study) -> None:
     person = make_annotator(study)
     shown = shown_to(person)
-    submit(person, shown, Submission(YES))
+    submit(person, shown, LabelSubmission(YES))
     row = Annotation.objects.get()
     row.pk, row.key, row.revision = None, uuid.uuid4(), MOST_REVISIONS
     row.save()
-    with pytest.raises(TooManyRevisions):
-        submit(person, shown, Submission(NO))
+    with pytest.raises(TooManyLabelRevisions):
+        submit(person, shown, LabelSubmission(NO))
 
 
 # --- holds ------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_hold_that_nobody_took_over_is_still_theirs(study: Study) -> None:
     person = make_annotator(study)
     shown = shown_to(person)
     lose_hold(person)
-    assert not submit(person, shown, Submission(YES)).surplus
+    assert not submit(person, shown, LabelSubmission(YES)).surplus
 
 
 def test_every_sign_of_life_renews_the_hold(study: Study) -> None:
@@ -136,7 +136,7 @@ def test_late_label_takes_a_slot_that_is_free() -> None:
     shown = shown_to(late)
     lose_hold(late)
     # The newcomer takes the slot that was never held first, so it takes a second one to take the hold over.
-    assert annotate(quick) and not submit(late, shown, Submission(YES)).surplus
+    assert annotate(quick) and not submit(late, shown, LabelSubmission(YES)).surplus
     assert counted(study).count() == 2
 
 
@@ -147,7 +147,7 @@ def test_late_label_without_a_slot_is_kept_but_never_counted() -> None:
     shown = shown_to(late)
     lose_hold(late)
     annotate(quick)
-    outcome = submit(late, shown, Submission(NO))
+    outcome = submit(late, shown, LabelSubmission(NO))
     assert outcome.surplus and Annotation.objects.count() == 2
     assert [label.rater for label in iter_labels(study)] == [quick.pseudonym]
     assert finish_annotating(late).code == "CODE1"
@@ -160,9 +160,9 @@ def test_surplus_label_counts_once_a_slot_is_free_and_it_is_sent_again() -> None
     shown = shown_to(late)
     lose_hold(late)
     annotate(quick)
-    submit(late, shown, Submission(NO))
+    submit(late, shown, LabelSubmission(NO))
     recruitment.withdraw(quick)
-    assert not submit(late, shown, Submission(YES)).surplus
+    assert not submit(late, shown, LabelSubmission(YES)).surplus
     assert [label.value for label in iter_labels(study)] == ["yes"]
 
 
@@ -184,7 +184,7 @@ def test_skip_needs_a_reason_and_frees_the_slot(study: Study) -> None:
 def test_skipping_a_label_that_was_given_makes_it_uncounted(study: Study) -> None:
     person = make_annotator(study)
     shown = shown_to(person)
-    submit(person, shown, Submission(YES))
+    submit(person, shown, LabelSubmission(YES))
     skip(person, shown, "uncomfortable")
     assert not counted(study).exists() and progress_of(person).done == 0
 

@@ -13,7 +13,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from surveys.annotation.counted import counted
-from surveys.annotation.labels import Submission, submit
+from surveys.annotation.labels import LabelSubmission, submit
 from surveys.annotation.slots import hold_slots
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Annotation, Participant, Slot, Study
@@ -77,7 +77,7 @@ def come_and_go(participant: Participant) -> None:
             )
             next_tasks(make_annotator(participant.study))  # somebody takes it over, and never works
         shown = open_task(participant, seal_task(participant, tasks[0]))
-        submit(participant, shown, Submission({"relevance": "yes"}))
+        submit(participant, shown, LabelSubmission({"relevance": "yes"}))
 
 
 def test_crowd_with_mishaps_never_gives_an_item_too_many_and_others_fill_it_up() -> None:
@@ -149,7 +149,7 @@ def test_label_sent_while_another_window_withdraws_is_erased_too() -> None:
 
         def send(person: Participant = person, shown: Any = shown) -> None:
             with suppress(Participant.DoesNotExist):
-                submit(person, shown, Submission({"relevance": "yes"}))
+                submit(person, shown, LabelSubmission({"relevance": "yes"}))
 
         at_once([send, lambda person=person: recruitment.withdraw(person)], PATIENCE)
         assert not Annotation.objects.exists() and not Slot.objects.filter(participant__isnull=False).exists()

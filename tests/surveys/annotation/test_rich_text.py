@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from surveys.annotation.rich_text import TAGS, render_markdown
+from surveys.annotation.texts import TAGS, render_markdown
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -6,9 +6,9 @@ import pytest
 
 from surveys.annotation.counted import counted
 from surveys.annotation.items import push_items
-from surveys.annotation.labels import Submission, skip, submit, take_back
+from surveys.annotation.labels import LabelSubmission, skip, submit, take_back
+from surveys.annotation.qualification import gold_scores, training_of
 from surveys.annotation.slots import items_left
-from surveys.annotation.training import gold_scores, training_of
 from surveys.annotation.work import next_tasks, open_task, progress_of, seal_task
 from surveys.models import Annotation, Participant, Study
 from surveys.study_files.kinds import LabelFault
@@ -84,8 +84,8 @@ def test_who_fails_twice_is_asked_to_return_with_a_code(study: Study) -> None:
 def test_training_answer_sent_again_after_its_feedback_changes_nothing(study: Study) -> None:
     person = make_annotator(study)
     shown = open_task(person, seal_task(person, next_tasks(person)[0]))
-    submit(person, shown, Submission({"relevance": "no"}))
-    again = submit(person, shown, Submission(YES))
+    submit(person, shown, LabelSubmission({"relevance": "no"}))
+    again = submit(person, shown, LabelSubmission(YES))
     assert again.annotation.labels == {"relevance": "no"} and not again.feedback[0].ok
     assert Annotation.objects.count() == 1
 
@@ -121,7 +121,7 @@ def test_gold_is_scored_by_the_newest_answer_to_each_item(study: Study) -> None:
         else:
             annotate(person)
     assert gold_scores(study) == {person.pk: (0, 2)}
-    submit(person, shown[0], Submission(YES))
+    submit(person, shown[0], LabelSubmission(YES))
     assert gold_scores(study) == {person.pk: (1, 2)} and gold_scores(study, pilot=True) == {}
     take_back(person)
     assert gold_scores(study) == {person.pk: (0, 1)}

@@ -8,7 +8,6 @@ import pytest
 
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import skip
-from surveys.annotation.progress import count_items
 from surveys.annotation.work import (
     NotShown,
     admit,
@@ -23,6 +22,7 @@ from surveys.annotation.work import (
     tasks_of_user,
 )
 from surveys.models import AnnotationItem, Participant, Slot, Study
+from surveys.monitoring.labelling import count_items
 from surveys.participation import recruitment
 from tests.factories import annotate, finish_annotating, item_of, make_annotation_study, make_annotator, make_items
 

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from surveys.access import limits
+from surveys.access import access
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
 from surveys.models.hashes import fingerprint
 from surveys.studies import lifecycle
@@ -51,7 +51,7 @@ def test_wrong_password_says_the_same_as_an_unknown_name() -> None:
 
 
 def test_log_in_is_limited_by_address(monkeypatch: pytest.MonkeyPatch, settings) -> None:
-    monkeypatch.setitem(limits.LIMITS, "login", 2)
+    monkeypatch.setitem(access.LIMITS, "login", 2)
     settings.LIMIT_FACTOR = 1
     make_account("ada")
     form = {"username": "ada", "password": "wrong"}

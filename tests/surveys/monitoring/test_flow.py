@@ -10,7 +10,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from surveys.console.flow_views import draw_flow, table_rows
+from surveys.console.collect_views import draw_flow, table_rows
 from surveys.models import AnonymousExit, Participant, Place, Study
 from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment

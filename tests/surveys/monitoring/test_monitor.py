@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from surveys.models import Participant, Place
-from surveys.monitoring.monitor import AtPrompt, Cell, FlagCount, behind, pay_of, say_state, watch
+from surveys.monitoring.monitor import AtPrompt, CellProgress, FlagCount, behind, pay_of, say_state, watch
 from surveys.monitoring.people import people_of
 from surveys.participation import recruitment
 from surveys.studies.lifecycle import definition_of, load_definition
@@ -29,7 +29,7 @@ def finish_in(participant: Participant, minutes: float) -> None:
     Participant.objects.filter(pk=participant.pk).update(consented_at=began)
 
 
-def cell_of(study, name: str) -> Cell:
+def cell_of(study, name: str) -> CellProgress:
     return next(cell for cell in watch(study).cells if cell.name == name)
 
 
@@ -42,7 +42,7 @@ def test_cells_tell_filled_leased_and_free_places() -> None:
     cell = cell_of(study, "ChatGPT · With milk")
     # The lapsed lease is a free place: the next person may take it.
     assert (cell.places, cell.filled, cell.leased, cell.free) == (5, 1, 1, 3)
-    assert cell_of(study, "Gemini · Without milk") == Cell(cell.id + 3, "Gemini · Without milk", 5, 0, 0)
+    assert cell_of(study, "Gemini · Without milk") == CellProgress(cell.id + 3, "Gemini · Without milk", 5, 0, 0)
 
 
 def test_everybody_stands_in_one_state_or_exit() -> None:
@@ -161,7 +161,7 @@ def test_withdrawal_takes_the_persons_numbers_away() -> None:
 )
 def test_behind_is_a_cell_clearly_below_the_others(filled: tuple[int, ...], slow: int | None) -> None:
     # Shares of 10 places: a cell is behind when the median of the others is at least 0.15 above it.
-    cells = [Cell(number, f"cell {number}", 10, n, 0) for number, n in enumerate(filled)]
+    cells = [CellProgress(number, f"cell {number}", 10, n, 0) for number, n in enumerate(filled)]
     found = behind(cells)
     assert (found.id if found else None) == slow
 

@@ -3,7 +3,7 @@
 import pytest
 
 from surveys.models import AuditEvent, Participant, Session
-from surveys.monitoring.retention import erase_prolific_ids
+from surveys.monitoring.decisions import erase_prolific_ids
 from surveys.studies import lifecycle
 from surveys.studies.lifecycle import StudyError
 from tests.factories import make_participant, make_study, make_visit

@@ -14,7 +14,7 @@ from surveys.models import Participant, Place, QuotaCell, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.places import release_expired
 from surveys.participation.steps import address
-from surveys.pasting.capture import Submission, submit_paste
+from surveys.pasting.capture import PasteSubmission, submit_paste
 from tests.factories import (
     answer_text,
     definition_of,
@@ -203,7 +203,7 @@ def test_double_click_is_one_revision() -> None:
     participant, key = make_participant(), uuid.uuid4()
     prompt = prompt_of(participant)
     text = answer_text(prompt)
-    outcomes = at_once([lambda: submit_paste(participant, Submission(prompt, text, key=key)) for _ in range(6)])
+    outcomes = at_once([lambda: submit_paste(participant, PasteSubmission(prompt, text, key=key)) for _ in range(6)])
     assert {outcome.revision for outcome in outcomes} == {1} and all(outcome.accepted for outcome in outcomes)
     assert Response.objects.filter(participant=participant).count() == 1
 
@@ -212,7 +212,7 @@ def test_two_windows_sent_at_once_keep_both_and_the_newest_counts() -> None:
     participant = make_participant()
     prompt = prompt_of(participant)
     texts = [answer_text(prompt, number) + "\n" for number in range(6)]
-    outcomes = at_once([lambda text=text: submit_paste(participant, Submission(prompt, text)) for text in texts])
+    outcomes = at_once([lambda text=text: submit_paste(participant, PasteSubmission(prompt, text)) for text in texts])
     stored = Response.objects.filter(participant=participant, accepted=True)
     assert sorted(stored.values_list("text", flat=True)) == sorted(texts)
     assert sorted(outcome.revision for outcome in outcomes) == [1, 2, 3, 4, 5, 6]
@@ -233,8 +233,8 @@ def test_people_never_wait_for_each_other() -> None:
     one, other = make_participant(study), make_participant(study)
     prompt = prompt_of(one)
     with one_thread() as pool, transaction.atomic():
-        submit_paste(one, Submission(prompt, answer_text(prompt)))
-        theirs = beside(lambda: submit_paste(other, Submission(prompt, answer_text(prompt, 1))), pool)
+        submit_paste(one, PasteSubmission(prompt, answer_text(prompt)))
+        theirs = beside(lambda: submit_paste(other, PasteSubmission(prompt, answer_text(prompt, 1))), pool)
         assert theirs.result(PATIENCE).accepted
 
 

@@ -16,7 +16,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from surveys.access import limits
+from surveys.access import access
 from surveys.models import AuditEvent, Participant, Place, Session, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import BadSignature, check_signature, read_event
@@ -201,7 +201,7 @@ def test_only_posts_are_taken(study: Study) -> None:
 
 def test_without_valkey_prolific_is_asked_to_try_again(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     participant, event_id = make_participant(study), str(uuid.uuid4())
-    monkeypatch.setattr(limits, "connection", lambda: Redis(port=1, retry=Retry(NoBackoff(), 0)))
+    monkeypatch.setattr(access, "connection", lambda: Redis(port=1, retry=Retry(NoBackoff(), 0)))
     assert send(event_about(participant, "RETURNED"), event_id).status_code == 503
     monkeypatch.undo()
     assert send(event_about(participant, "RETURNED"), event_id).json()["detail"] == "Noted."

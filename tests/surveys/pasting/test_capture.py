@@ -8,7 +8,8 @@ import pytest
 from surveys.models import Draft, Flag, Participant, Response
 from surveys.participation import recruitment
 from surveys.pasting import capture
-from surveys.pasting.capture import Submission, submit_paste
+from surveys.pasting.capture import PasteSubmission, submit_paste
+from surveys.pasting.evidence import read_counts, read_evidence
 from tests.factories import answer_text, make_participant, make_response, make_study, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -20,8 +21,8 @@ COPY = "\n".join(
 )
 
 
-def send(participant: Participant, text: str, **changes: object) -> capture.Outcome:
-    return submit_paste(participant, Submission(prompt_of(participant, "teas"), text, **changes))
+def send(participant: Participant, text: str, **changes: object) -> capture.PasteOutcome:
+    return submit_paste(participant, PasteSubmission(prompt_of(participant, "teas"), text, **changes))
 
 
 def accepted_texts(participant: Participant) -> list[str]:
@@ -158,7 +159,7 @@ def test_too_many_revisions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
     participant = make_participant()
     for number in (1, 2):
         make_response(participant, "teas", answer_text(prompt_of(participant, "teas"), number))
-    with pytest.raises(capture.TooManyRevisions):
+    with pytest.raises(capture.TooManyPastes):
         send(participant, LIST)
 
 
@@ -209,7 +210,7 @@ def test_forged_seal_opens_as_unknown(seal: str) -> None:
     ["", "null", "[]", "[1]", "{", '"x"', "1e400", '{"pasted": "x"}', '{"pastes": {"a": 1}}', "[" * 100_000],
 )
 def test_evidence_that_is_none_is_read_as_none(raw: str) -> None:
-    evidence = capture.read_evidence(raw)
+    evidence = read_evidence(raw)
     assert evidence.get("pasted") is None and not evidence.get("pastes")
 
 
@@ -220,24 +221,24 @@ def test_evidence_keeps_what_is_documented_only() -> None:
         "pastes": [{"at": 1, "plain": 30, "html": 0, "text": "x"}],
         "name": "Anna",
     }
-    evidence = capture.read_evidence(json.dumps(raw))
+    evidence = read_evidence(json.dumps(raw))
     assert evidence["share_pasted"] == 0.75 and evidence["pastes"] == [{"at": 1, "plain": 30, "html": 0}]
     assert "name" not in evidence and evidence["observed"] is True
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan"), -1, True, "9", None, 10**20])
 def test_evidence_number_out_of_range_is_left_out(number: object) -> None:
-    evidence = capture.read_evidence(json.dumps({"typed": number}))
+    evidence = read_evidence(json.dumps({"typed": number}))
     assert "typed" not in evidence or evidence["typed"] == 1 and number is True
 
 
 @pytest.mark.parametrize("raw", ["", "x", "[]", "[" * 100_000, '{"email": "many"}'])
 def test_counts_that_are_none_are_empty(raw: str) -> None:
-    assert capture.read_counts(raw) == {}
+    assert read_counts(raw) == {}
 
 
 def test_own_answer_to_another_prompt_is_asked_about() -> None:
     participant = make_participant()
     other = next(slug for slug in participant.order if slug != "teas")
-    submit_paste(participant, Submission(prompt_of(participant, other), COPY, keep=True))
+    submit_paste(participant, PasteSubmission(prompt_of(participant, other), COPY, keep=True))
     assert "other-prompt" in [finding.check for finding in send(participant, COPY).findings]

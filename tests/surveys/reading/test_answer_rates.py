@@ -14,7 +14,7 @@ from benchmarks.reading.answer_rates import Read, as_tables, doubt_rates, item_r
 from benchmarks.reading.answer_samples import LabelledAnswer, read_labelled_answers
 from benchmarks.reading.check_rates import BEGIN, END
 from benchmarks.reading.measure_checks import default_data
-from surveys.reading.answers import RULES_VERSION, Reading
+from surveys.reading.answers import RULES_VERSION, AnswerReading
 
 DATA = Path(default_data())
 needs_data = pytest.mark.skipif(
@@ -37,8 +37,8 @@ def make_read(found=(), wanted=(), **changes):
     doubt = fields.pop("doubt", "")
     answer = LabelledAnswer(wanted=tuple(wanted), **fields)
     if kind == "choice":
-        return Read(answer, Reading(letter="".join(found), doubt=doubt))
-    return Read(answer, Reading(tuple(found), tuple(found), doubt=doubt))
+        return Read(answer, AnswerReading(letter="".join(found), doubt=doubt))
+    return Read(answer, AnswerReading(tuple(found), tuple(found), doubt=doubt))
 
 
 def rates_of(rates, group, half="developed"):

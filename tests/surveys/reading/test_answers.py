@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.reading.answers import DOUBTS, Reading, count_items, normalise_item, read_answer, read_items
+from surveys.reading.answers import DOUBTS, AnswerReading, count_items, normalise_item, read_answer, read_items
 from tests.surveys.reading.item_examples import ITEMS, MORE_ITEMS
 
 FIVE = ["tesla", "apple", "google", "amazon", "nike"]
@@ -189,7 +189,7 @@ def test_read_items_of_a_further_example_is_what_a_person_reads(text, items):
 
 def test_read_answer_keeps_the_names_as_written():
     reading = read_answer("1. **The Walt Disney Company** – films\n2. L’Oréal™", "recommendation", limit=2)
-    assert reading == Reading(("walt disney", "l'oréal"), ("The Walt Disney Company", "L'Oréal"))
+    assert reading == AnswerReading(("walt disney", "l'oréal"), ("The Walt Disney Company", "L'Oréal"))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_read_answer_of_items_says_why_to_doubt_them(text, doubt):
 def test_read_answer_of_a_refusal_has_no_items_but_one_that_helps_all_the_same_has_them():
     assert read_answer("I cannot help with that. Try Yelp.", "recommendation").items == ()
     helpful = "I'm sorry, I can't see where you are. But these are good:\n- Nobu\n- Lilia\n- Carbone"
-    assert read_answer(helpful, "recommendation") == Reading(
+    assert read_answer(helpful, "recommendation") == AnswerReading(
         ("nobu", "lilia", "carbone"), ("Nobu", "Lilia", "Carbone"), doubt="fewer-than-asked"
     )
 
@@ -220,10 +220,10 @@ def test_read_answer_of_a_refusal_has_no_items_but_one_that_helps_all_the_same_h
 @pytest.mark.parametrize(
     ("text", "reading"),
     [
-        ("The answer is C.", Reading(letter="C")),
-        ("The answer is A or C.", Reading(doubt="several-letters")),
-        ("I'm sorry, but I can't answer that.", Reading(doubt="refusal")),
-        ("It depends.", Reading(doubt="nothing-found")),
+        ("The answer is C.", AnswerReading(letter="C")),
+        ("The answer is A or C.", AnswerReading(doubt="several-letters")),
+        ("I'm sorry, but I can't answer that.", AnswerReading(doubt="refusal")),
+        ("It depends.", AnswerReading(doubt="nothing-found")),
     ],
 )
 def test_read_answer_of_a_choice_is_a_letter_or_a_doubt(text, reading):

@@ -19,11 +19,9 @@ from surveys.models import Flag, Participant, Place, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.steps import address
 from surveys.reading.checks import CHECKS, Paste, find_problems
-from surveys.simulation.answers import draw_items, write_answer, write_wrong
-from surveys.simulation.browser import Browser
+from surveys.simulation.answers import ANYTHING, TOPICS, draw_items, items_for, write_answer, write_wrong
+from surveys.simulation.browser import Browser, read_page
 from surveys.simulation.check import Exits, find_violations
-from surveys.simulation.items import ANYTHING, TOPICS, items_for
-from surveys.simulation.page import read_page
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
 from surveys.studies.lifecycle import prompts_of

@@ -11,6 +11,7 @@ from surveys.models import ChatbotContext, Flag, Participant, Response, Study
 from surveys.studies.exclusions import (
     LEAVES_OUT,
     WORDS,
+    Observed,
     Rule,
     Stage,
     date_rules,
@@ -20,7 +21,6 @@ from surveys.studies.exclusions import (
     rules_of,
 )
 from surveys.studies.lifecycle import definition_of, end_pilot, launch, load_definition, start_pilot
-from surveys.studies.observed import Observed
 from surveys.study_files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 from tests.factories import make_definition, make_participant, make_response, make_study
 

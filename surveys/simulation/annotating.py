@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from surveys.annotation.labels import SKIP_REASONS
 from surveys.models import Annotation, AnnotationItem
-from surveys.simulation.annotators.mishaps import WITH_ITEMS
-from surveys.simulation.annotators.rater import draw_rater, say, say_wrong
-from surveys.simulation.page import Page
+from surveys.simulation.browser import VisitedPage
+from surveys.simulation.check import write_labels
+from surveys.simulation.mishaps import WITH_ITEMS
 from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
-from surveys.simulation.stored import write_labels
+from surveys.simulation.rater import draw_rater, say, say_wrong
 from surveys.study_files.definitions import Definition
 from surveys.study_files.kinds import KINDS, fields_of
 
@@ -27,9 +27,9 @@ class AnnotatingPlayer(Player):
         super().__init__(site, person, definition, faults)
         self.items, self.rater = items, draw_rater(person.rng)
         self.given: dict[int, None] = {}  # items of the work that are labelled now, in the order of labelling
-        self.left_open: Page | None = None
+        self.left_open: VisitedPage | None = None
 
-    def arrive(self) -> Page:
+    def arrive(self) -> VisitedPage:
         """By the link; who walked away from an open page finds it there and sends it first."""
         if self.left_open is None:
             return super().arrive()
@@ -38,7 +38,7 @@ class AnnotatingPlayer(Player):
 
     # --- an item ------------------------------------------------------------------------------------------
 
-    def item(self, page: Page) -> Page:
+    def item(self, page: VisitedPage) -> VisitedPage:
         if self.leaves(len(self.given)) and not page.is_practice:
             return self.LEAVING[self.person.way](self, page)
         if self.rng.random() < HABIT_SHARE and not page.is_practice:
@@ -47,12 +47,12 @@ class AnnotatingPlayer(Player):
             return self.HABITS[habit](self, page)
         return self.send(page, self.fill_in(page))
 
-    def item_on(self, page: Page) -> AnnotationItem:
+    def item_on(self, page: VisitedPage) -> AnnotationItem:
         if page.number not in self.items:
             raise Stuck(f"{page.path} shows what is not among the study's items")
         return self.items[page.number]
 
-    def fill_in(self, page: Page) -> dict[str, str]:
+    def fill_in(self, page: VisitedPage) -> dict[str, str]:
         """What a browser sends: the hidden fields, and the labels that are on; nothing of a switch that is off."""
         item, left = self.item_on(page), self.left_on(page)
         questions = KINDS[item.kind].questions
@@ -67,33 +67,33 @@ class AnnotatingPlayer(Player):
         self.story.sent.add((item.key, self.labels_in(page, fields)))
         return fields
 
-    def left_on(self, page: Page) -> str:
+    def left_on(self, page: VisitedPage) -> str:
         """Which response stands on the left. People see it; here it is read off the page's seal."""
         return page.form.fields["page"].split(".")[2]
 
-    def labels_in(self, page: Page, fields: Mapping[str, str]) -> str:
+    def labels_in(self, page: VisitedPage, fields: Mapping[str, str]) -> str:
         item = self.item_on(page)
         asked = fields_of(KINDS[item.kind].questions, item.payload)
         labels = {name: value for name, value in fields.items() if name in asked and value}
         return write_labels(State.GIVEN, labels, self.left_on(page))
 
-    def read_sent(self, page: Page, fields: Mapping[str, str]) -> Sent:
+    def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
         """What the server has just confirmed; from now on the item is labelled."""
         item = self.item_on(page)
         if item.purpose == Purpose.WORK:
             self.given[item.pk] = None
         return Sent(item.key, fields["key"], self.labels_in(page, fields))
 
-    def was_taken(self, page: Page) -> bool:
+    def was_taken(self, page: VisitedPage) -> bool:
         failed = page.name == "end" and self.person.way == "fail_training"  # by the answer just sent
         return page.led_here and "refused=1" not in page.path and (failed or page.name in AFTER_SAVING)
 
-    def feedback(self, page: Page) -> Page:
+    def feedback(self, page: VisitedPage) -> VisitedPage:
         return self.forward(page)
 
     # --- what annotators do beside labelling --------------------------------------------------------------
 
-    def skip(self, page: Page) -> Page:
+    def skip(self, page: VisitedPage) -> VisitedPage:
         form, item = page.form_to("skip"), self.item_on(page)
         sent = Sent(item.key, form.fields["key"], write_labels(State.SKIPPED))
         self.story.sent.add((sent.slug, sent.text))
@@ -103,7 +103,7 @@ class AnnotatingPlayer(Player):
             self.story.confirm(sent)
         return following
 
-    def undo(self, page: Page) -> Page:
+    def undo(self, page: VisitedPage) -> VisitedPage:
         """Take back what was saved last; the page that comes says what that was by showing its item."""
         form = page.form_to("undo")
         following = self.browser.submit(page, form.fields, form)
@@ -117,7 +117,7 @@ class AnnotatingPlayer(Player):
             self.story.troubles.append(f"Undo found nothing to take back after {len(self.given)} labels")
         return following
 
-    def change(self, page: Page) -> Page:
+    def change(self, page: VisitedPage) -> VisitedPage:
         """Go to the list of one's own answers and give another one."""
         self.browser.open(self.own_path(page, "labels"))
         if not self.given:
@@ -125,20 +125,20 @@ class AnnotatingPlayer(Player):
         earlier = self.browser.open(self.own_path(page, f"item/{self.rng.choice(list(self.given))}") + "?back=labels")
         return self.send(earlier, self.fill_in(earlier)) if earlier.name == "item" else earlier
 
-    def read_guidelines(self, page: Page) -> Page:
+    def read_guidelines(self, page: VisitedPage) -> VisitedPage:
         self.browser.open(self.own_path(page, "guidelines"))
         return self.browser.open(self.own_path(page, "work"))
 
-    def labels(self, page: Page) -> Page:
+    def labels(self, page: VisitedPage) -> VisitedPage:
         return self.browser.open(self.own_path(page, "work"))
 
     # --- ways out -----------------------------------------------------------------------------------------
 
-    def lapse(self, page: Page) -> Page:
+    def lapse(self, page: VisitedPage) -> VisitedPage:
         self.left_open = page
         return super().lapse(page)
 
-    def stop_paid(self, page: Page) -> Page:
+    def stop_paid(self, page: VisitedPage) -> VisitedPage:
         """Stop with enough done to be paid in full."""
         self.tries += 1
         following = self.browser.open(self.own_path(page, "debrief"))

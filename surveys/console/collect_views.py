@@ -1,4 +1,4 @@
-"""The participant flow as a figure, a table and a file."""
+"""Collect: the live monitor, and the participant flow as a figure, a table and a file."""
 
 import textwrap
 from dataclasses import dataclass
@@ -8,9 +8,107 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from surveys.console.pages import show, study_page
-from surveys.console.words import OUTCOME_NAMES, reason_name
+from surveys.models import AnonymousExit, Participant
 from surveys.monitoring.flow import OUTCOMES, flow_counts
+from surveys.monitoring.labelling import count_items, count_skips, say_labels
+from surveys.monitoring.monitor import Monitor, say_state, watch
 from surveys.monitoring.people import WHO, kinds_of_people, who_or_main
+from surveys.monitoring.words import CHECK_NAMES, OUTCOME_NAMES, reason_name
+from surveys.pasting.evidence import duration
+from surveys.studies.lifecycle import definition_of
+
+State, Kind = Participant.State, AnonymousExit.Kind
+BAR = 1000  # width of a bar's own units
+
+
+@study_page()
+def monitor(request: HttpRequest) -> HttpResponse:
+    return show(request, "console/monitor.html", "collect", **monitor_page(request))
+
+
+@study_page()
+def monitor_part(request: HttpRequest) -> HttpResponse:
+    """The numbers alone, for a page that is open already."""
+    return show(request, "console/_monitor.html", "collect", **monitor_page(request))
+
+
+def monitor_page(request: HttpRequest) -> dict:
+    watched = watch(request.study, who_or_main(request.GET.get("who", "")))
+    labelling = labelling_of(request)
+    return {
+        "monitor": watched,
+        "sentence": labelling and say_labels(request.study, labelling["parts"]) or say_state(request.study, watched),
+        "who": watched.who,
+        "choices": who_choices(watched.kinds, watched.who),
+        "apart": people_apart(watched),
+        "cells": [cell_row(cell) for cell in watched.cells],
+        "states": state_rows(watched),
+        "steps": [(Participant.Step(step).label, n) for step, n in watched.steps.items() if n],
+        "flags": [(CHECK_NAMES[flag.check], flag) for flag in watched.flags],
+        "currency": currency_of(request),
+        "bar": BAR,
+        "last_answer": since(watched),
+        "labelling": labelling,
+    }
+
+
+def labelling_of(request: HttpRequest) -> dict | None:
+    """How far the items are; None in a study that has no annotators."""
+    study = request.study
+    if not definition_of(study.current_id).annotation:
+        return None
+    return {"parts": count_items(study), "skips": count_skips(study)}
+
+
+def since(watched: Monitor) -> str:
+    return duration((watched.at - watched.last_answer).total_seconds()) if watched.last_answer else ""
+
+
+def currency_of(request: HttpRequest) -> str:
+    return "£" if definition_of(request.study.current_id).pay.currency == "GBP" else "$"
+
+
+def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]]:
+    """The switch: only kinds of people that this study has, the main data and the chosen one always."""
+    return [(who, name, kinds[who]) for who, (name, _) in WHO.items() if kinds[who] or who in ("main", chosen)]
+
+
+def people_apart(watched: Monitor) -> list[str]:
+    """Sentences about people who are not what a reader would take them for."""
+    kinds, words = watched.kinds, []
+    if watched.who in ("main", "all") and kinds["simulated"]:
+        words.append(f"{kinds['simulated']} of these people {are(kinds['simulated'])} simulated.")
+    left_out = [
+        f"{kinds[who]} {name}" for who, name in (("pilot", "of the pilot"), ("preview", "previewing")) if kinds[who]
+    ]
+    if watched.who == "main" and left_out:
+        words.append(f"Left out: {' and '.join(left_out)}.")
+    if watched.who in ("main", "imported") and kinds["imported"]:
+        words.append(f"{kinds['imported']} imported: never here, but in the list of participants.")
+    return words
+
+
+def are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def cell_row(cell) -> dict:
+    """A cell with its bar: where each part begins and how wide it is."""
+    places = max(cell.places, 1)
+    filled, leased = BAR * cell.filled / places, BAR * cell.leased / places
+    return {"cell": cell, "filled": round(filled), "leased": round(leased), "leased_at": round(filled)}
+
+
+def state_rows(watched: Monitor) -> list[dict]:
+    rows = [{"state": state, "name": State(state).label, "n": n} for state, n in watched.states.items()]
+    rows += [{"state": "", "name": Kind(kind).label, "n": n} for kind, n in watched.exits.items()]
+    for row in rows:
+        row["share"] = round(100 * row["n"] / watched.people) if watched.people else 0
+    return rows
+
+
+# --- the participant flow ---------------------------------------------------
+
 
 WIDTH, MAIN, SIDE, SIDE_AT = 760, 270, 380, 360
 LINE, PADDING, GAP = 20, 14, 34
@@ -49,7 +147,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Figure:
+class FlowFigure:
     """Boxes from top to bottom, each main box with the one beside the arrow that leaves it."""
 
     boxes: list[Box]
@@ -106,7 +204,7 @@ def flow_file(request: HttpRequest, kind: str) -> HttpResponse:
     return response
 
 
-def draw_flow(counts: dict) -> Figure:
+def draw_flow(counts: dict) -> FlowFigure:
     """Started → consented → given a place → completed → analysed, with those who left beside each arrow."""
     mains = [
         ("Came to the first page", counts["started"], None),
@@ -133,7 +231,7 @@ def draw_flow(counts: dict) -> Figure:
         box = Box(8, y, MAIN, tuple(lines))
         boxes.append(box)
         y = box.y + box.height + GAP
-    return Figure(boxes, y - GAP + 8)
+    return FlowFigure(boxes, y - GAP + 8)
 
 
 def side_lines(counts: dict[str, int], reasons: dict, *without: str) -> list[tuple[int, str, bool]]:

@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import Choice
+from analysis.agreement.annotations import LabelChoice
 from analysis.agreement.gate_rules import LIMITS, Candidate, broken_limits, find_candidates, read_limits, say_rule
-from analysis.agreement.pages.views import pick_question, work_of
 from analysis.agreement.tables import Number, coefficient
+from analysis.agreement.views import pick_question, work_of
 from surveys.access.access import Role
-from surveys.annotation.gate import GateError, Verdict, decide_gate, kept_people, list_invited
+from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.console.pages import may, show, study_page
 from surveys.models import AnnotationItem, GateDecision
 
@@ -28,7 +28,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
     work_of(request.study)
     has_pilot = AnnotationItem.objects.filter(study=request.study, pilot=True).exists()
     pilot = has_pilot and query.get("part") != "main"
-    found = agreement_of(request.study, Choice(pilot=pilot))
+    found = agreement_of(request.study, LabelChoice(pilot=pilot))
     question = pick_question(found, query.get("question", ""))
     people = find_candidates(request.study, pilot, question, found["times"])
     limits = read_limits(query)

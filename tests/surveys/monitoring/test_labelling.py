@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from surveys.annotation.labels import skip, take_back
-from surveys.annotation.progress import count_items, count_skips, say_labels
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Participant, Slot, Study
+from surveys.monitoring.labelling import count_items, count_skips, say_labels
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 from tests.surveys.console.console_pages import lines_of, log_in
 

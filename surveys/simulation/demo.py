@@ -1,5 +1,6 @@
 """The demo: the shipped studies, a log-in and made-up people, all built through the rules that real ones go through."""
 
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -10,20 +11,24 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 
+from surveys.annotation.items import import_items
+from surveys.annotation.labels import LabelSubmission, submit
+from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.participation import recruitment
+from surveys.participation.prolific import Visit
 from surveys.participation.steps import answered_slugs
 from surveys.pasting import capture
-from surveys.simulation.demo.annotators import annotate_demo, load_annotation_demo
 from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
+from surveys.simulation.rater import Rater, say
 from surveys.studies import lifecycle
 from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.schema import AttentionCheck
+from surveys.study_files.schema import AnnotationWork, AttentionCheck, questions_for
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"
-FILES = Path(__file__).resolve().parents[2] / "studies"
+FILES = Path(__file__).resolve().parents[1] / "studies"
 ACTOR = "demo"
 LARGE = "field-13"
 # Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to be
@@ -159,7 +164,7 @@ def answer_prompts(participant: Participant, rng: Random, taste: Taste, count: i
     types = rng.randrange(100) < TYPING
     for slug in [slug for slug in participant.order[:count] if slug not in answered]:
         text = write_lifelike(prompts[slug], rng, taste)
-        submission = capture.Submission(prompts[slug], text, evidence=evidence_of(text, types), keep=True)
+        submission = capture.PasteSubmission(prompts[slug], text, evidence=evidence_of(text, types), keep=True)
         capture.submit_paste(participant, submission)
 
 
@@ -167,3 +172,62 @@ def evidence_of(text: str, types: bool) -> dict[str, object]:
     """What the page would have noted of somebody who pastes, or who types."""
     entered = {"typed": len(text), "pasted": 0} if types else {"typed": 0, "pasted": len(text)}
     return {"observed": True, **entered, "share_pasted": 0.0 if types else 1.0, "edited_after": types}
+
+
+# --- the study of annotators, its items and who judges them -----------------
+
+
+PROFILES = "profiles"
+ANNOTATORS = 8
+# How often a made-up annotator says something else than most would.
+CONTRARY = 0.18
+MINUTES_BEFORE_WORK = 3  # questions, instructions, comprehension check
+
+
+def load_annotation_demo(actor: str) -> Study:
+    """The shipped study with its items, launched; running it again changes nothing."""
+    study = Study.objects.filter(slug=PROFILES).first()
+    if study is None or not study.is_launched:
+        study, _ = lifecycle.load_definition(read_study(FILES / f"{PROFILES}.toml"), actor)
+    import_items(study, FILES / f"{PROFILES}-items.jsonl", actor)
+    study.refresh_from_db()
+    if study.state == Study.State.DRAFT:
+        lifecycle.launch(study, actor)
+    return Study.objects.select_related("current").get(slug=PROFILES)
+
+
+def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None]) -> int:
+    """Made-up annotators, marked as simulated, who work to the end; returns how many there are now."""
+    definition = lifecycle.definition_of(study.current_id)
+    people = Participant.objects.filter(study=study, origin=Participant.Origin.SIMULATED)
+    for number in range(people.count(), ANNOTATORS):
+        random = Random(f"{seed} annotator {number}")
+        visit = Visit(*(uuid.UUID(int=random.getrandbits(128)).hex[:24] for _ in range(3)))
+        person = recruitment.give_consent(study, visit, Participant.Origin.SIMULATED)
+        asked = [question for question in definition.questions if question.options]
+        answers = {question.slug: random.choice(question.accept or question.options) for question in asked}
+        person = admit(recruitment.screen(person, "", answers))
+        if not person.has_ended:
+            label_everything(person, definition.annotation, random)
+        progress(number + 1, ANNOTATORS)
+    return people.count()
+
+
+def label_everything(person: Participant, work: AnnotationWork, random: Random) -> None:
+    """Work to the end: the right answers in training, an opinion of one's own now and then in the work.
+
+    It takes no time, so they are said to have come as much earlier as they were active.
+    """
+    Participant.objects.filter(pk=person.pk).update(step=Participant.Step.PROMPTS)
+    person.refresh_from_db()
+    rater, active = Rater(random, CONTRARY), MINUTES_BEFORE_WORK * 60_000
+    while tasks := next_tasks(person):
+        task = tasks[0]
+        shown = open_task(person, seal_task(person, task))
+        labels = say(task.item, questions_for(work), rater, task.left)
+        milliseconds = random.randint(4_000, 40_000)
+        submit(person, shown, LabelSubmission(labels, active_ms=milliseconds))
+        active += milliseconds
+    came = person.consented_at - timedelta(milliseconds=active)
+    Participant.objects.filter(pk=person.pk).update(consented_at=came)
+    recruitment.complete(person)

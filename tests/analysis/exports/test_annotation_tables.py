@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.exports.codebook import ANNOTATION_TABLES, codebook_of
+from analysis.exports.exports import ANNOTATION_TABLES, codebook_of, count_rows, stream_rows
 from analysis.exports.formats import FORMATS
-from analysis.exports.tables import Selection, count_rows, stream_rows
-from surveys.annotation.gate import Verdict, decide_gate
+from analysis.exports.people_tables import Selection
 from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement, skip, take_back
+from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Study
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study
@@ -25,7 +25,7 @@ def rows_of(study: Study, table: str, **selection: bool) -> list[dict[str, Any]]
     chosen = Selection(**selection)
     described = codebook_of(study, chosen.pids).tables[table]
     rows = list(stream_rows(study, described, chosen))
-    assert len(rows) == count_rows(study, table, chosen)
+    assert len(rows) == count_rows(study, described, chosen)
     as_json = [column.name for column in described.columns if column.kind == "json"]
     return [row | {name: json.loads(row[name]) for name in as_json} for row in rows]
 

@@ -1,7 +1,9 @@
 """Pages of agreement: the matrix of raters with its tables, the items on which two disagree, and one item."""
 
+import csv
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -11,16 +13,22 @@ from django.views.decorators.http import require_safe
 
 from analysis.agreement import tables
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import Choice, Gathered, gather
-from analysis.agreement.disagreements import compare_raters, cross_table, find_items
-from analysis.agreement.filters import list_offered, read_choice, write_choice
-from analysis.agreement.pages.agreement_figures import AGREEMENT_FIGURES
-from analysis.agreement.pages.files import write_groups
-from analysis.agreement.pages.published import compare_published
-from analysis.agreement.pages.rating_figures import RATING_FIGURES
-from analysis.agreement.pages.rating_tables import make_ratings
+from analysis.agreement.annotations import (
+    Gathered,
+    LabelChoice,
+    compare_raters,
+    cross_table,
+    find_items,
+    gather,
+    list_offered,
+    read_choice,
+    write_choice,
+)
+from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES
+from analysis.agreement.kind_tables import compare_published, make_maybe, make_ratings, make_sides
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
+from analysis.exports.formats import csv_cell
 from analysis.report.pages.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page
@@ -31,17 +39,6 @@ from surveys.study_files.schema import AnnotationWork
 HERE = "agreement"
 PAGE_SIZE = 50
 FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
-FIGURE_TITLES = {
-    "matrix": "κ of each two raters",
-    "shares": "How often each rater gives each label",
-    "corpora": "Labels by corpus",
-    "scores": "F1 of each rater against the majority",
-}
-RATING_TITLES = {
-    "ratings": "Ratings by the model that wrote the response",
-    "mentions": "What naming the attribute does to ratings",
-    "habits": "Models that name attributes, and that reward it",
-}
 
 
 def work_of(study: Study) -> AnnotationWork:
@@ -69,7 +66,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "agreement/overview.html",
         HERE,
         choice=choice,
-        chosen=choice != Choice(pilot=choice.pilot),
+        chosen=choice != LabelChoice(pilot=choice.pilot),
         offered=list_offered(request.study, choice.pilot),
         questions=found["questions"],
         simulated=found["simulated"],
@@ -78,7 +75,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         threshold=found["threshold"],
         seed=found["seed"],
         measures=tables.MEASURES,
-        figures=FIGURE_TITLES | (RATING_TITLES if question.get("ratings") else {}),
+        figures=FIGURES if question.get("ratings") else AGREEMENT_FIGURES,
         measure=read_measure(request),
         **page,
     )
@@ -109,15 +106,14 @@ def contents_of(
         "more_pairs": sum(pair["n"] > 0 for pair in question["pairs"]) > tables.MOST_PAIRS,
         "columns": tables.label_columns(question),
         "coefficients": tables.make_coefficients(question),
-        "share_columns": tables.share_columns(question),
         "shares": tables.make_shares(question, labels),
         "groups": tables.make_groups(question, labels),
-        "group_measures": tables.GROUP_MEASURES.values(),
         "ratings": make_ratings(question),
         "labels": labels,
         "raters": tables.make_raters(question, labels, times),
-        "maybe": tables.make_maybe(question),
-        "sides": tables.make_sides(question),
+        "scores": tables.labels_of(tables.SCORES),
+        "maybe": make_maybe(question),
+        "sides": make_sides(question),
         "neither": question.get("sides", {}).get("neither"),
         "skew": question["skew"],
     }
@@ -144,6 +140,27 @@ def groups(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def write_groups(question: Mapping[str, Any], labels: Sequence[str]) -> str:
+    """A row for each number of each group, with its n, interval, and the reason where one is undefined."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["grouping", "group", "measure", "n", "value", "low", "high", "why"])
+    for name in tables.GROUP_TITLES:
+        for row in question.get(f"by_{name}", ()):
+            writer.writerows([name, csv_cell(row[name]), *map(csv_cell, cells)] for cells in numbers_of(row, labels))
+    return out.getvalue()
+
+
+def numbers_of(row: Mapping[str, Any], labels: Sequence[str]) -> Iterator[list[Any]]:
+    for column in tables.OF_PARTS:
+        found = row[column.name]
+        yield [column.name, found["n"], found["value"], *(found["ci"] or ("", "")), found.get("why", "")]
+    why = row["ci"].get("why", {}).get("shares", "")
+    for label in labels:
+        ci = row["ci"]["shares"][label]
+        yield [f"share of {label}", row["n"], row["shares"][label], *(ci or ("", "")), "" if ci else why]
+
+
 @require_safe
 @study_page()
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
@@ -152,7 +169,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     if name not in FIGURES or kind not in FILES:
         raise Http404
     question = pick_question(agreement_of(request.study, read_choice(request.GET)), request.GET.get("question", ""))
-    drawn = FIGURES[name](question, labels_of(request.study, question), Options())
+    drawn = FIGURES[name].draw(question, labels_of(request.study, question), Options())
     content = write_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
     response = HttpResponse(content, content_type=FILES[kind])
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'

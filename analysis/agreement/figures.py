@@ -1,0 +1,389 @@
+"""Figures of agreement and of ratings: who agrees with whom, label shares, scores, what naming the attribute does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, NamedTuple
+
+import altair as alt
+
+from analysis.agreement.kind_tables import MEAN, OF_BOTH, UNNAMED
+from analysis.charts.figure import (
+    Columns,
+    Figure,
+    Options,
+    Row,
+    Spec,
+    Words,
+    below,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+)
+from analysis.charts.theme import LIGHT, printable
+
+Question = Mapping[str, Any]
+Draw = Callable[[Question, Sequence[str], Options], Figure]
+ROW, CELL = 22, 54  # px
+ROOM, TEXT = 150, 60  # for names on the left, and for the number at the end
+NOTHING = "There is nothing to draw yet."
+MATRIX: Columns = [
+    ("a", "rater", ""),
+    ("b", "other rater", ""),
+    ("n", "items both labelled", ""),
+    ("kappa", "Cohen’s κ", ""),
+    ("low", "from", ""),
+    ("high", "to", ""),
+]
+VALUES: Columns = [
+    ("panel", "of", ""),
+    ("row", "who or what", ""),
+    ("n", "n", ""),
+    ("value", "value", ""),
+    ("low", "from", ""),
+    ("high", "to", ""),
+]
+
+
+def draw_matrix(question: Question, labels: Sequence[str], options: Options) -> Figure:
+    """Cohen's kappa of each two raters, people before judges."""
+    title = f"Who agrees with whom: {question['question']}"
+    table = [matrix_row(pair) for pair in question.get("pairs", ()) if pair["kappa"] is not None]
+    if not table:
+        return empty_figure("matrix", title, NOTHING, MATRIX, options)
+    names = [printable(rater["rater"]) for rater in sorted(question["raters"], key=lambda rater: rater["is_model"])]
+    cells = [cell for row in table for cell in (both(row, "a", "b"), both(row, "b", "a"))]
+    side = min(CELL, (options.width - ROOM) // len(names)) * len(names)
+    x = alt.X("x:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, orient="top", labelAngle=-40))
+    y = alt.Y("y:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, labelLimit=ROOM))
+    shade = alt.Opacity("value:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 0.75], clamp=True), legend=None)
+    layers = [
+        of_kind("cell")
+        .mark_rect(fill=LIGHT["sp-profile"], aria=True)
+        .encode(x=x, y=y, opacity=shade, description="text:N"),
+        of_kind("cell").mark_text(fontSize=11, fill=LIGHT["ink"]).encode(x=x, y=y, text="short:N"),
+    ]
+    low, high = (pick(table, key=lambda row: row["kappa"]) for pick in (min, max))
+    least, most = (f"{row['kappa']:.2f} ({row['a']} and {row['b']})" for row in (low, high))
+    caption = "Cohen’s κ over the items that both labelled; intervals and n stand in the table."
+    words = Words(title, caption, f"κ goes from {least} to {most}.")
+    return make_figure("matrix", words, panel(specs_of(layers), side, side), cells, table, MATRIX, options)
+
+
+def matrix_row(pair: Mapping[str, Any]) -> Row:
+    low, high = pair["ci"].get("kappa") or (None, None)
+    names = {side: printable(pair[side]) for side in "ab"}
+    return {**names, "n": pair["n"], "kappa": pair["kappa"], "low": low, "high": high}
+
+
+def both(row: Row, x: str, y: str) -> Row:
+    text = f"{row['a']} and {row['b']}: κ {row['kappa']:.2f}, n {row['n']:,}"
+    return {
+        "kind": "cell",
+        "x": row[x],
+        "y": row[y],
+        "value": row["kappa"],
+        "short": f"{row['kappa']:.2f}",
+        "text": text,
+    }
+
+
+# Values with intervals -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From where to where values go, which numbers stand below, and where a line says that nothing differs."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    line: float | None = None
+
+
+SHARES = Axis(0, 1, (0, 0.2, 0.4, 0.6, 0.8, 1))
+
+
+def draw_shares(question: Question, labels: Sequence[str], options: Options) -> Figure:
+    """What share of its labels each rater gives to each label."""
+    table = [
+        value_row(label, rater["rater"], rater["n"], rater["distribution"][label], rater["ci"]["distribution"][label])
+        for label in labels
+        for rater in question.get("raters", ())
+    ]
+    title = f"How often each label is given: {question['question']}"
+    return draw_values("shares", title, "Share of each rater’s labels, with 95 % intervals.", table, options)
+
+
+def draw_corpora(question: Question, labels: Sequence[str], options: Options) -> Figure:
+    """What share of the labels each label takes in each corpus."""
+    table = [
+        value_row(label, row["corpus"] or "no corpus named", row["n"], row["shares"][label], row["ci"]["shares"][label])
+        for label in labels
+        for row in question.get("by_corpus", ())
+    ]
+    title = f"Labels by corpus: {question['question']}"
+    caption = "Share of the labels that people gave, or judges where nobody else labels, with 95 % intervals."
+    return draw_values("corpora", title, caption, table, options)
+
+
+def draw_scores(question: Question, labels: Sequence[str], options: Options) -> Figure:
+    """F1 of each rater against the majority of the others."""
+    table = [
+        value_row("F1", rater["rater"], rater["compared"], rater["f1"], rater["ci"].get("f1"))
+        for rater in question.get("raters", ())
+        if rater["f1"] is not None
+    ]
+    title = f"Each rater against the majority of the others: {question['question']}"
+    return draw_values("scores", title, "F1 over the items where the others have a majority.", table, options)
+
+
+def value_row(part: str, name: str, n: int, value: float, ci: Sequence[float] | None) -> Row:
+    low, high = ci or (None, None)
+    return {"panel": printable(part), "row": printable(name), "n": n, "value": value, "low": low, "high": high}
+
+
+def draw_values(
+    name: str, title: str, caption: str, table: list[Row], options: Options, axes: Mapping[str, Axis] | None = None
+) -> Figure:
+    """A panel for each of the table's; `axes` by panel, where values are no shares."""
+    if not table:
+        return empty_figure(name, title, NOTHING, VALUES, options)
+    parts = [part for row in table for part in parts_of(row)]
+    panels = dict.fromkeys(row["panel"] for row in table)
+    specs = [draw_panel(part, table, options, (axes or {}).get(part, SHARES)) for part in panels]
+    words = Words(title, caption, say_ends(table))
+    return make_figure(name, words, below(specs, 14), parts, table, VALUES, options)
+
+
+def say_ends(table: Sequence[Row]) -> str:
+    low, high = (pick(table, key=lambda row: row["value"]) for pick in (min, max))
+    ends = [f"{row['value']:.2f} ({row['row']}, {row['panel']})" for row in (low, high)]
+    return f"Values go from {ends[0]} to {ends[1]}."
+
+
+def parts_of(row: Row) -> list[Row]:
+    where = {"panel": row["panel"], "row": row["row"]}
+    short = f"{row['value']:.2f}".replace("-", "−")
+    text = f"{row['row']}, {row['panel']}: {short}, n {row['n']:,}"
+    parts = [{**where, "kind": "value", "start": row["value"], "text": text, "short": short}]
+    if row["low"] is not None:
+        parts.append({**where, "kind": "ci", "start": row["low"], "end": row["high"]})
+    return parts
+
+
+def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis) -> Spec:
+    names = list(dict.fromkeys(row["row"] for row in table if row["panel"] == part))
+    y = alt.Y("row:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, labelLimit=ROOM, minExtent=ROOM))
+    scale = alt.Scale(domain=[axis.low, axis.high], nice=False)
+    x = alt.X("start:Q", scale=scale, axis=alt.Axis(title=None, values=list(axis.ticks), format="~g"))
+    layers = [
+        of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.5).encode(y=y, x=x, x2="end:Q"),
+        of_kind("value").mark_point(fill=LIGHT["sp-profile"], stroke=LIGHT["sp-profile"], size=55, opacity=1, aria=True)
+        .encode(y=y, x=x, description="text:N"),
+        of_kind("value").mark_text(fontSize=11, fill=LIGHT["soft"], align="left")
+        .encode(y=y, x=alt.value(options.width - ROOM - TEXT + 10), text="short:N"),
+    ]  # fmt: skip
+    if axis.line is not None:
+        line = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeDash=[4, 3])
+        layers.insert(0, line.encode(x=alt.datum(axis.line, scale=scale)))
+    return panel(specs_of(layers), options.width - ROOM - TEXT, ROW * len(names), part, panel=part)
+
+
+# Ratings ---------------------------------------------------------------------------------------------------
+
+LOW = "Share no better than generic"
+LEAST_WRITTEN = 0.05  # of a bar: what is narrower has no room for its label
+HABITS: Columns = [
+    ("generator", "model that wrote", ""),
+    ("judge", "judge", ""),
+    ("rate", "share of its responses that name the attribute", ""),
+    ("rate_low", "from", ""),
+    ("rate_high", "to", ""),
+    ("gap", "its gap as a judge", ""),
+    ("gap_low", "from", ""),
+    ("gap_high", "to", ""),
+]
+
+
+def estimate_row(part: str, name: str, estimate: Mapping[str, Any]) -> Row:
+    return value_row(part, name, estimate["n"], estimate["value"], estimate["ci"])
+
+
+def is_known(estimate: Mapping[str, Any]) -> bool:
+    return estimate["value"] is not None
+
+
+# By the model that wrote ----------------------------------------------------------------------------------
+
+
+def draw_ratings(question: Question, labels: Sequence[str], options: Options) -> Figure:
+    """Of each model's responses how ratings fall, their mean, and how many are no better than the generic one."""
+    rows = [row for row in question.get("ratings", {}).get("generators", ()) if row["n"]]
+    title = "Ratings by the model that wrote the response"
+    if not rows:
+        return empty_figure("ratings", title, NOTHING, VALUES, options)
+    named = [(row["generator"] or UNNAMED, row) for row in rows]
+    shares = [estimate_row(label, name, row["shares"][label]) for name, row in named for label in labels]
+    means = [estimate_row(MEAN.label, name, row["mean"]) for name, row in named]
+    low = [estimate_row(LOW, name, row["no_better"]) for name, row in named]
+    middle = (float(labels[0]) + float(labels[-1])) / 2
+    axis = Axis(float(labels[0]), float(labels[-1]), tuple(map(float, labels)), middle)
+    specs = [
+        draw_bars(shares, options),
+        draw_panel(MEAN.label, means, options, axis),
+        draw_panel(LOW, low, options, SHARES),
+    ]
+    parts = [*bars_of(shares), *(part for row in (*means, *low) for part in parts_of(row))]
+    ends = f"{labels[0]}: the generic response is preferred, {labels[-1]}: the personalised one"
+    caption = f"{ends}; the dashed line: neither. Lines are 95 % intervals."
+    words = Words(title, caption, say_ends(means))
+    return make_figure("ratings", words, below(specs, 14), parts, [*shares, *means, *low], VALUES, options)
+
+
+BARS = "Share of each rating"
+
+
+def bars_of(shares: Sequence[Row]) -> list[Row]:
+    """The shares of each model laid end to end, the lowest rating first and palest."""
+    labels = list(dict.fromkeys(row["panel"] for row in shares))
+    ends: dict[str, float] = {}
+    parts = []
+    for row in shares:
+        start = ends.get(row["row"], 0.0)
+        ends[row["row"]] = end = start + row["value"]
+        where = {"panel": BARS, "row": row["row"], "start": start, "end": end, "middle": (start + end) / 2}
+        text = f"{row['row']}, rating {row['panel']}: {row['value']:.0%} of {row['n']:,}"
+        depth = (labels.index(row["panel"]) + 1) / len(labels)
+        parts.append({**where, "kind": "bar", "text": text, "depth": depth})
+        if row["value"] >= LEAST_WRITTEN:
+            parts.append({**where, "kind": "label", "short": row["panel"]})
+    return parts
+
+
+def draw_bars(shares: Sequence[Row], options: Options) -> Spec:
+    names = list(dict.fromkeys(row["row"] for row in shares))
+    y = alt.Y("row:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, labelLimit=ROOM, minExtent=ROOM))
+    scale = alt.Scale(domain=[0, 1], nice=False)
+    x = alt.X("start:Q", scale=scale, axis=alt.Axis(title=None, format="%", values=list(SHARES.ticks), grid=False))
+    depth = alt.Opacity("depth:Q", scale=alt.Scale(domain=[0, 1], range=[0.05, 0.75]), legend=None)
+    layers = [
+        of_kind("bar").mark_bar(fill=LIGHT["sp-profile"], height=ROW - 6, aria=True)
+        .encode(y=y, x=x, x2="end:Q", opacity=depth, description="text:N"),
+        of_kind("label").mark_text(fontSize=11, fill=LIGHT["ink"])
+        .encode(y=y, x=alt.X("middle:Q", scale=scale), text="short:N"),
+    ]  # fmt: skip
+    return panel(specs_of(layers), options.width - ROOM - TEXT, ROW * len(names), BARS, panel=BARS)
+
+
+# What naming the attribute does ---------------------------------------------------------------------------
+
+ALL_RESPONSES, BY_WRITER = "All responses, by who rates", "By the model that wrote, rated by"
+
+
+def draw_mentions(question: Question, labels: Sequence[str], options: Options) -> Figure:
+    """Of each rater the mean rating of responses that name the attribute minus that of the others."""
+    found = question.get("ratings", {})
+    table = [
+        estimate_row(ALL_RESPONSES, row["rater"], row["gap"]) for row in found.get("raters", ()) if is_known(row["gap"])
+    ]
+    raters = dict.fromkeys(rater for row in found.get("generators", ()) for rater in sorted(row["gaps"]))
+    table += [
+        estimate_row(f"{BY_WRITER} {rater}", row["generator"] or UNNAMED, row["gaps"][rater])
+        for rater in sorted(raters, key=lambda name: name != "people")
+        for row in found.get("generators", ())
+        if rater in row["gaps"] and is_known(row["gaps"][rater])
+    ]
+    reach = gap_reach(table)
+    axis = Axis(-reach, reach, tuple(float(tick) for tick in range(-reach, reach + 1)), 0)
+    axes = {row["panel"]: axis for row in table}
+    title = "What naming the attribute does to ratings"
+    caption = "Mean rating of responses that name the attribute minus that of those that do not. 95 % intervals."
+    return draw_values("mentions", title, caption, table, options, axes)
+
+
+def gap_reach(table: Sequence[Row]) -> int:
+    """Whole steps of the scale that hold every gap with its interval."""
+    ends = [abs(row[name]) for row in table for name in ("value", "low", "high") if row[name] is not None]
+    return max(1, ceil(max(ends, default=1)))
+
+
+def draw_habits(question: Question, labels: Sequence[str], options: Options) -> Figure:
+    """Models that write and judge: how often they name the attribute, and how they rate responses that do."""
+    found = question.get("ratings", {}).get("habits", {"models": ()})
+    table = [habit_row(row) for row in found["models"] if is_known(row["mention_rate"]) and is_known(row["gap"])]
+    title = "Do models that name attributes also reward it?"
+    if not table:
+        nothing = (
+            "No model both wrote and judged responses: the tag generator must be named as the judge’s endpoint is."
+        )
+        return empty_figure("habits", title, nothing, HABITS, options)
+    caption = (
+        "Across: share of a model’s responses that name the attribute. Up: its gap as a judge of all responses. "
+        f"Lines are 95 % intervals. {say_correlation(found['spearman'])}"
+    )
+    words = Words(title, caption, " ".join(row["text"] for row in table))
+    return make_figure("habits", words, draw_points(table, options), table, table, HABITS, options)
+
+
+def habit_row(row: Question) -> Row:
+    rate, gap = row["mention_rate"], row["gap"]
+    (rate_low, rate_high), (gap_low, gap_high) = (each["ci"] or (None, None) for each in (rate, gap))
+    name, judge = printable(row["generator"]), printable(row["rater"])
+    signed = f"{gap['value']:+.2f}".replace("-", "−")
+    text = f"{judge}: names the attribute in {rate['value']:.0%} of its responses, gap {signed}."
+    ends = {"rate_low": rate_low, "rate_high": rate_high, "gap_low": gap_low, "gap_high": gap_high}
+    return {"generator": name, "judge": judge, "rate": rate["value"], "gap": gap["value"], **ends, "text": text}
+
+
+def say_correlation(estimate: Mapping[str, Any]) -> str:
+    if estimate["value"] is None:
+        return f"No rank correlation: {estimate['why']}."
+    interval = f" ({estimate['ci'][0]:.2f} to {estimate['ci'][1]:.2f})" if estimate["ci"] else ""
+    return f"Spearman’s ρ over {estimate['n']} models: {estimate['value']:.2f}{interval}."
+
+
+def draw_points(table: Sequence[Row], options: Options) -> Spec:
+    ends = [abs(row[name]) for row in table for name in ("gap", "gap_low", "gap_high") if row[name] is not None]
+    reach = max(1.0, ceil(max(ends) * 2) / 2)
+    x = alt.Scale(domain=[0, 1], nice=False)
+    y = alt.Scale(domain=[-reach, reach], nice=False)
+    across = alt.X(
+        "rate:Q",
+        scale=x,
+        axis=alt.Axis(title=OF_BOTH[0].label, format="%", values=list(SHARES.ticks)),
+    )
+    up = alt.Y("gap:Q", scale=y, axis=alt.Axis(title=OF_BOTH[1].label))
+    whole, colour = alt.Chart(), LIGHT["sp-profile"]
+    layers = [
+        whole.mark_rule(stroke=LIGHT["strong-line"], strokeDash=[4, 3]).encode(y=alt.datum(0, scale=y)),
+        whole.mark_rule(stroke=LIGHT["ink"]).encode(x=alt.X("rate_low:Q", scale=x), x2="rate_high:Q", y=up),
+        whole.mark_rule(stroke=LIGHT["ink"]).encode(x=across, y=alt.Y("gap_low:Q", scale=y), y2="gap_high:Q"),
+        whole.mark_point(fill=colour, stroke=colour, size=60, opacity=1, aria=True)
+        .encode(x=across, y=up, description="text:N"),
+        whole.mark_text(fontSize=11, fill=LIGHT["ink"], align="left", dx=8, dy=-8)
+        .encode(x=across, y=up, text="judge:N"),
+    ]  # fmt: skip
+    return panel(specs_of(layers), options.width - 2 * TEXT, 300)
+
+
+class TitledDraw(NamedTuple):
+    """How a figure is called in a list of files, and what draws it."""
+
+    title: str
+    draw: Draw
+
+
+AGREEMENT_FIGURES = {
+    "matrix": TitledDraw("κ of each two raters", draw_matrix),
+    "shares": TitledDraw("How often each rater gives each label", draw_shares),
+    "corpora": TitledDraw("Labels by corpus", draw_corpora),
+    "scores": TitledDraw("F1 of each rater against the majority", draw_scores),
+}
+RATING_FIGURES = {
+    "ratings": TitledDraw("Ratings by the model that wrote the response", draw_ratings),
+    "mentions": TitledDraw("What naming the attribute does to ratings", draw_mentions),
+    "habits": TitledDraw("Models that name attributes, and that reward it", draw_habits),
+}

@@ -1,0 +1,394 @@
+"""The tables of what people gave: for each its columns, what stands in them, and which rows it has."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from analysis.exports.codebook import (
+    Column,
+    Row,
+    Table,
+    Version,
+    answer_columns,
+    boolean,
+    check_columns,
+    integer,
+    labels,
+    moment,
+    named,
+    number,
+    text,
+    unique_names,
+)
+from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Prompt, Response, Study
+from surveys.monitoring.flow import OUTCOMES, reason_of
+from surveys.reading.checks import CHECKS
+from surveys.study_files.schema import PromptDefinition
+
+Origin = Participant.Origin
+OPEN = (Participant.State.SCREENING, Participant.State.ACTIVE)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Whose rows: by default all but those of pilots and previews. `pids` adds Prolific's ids."""
+
+    pilot: bool = False
+    preview: bool = False
+    simulated: bool = True
+    pids: bool = False
+
+    def people(self, prefix: str = "") -> Q:
+        left_out = [
+            origin
+            for origin, wanted in ((Origin.PREVIEW, self.preview), (Origin.SIMULATED, self.simulated))
+            if not wanted
+        ]
+        wanted = ~Q(**{f"{prefix}origin__in": left_out}) if left_out else Q()
+        return wanted if self.pilot else wanted & Q(**{f"{prefix}pilot": False})
+
+
+def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[Table]:
+    person = (*ORIGIN, *person_columns(versions))
+    answer = (*person, text("prompt", "the prompt", prompt_levels(versions), path="prompt__slug"))
+    asked = unique_names([*answer_columns(versions, imported), *check_columns(versions)])
+    yield Table(
+        "responses",
+        "the answer of one participant to one prompt: the newest accepted revision",
+        (*answer, *RESPONSE),
+        newest_responses,
+        200,
+    )
+    yield Table(
+        "revisions", "one submitted revision of one answer, accepted or not", (*answer, *REVISION), all_responses, 50
+    )
+    yield Table("flags", "one paste check that spoke about one answer", (*answer, *FLAG), flags)
+    yield Table("context", "the chatbot that one participant used", (*person, *CONTEXT), contexts)
+    yield Table(
+        "timings",
+        "the answer of one participant to one prompt: when and how it was given",
+        (*answer, *TIMING),
+        newest_responses,
+        500,
+    )
+    yield Table(
+        "participants", "one person who agreed to take part", (*person, *PARTICIPANT, *asked), participants, 500, ""
+    )
+    yield Table("flow", "how many people of one version and origin came to one end", (*ORIGIN, *FLOW), Flow)
+
+
+# --- who --------------------------------------------------------------------
+
+PID = text("pid", "Prolific's participant id (only in exports that were asked to hold it)", path="participant__pid")
+
+ORIGIN = (
+    text("study", "the study", made=lambda row: row["study"]),
+    integer("version", "number of the study's version that the person saw", path="participant__version__number"),
+    text(
+        "version_sha256",
+        "SHA-256 over all that participants of this version see",
+        path="participant__version__sha256",
+    ),
+    boolean("pilot", "whether it was collected in the pilot", path="participant__pilot"),
+    text("origin", "where the person came from", labels(Origin.choices), path="participant__origin"),
+)
+
+
+def person_columns(versions: tuple[Version, ...]) -> tuple[Column, ...]:
+    bots = {bot.slug: bot.name for version in versions for bot in version.definition.chatbots}
+    cells = {cell.slug: cell.name for version in versions for cell in version.definition.cells}
+    return (
+        text("participant", "the person's random label in this study", path="participant__pseudonym"),
+        text(
+            "state",
+            "how far the person's part has come",
+            labels(Participant.State.choices),
+            path="participant__state",
+        ),
+        text("chatbot", "the chatbot that the person's place is for", bots, expression=chatbot_of),
+        text("cell", "the group that the person's place is for", cells, path="participant__cell__slug"),
+    )
+
+
+def chatbot_of(person: str) -> Coalesce:
+    return Coalesce(F(f"{person}cell__chatbot"), F(f"{person}context__product"))
+
+
+def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
+    prompts = [prompt for version in versions for prompt in version.definition.prompts]
+    return {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
+
+
+def variant_note(prompt: PromptDefinition) -> str:
+    return f" (variant of {prompt.variant_of}: {prompt.variant})" if prompt.variant_of else ""
+
+
+# --- answers and how they came about ------------------------------------------
+
+
+def all_responses(study: Study, selection: Selection) -> QuerySet:
+    return Response.objects.filter(selection.people("participant__"), participant__study=study).order_by("id")
+
+
+def newest_responses(study: Study, selection: Selection) -> QuerySet:
+    """The newest accepted revision of each answer."""
+    newer = Response.objects.filter(
+        participant=OuterRef("participant"),
+        prompt=OuterRef("prompt"),
+        accepted=True,
+        revision__gt=OuterRef("revision"),
+    )
+    return all_responses(study, selection).filter(~Exists(newer), accepted=True)
+
+
+def flags(study: Study, selection: Selection) -> QuerySet:
+    return Flag.objects.filter(selection.people("participant__"), participant__study=study).order_by("id")
+
+
+def contexts(study: Study, selection: Selection) -> QuerySet:
+    return ChatbotContext.objects.filter(selection.people("participant__"), participant__study=study).order_by("id")
+
+
+def participants(study: Study, selection: Selection) -> QuerySet:
+    return Participant.objects.filter(selection.people(), study=study).order_by("id")
+
+
+def position_of(prompt: str, order: Sequence[str]) -> int | None:
+    return order.index(prompt) + 1 if prompt in order else None
+
+
+def seconds_between(start: datetime | None, end: datetime | None) -> float | None:
+    return round((end - start).total_seconds(), 3) if start and end else None
+
+
+RESPONSE = (
+    text("kind", "what the prompt asks for", labels(Prompt.Kind.choices), path="prompt__kind"),
+    integer(
+        "position",
+        "place of the prompt in this person's order, from 1; empty for imported people",
+        made=lambda row: position_of(row["slug"], row["order"]),
+        needs=("prompt__slug", "participant__order"),
+    ),
+    integer("revision", "which submitted revision this is, from 1"),
+    text("text", "what was pasted, to the letter; lines end with one line feed"),
+    text("text_sha256", "SHA-256 over the text as UTF-8"),
+    integer("characters", "length of the text", "characters", made=lambda row: len(row["text"]), needs=("text",)),
+    integer(
+        "personal_removed",
+        "personal details that were removed before sending",
+        "details",
+        made=lambda row: sum(row["personal"].get("removed", {}).values()),
+        needs=("personal",),
+    ),
+    integer(
+        "personal_kept",
+        "what looked like personal details and was sent",
+        "details",
+        made=lambda row: sum(row["personal"].get("kept", {}).values()),
+        needs=("personal",),
+    ),
+    moment(
+        "submitted_at",
+        "when the server stored it; for imported rows the file's time, else that of the import",
+    ),
+)
+REVISION = (
+    *named(RESPONSE, "kind", "position", "revision"),
+    boolean("accepted", "false: the paste checks asked about it and the person went back to it"),
+    *named(RESPONSE, "text", "text_sha256", "characters"),
+    text("html", "the clipboard's HTML flavour; data, not to be rendered; not in SPSS files", spss=False),
+    integer(
+        "html_characters",
+        "length of the HTML flavour",
+        "characters",
+        made=lambda row: len(row["html"]),
+        needs=("html",),
+    ),
+    *named(RESPONSE, "personal_removed", "personal_kept"),
+    moment("shown_at", "when the server sent the page"),
+    *named(RESPONSE, "submitted_at"),
+)
+FLAG = (
+    text("check", "the paste check", {name: check.message for name, check in CHECKS.items()}, path="check_name"),
+    integer("check_version", "version of the check"),
+    text("outcome", "what the person did", labels(Flag.Outcome.choices)),
+    text("message", "the sentence that was shown, in English"),
+    moment("shown_at", "when it was first shown"),
+    moment("decided_at", "when the person decided"),
+)
+CONTEXT = (
+    text("product", "the chatbot that the person says they used"),
+    text("model_shown", "the model's name as the chatbot showed it"),
+    text("plan", "how they have it", labels(ChatbotContext.Plan.choices)),
+    text("memory", "whether memory of earlier chats was on", labels(ChatbotContext.Switch.choices)),
+    text("personalisation", "whether personalisation was on", labels(ChatbotContext.Switch.choices)),
+    text("chat", "in which chat they asked; empty when imported", labels(ChatbotContext.Chat.choices)),
+    text("chat_language", "the language in which they usually write to it"),
+    text("device", "the device; empty when imported", labels(ChatbotContext.Device.choices)),
+    moment("recorded_at", "when they told us"),
+)
+
+
+def evidence(name: str) -> dict[str, Any]:
+    """What the page observed under this name."""
+    return {"made": lambda row: row["evidence"].get(name), "needs": ("evidence",)}
+
+
+def count_revisions(person: str) -> Subquery:
+    return Subquery(same_answers().annotate(n=Count("id")).values("n"))
+
+
+def first_shown(person: str) -> Subquery:
+    return Subquery(same_answers().annotate(first=Min("shown_at")).values("first"))
+
+
+def same_answers() -> QuerySet:
+    same = Response.objects.filter(participant=OuterRef("participant"), prompt=OuterRef("prompt"))
+    return same.order_by().values("prompt")
+
+
+def seconds_away(row: Row) -> float | None:
+    away = row["evidence"].get("away_ms")
+    return None if away is None else away / 1000
+
+
+def count_pastes(row: Row) -> int | None:
+    return len(row["evidence"]["pastes"]) if "pastes" in row["evidence"] else None
+
+
+CLIENT = "by the clock of the person's device"
+SINCE = "milliseconds since 1970"
+TIMING = (
+    *named(RESPONSE, "position"),
+    integer(
+        "revisions", "revisions submitted to this prompt, accepted or not", "revisions", expression=count_revisions
+    ),
+    moment("first_shown_at", "when the server first sent a page that was then submitted", expression=first_shown),
+    moment("submitted_at", "when the server stored the answer"),
+    number(
+        "seconds",
+        "from the first page shown to the answer stored",
+        "seconds",
+        made=lambda row: seconds_between(row["first_shown_at"], row["submitted_at"]),
+        needs=("submitted_at",),
+    ),
+    number(
+        "away_seconds", "how long the page was in the background", "seconds", made=seconds_away, needs=("evidence",)
+    ),
+    integer("client_opened_at", f"when the page was opened {CLIENT}", SINCE, **evidence("opened_at")),
+    integer("client_copied_at", f"when the prompt was copied {CLIENT}", SINCE, **evidence("copied_at")),
+    integer("client_sent_at", f"when the answer was sent {CLIENT}", SINCE, **evidence("sent_at")),
+    boolean(
+        "observed",
+        "whether the page could observe how the text was entered (it needs JavaScript)",
+        made=lambda row: bool(row["evidence"].get("observed")),
+        needs=("evidence",),
+    ),
+    integer("pasted", "characters pasted", "characters", **evidence("pasted")),
+    integer("typed", "characters typed", "characters", **evidence("typed")),
+    integer("removed", "characters deleted", "characters", **evidence("removed")),
+    number("share_pasted", "pasted / (pasted + typed)", "share from 0 to 1", **evidence("share_pasted")),
+    boolean("edited_after", "whether anything was changed after pasting", **evidence("edited_after")),
+    integer("pastes", "how often something was pasted", "pastes", made=count_pastes, needs=("evidence",)),
+)
+
+
+def count_responses(person: str) -> Coalesce:
+    answered = Response.objects.filter(participant=OuterRef("pk"), accepted=True).order_by().values("participant")
+    return Coalesce(Subquery(answered.annotate(n=Count("prompt", distinct=True)).values("n")), 0)
+
+
+PARTICIPANT = (
+    text("step", "the furthest page that the person reached", labels(Participant.Step.choices)),
+    text("reason", "why the part ended as it did"),
+    text("code", "the completion code shown at the end"),
+    boolean("overflow", "completed after the place was given to somebody else; paid"),
+    text("language", "language of the pages"),
+    text("consent_version", "version of the consent text"),
+    text("consent_sha256", "SHA-256 over the consent text and its version"),
+    moment("consented_at", "when the person agreed"),
+    moment("last_seen_at", "the last sign of life"),
+    moment("finished_at", "when the part ended"),
+    number(
+        "seconds",
+        "from consent to the end",
+        "seconds",
+        made=lambda row: seconds_between(row["consented_at"], row["finished_at"]),
+        needs=("consented_at", "finished_at"),
+    ),
+    text(
+        "prompt_order",
+        "the prompts in the order drawn for this person, separated by spaces",
+        made=lambda row: " ".join(row["order"]),
+        needs=("order",),
+    ),
+    integer("order_number", "number that the order was drawn with"),
+    integer("responses", "prompts answered", "prompts", expression=count_responses),
+    integer(
+        "attention_failed",
+        "attention checks answered wrongly",
+        "checks",
+        made=lambda row: sum(not given["passed"] for given in row["checks"].get("attention", {}).values()),
+        needs=("checks",),
+    ),
+    integer(
+        "comprehension_tries",
+        "how often the comprehension check was sent",
+        "tries",
+        made=lambda row: len(row["checks"].get("comprehension", [])),
+        needs=("checks",),
+    ),
+    text("comments", "what the person wrote on the last page"),
+)
+
+# --- flow -------------------------------------------------------------------
+
+FLOW = (
+    text("outcome", "how they ended, or that they are still in progress", {o: o for o in OUTCOMES}),
+    text("reason", "why, where a rule of the study says so"),
+    boolean("overflow", "completed after the place was given to somebody else"),
+    integer("people", "how many", "people"),
+)
+
+
+VERSION = {"_version": F("version__number"), "version_sha256": F("version__sha256")}
+
+
+class Flow:
+    """People and anonymous ends counted together; imported people never came and are left out."""
+
+    def __init__(self, study: Study, selection: Selection) -> None:
+        self.study, self.selection = study, selection
+
+    def iterator(self, chunk_size: int) -> Iterator[Row]:
+        counts: Counter[tuple] = Counter()
+        for row in (*self.people(), *self.gone()):
+            n = row.pop("people")
+            counts[tuple(row.items())] += n
+        for key, people in sorted(counts.items(), key=lambda item: str(item[0])):
+            yield {**dict(key), "people": people}
+
+    def people(self) -> Iterator[Row]:
+        keys = ("pilot", "origin", "state", "reason", "overflow", "step")
+        people = Participant.objects.filter(self.selection.people(), study=self.study).order_by()
+        counted = people.exclude(origin=Origin.IMPORTED).values(*keys, **VERSION)
+        for row in counted.annotate(people=Count("pk")):
+            state = row.pop("state")
+            row["outcome"] = "in_progress" if state in OPEN else state
+            row["reason"] = reason_of(state, row["reason"], row.pop("step"))
+            yield row
+
+    def gone(self) -> Iterator[Row]:
+        exits = AnonymousExit.objects.filter(self.selection.people(), version__study=self.study).order_by()
+        counted = exits.values("pilot", "origin", "step", outcome=F("kind"), **VERSION)
+        for row in counted.annotate(people=Count("pk")):
+            step = row.pop("step")
+            yield row | {"reason": f"at {step}" if step else "", "overflow": False}
+
+    def count(self) -> int:
+        return sum(1 for _ in self.iterator(1))

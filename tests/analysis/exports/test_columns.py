@@ -1,0 +1,91 @@
+"""The columns that every table has: a contract with everybody who reads the files, so they are written out here."""
+
+from analysis.exports.annotation_tables import annotation_tables
+from analysis.exports.codebook import Table, Version
+from analysis.exports.exports import ANNOTATION_TABLES, TABLES
+from analysis.exports.people_tables import people_tables
+from analysis.report.bundle.tables import own_tables
+from surveys.models import Study
+from tests.factories import make_definition
+
+# Of the study of teas: behind `comments` stand its own questions and attention checks.
+PUBLISHED = {
+    "responses": (
+        "study version version_sha256 pilot origin participant state chatbot cell prompt kind position "
+        "revision text text_sha256 characters personal_removed personal_kept submitted_at"
+    ),
+    "revisions": (
+        "study version version_sha256 pilot origin participant state chatbot cell prompt kind position "
+        "revision accepted text text_sha256 characters html html_characters personal_removed personal_kept "
+        "shown_at submitted_at"
+    ),
+    "flags": (
+        "study version version_sha256 pilot origin participant state chatbot cell prompt check check_version "
+        "outcome message shown_at decided_at"
+    ),
+    "context": (
+        "study version version_sha256 pilot origin participant state chatbot cell product model_shown plan "
+        "memory personalisation chat chat_language device recorded_at"
+    ),
+    "timings": (
+        "study version version_sha256 pilot origin participant state chatbot cell prompt position revisions "
+        "first_shown_at submitted_at seconds away_seconds client_opened_at client_copied_at client_sent_at "
+        "observed pasted typed removed share_pasted edited_after pastes"
+    ),
+    "participants": (
+        "study version version_sha256 pilot origin participant state chatbot cell step reason code overflow "
+        "language consent_version consent_sha256 consented_at last_seen_at finished_at seconds prompt_order "
+        "order_number responses attention_failed comprehension_tries comments answer_chatbot answer_adult "
+        "answer_milk answer_cups attention_leaf attention_leaf_passed attention_sea attention_sea_passed"
+    ),
+    "flow": "study version version_sha256 pilot origin outcome reason overflow people",
+    "items": (
+        "study item pilot purpose kind source cluster corpus tags payload history_sha256 history_characters "
+        "gold explanation position wanted labelled created_at"
+    ),
+    "annotations": (
+        "study version version_sha256 pilot origin participant rater is_model item purpose question part "
+        "value shown_value left counted state revision reason guidelines_version opened active_seconds "
+        "shown_at submitted_at detail"
+    ),
+    "labels": "study item pilot part question source cluster corpus people models votes soft_label majority tie",
+    "gate": ("study decision pilot origin participant kept note figures rule thresholds reason decided_by decided_at"),
+}
+IN_BUNDLES = {
+    "answers": (
+        "participant chatbot cell memory plan model_shown version origin state prompt flagged excluded "
+        "counted letter items doubt rules_version decided text"
+    ),
+    "completions": (
+        "run user repeat prompt item status prompt_tokens cached_tokens completion_tokens latency_ms usd "
+        "letter items doubt rules_version decided text"
+    ),
+    "runs": (
+        "run source model benchmark label imported simulated temperature history_size per_user corpus "
+        "personas users repeats seed first_run began_at"
+    ),
+    "prompts": "prompt kind options correct variant_of variant",
+    "benchmark_items": "benchmark item answer",
+    "aliases": "prompt spelling item",
+    "alias_decisions": "number prompt action spellings item undoes decided_at",
+    "answer_decisions": "participant run asked letter items is_undo decided_at",
+}
+
+
+def names_of(tables: list[Table]) -> dict[str, list[str]]:
+    return {table.name: [column.name for column in table.columns] for table in tables}
+
+
+def written_out(tables: dict[str, str]) -> dict[str, list[str]]:
+    return {name: names.split() for name, names in tables.items()}
+
+
+def test_exports_have_the_columns_that_were_published() -> None:
+    version = Version(1, "", "", "", make_definition())
+    tables = [*people_tables((version,), imported=[]), *annotation_tables()]
+    assert names_of(tables) == written_out(PUBLISHED)
+    assert [table.name for table in tables] == [*TABLES, *ANNOTATION_TABLES]
+
+
+def test_bundles_have_the_columns_that_were_published() -> None:
+    assert names_of([table for table, _ in own_tables(Study(), texts=True)]) == written_out(IN_BUNDLES)
