@@ -45,7 +45,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     from analysis.report.answers_behind import behind
     from analysis.report.dataset import load_frames
     from analysis.report.filters.filters import Filters
-    from analysis.report.reports import PARTS, Reporting, report
+    from analysis.report.parts import PARTS
+    from analysis.report.reports import Reporting, report
     from benchmarks.plain_report import plain_numbers
     from benchmarks.report_world import make_world
 

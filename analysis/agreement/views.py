@@ -26,8 +26,9 @@ from analysis.agreement.annotations import (
 )
 from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES
 from analysis.agreement.kind_tables import compare_published, make_maybe, make_ratings, make_sides
+from analysis.charts.figure import Options
+from analysis.charts.rendering import render
 from analysis.exports.formats import csv_cell
-from analysis.report.figures import Options, render
 from analysis.report.pages.drawings import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page

@@ -91,6 +91,7 @@ class Options:
     measure: str = ""
     prompt: str = ""
     top: int = 12
+    search: str = ""
     names: Mapping[str, str] = field(default_factory=dict)  # what to write for a prompt or model
 
     @property

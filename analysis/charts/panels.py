@@ -1,12 +1,12 @@
 """Small multiples: dots with intervals, prompts along x; and rows with names, values along x."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import altair as alt
 
-from analysis.charts.figure import Options, Spec, below, beside, panel, specs_of, split, split_evenly
+from analysis.charts.figure import Options, Row, Spec, below, beside, panel, specs_of, split, split_evenly
 from analysis.charts.theme import LIGHT, Series, text_width
 
 LONGEST = 150  # px for names; what is longer is cut off with an ellipsis
@@ -64,7 +64,7 @@ PERCENT = "format(100 * datum.value, '~r') + '\u202f%'"  # Vega's expression for
 
 
 @dataclass(frozen=True)
-class Measure:
+class Panel:
     """What a row of panels shows, and from where to where its axis goes; a bound of 1 is kept as it is."""
 
     name: str
@@ -73,6 +73,7 @@ class Measure:
     bottom: float = 0.0
     format: str = "~s"
     integers: bool = False
+    bounded: bool = False  # by 1
 
     @property
     def spoken(self) -> str:
@@ -80,11 +81,21 @@ class Measure:
         return self.title.partition(",")[0].lower()
 
 
+def with_axes(panels: Sequence[Panel], points: Sequence[Row]) -> tuple[Panel, ...]:
+    """Each with an axis up to the highest value of all columns, unless what it shows ends at 1."""
+    return tuple(panel if panel.bounded else replace(panel, top=_highest(points, panel.name)) for panel in panels)
+
+
+def _highest(points: Sequence[Row], panel: str) -> float:
+    here = [max(point["value"], point["high"] or 0) for point in points if point["panel"] == panel]
+    return max(here, default=0) or 1.0
+
+
 @dataclass(frozen=True)
 class Grid:
     """Which panels there are: columns of models, rows of measures, prompts along x."""
 
-    measures: tuple[Measure, ...]
+    measures: tuple[Panel, ...]
     models: tuple[str, ...]
     prompts: tuple[str, ...]
     series: Series
@@ -129,7 +140,7 @@ def panel_width(across: int, options: Options) -> int:
 
 
 def draw_column(
-    grid: Grid, model: str, prompts: Sequence[str], width: int, drawn: Mapping[Measure, Sequence[Spec]]
+    grid: Grid, model: str, prompts: Sequence[str], width: int, drawn: Mapping[Panel, Sequence[Spec]]
 ) -> Spec:
     """One model: its measures below each other."""
     where: Any = {"model": model, "prompt": prompts}
@@ -139,7 +150,7 @@ def draw_column(
     return below(panels, title=model)
 
 
-def layers(grid: Grid, measure: Measure, prompts: Sequence[str], width: int) -> list[alt.Chart]:
+def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int) -> list[alt.Chart]:
     """Interval below, the tick of chance where there is one, and the mark on top."""
     axis = prompt_axis(prompts, width, labelled=measure is grid.measures[-1])
     base = alt.Chart().encode(
@@ -164,7 +175,7 @@ def layers(grid: Grid, measure: Measure, prompts: Sequence[str], width: int) -> 
     return drawn
 
 
-def y_channel(measure: Measure) -> Callable[[str], alt.Y]:
+def y_channel(measure: Panel) -> Callable[[str], alt.Y]:
     """The same scale for every column of a measure."""
     axis = alt.Axis(
         title=None,

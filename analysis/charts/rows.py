@@ -139,26 +139,8 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word if count == 1 else word + 's'}"
 
 
-# Said where the report brings no sentence of its own under the name.
-MEANINGS = {
-    "unique": "How many distinct items the responses name.",
-    "outside_top5": "1 minus the share of mentions that the five most frequent items take.",
-    "entropy_bits": "Shannon entropy of the items' shares of all mentions, in bits.",
-    "item_share": "Responses that name the item, divided by all responses.",
-    "jsd_bits": "Jensen–Shannon divergence (base 2) between two item distributions: 0 to 1.",
-    "tv": "Total variation: half the sum of the absolute differences of shares, 0 to 1.",
-    "chance": "The distance that one source split at random into two such samples would show.",
-    "correct_share": "Correct answers divided by all answers, unknown ones counted as wrong.",
-    "accuracy": "Questions answered correctly in one run, unknown ones counted as wrong.",
-    "noise_floor": "Minimum and maximum to expect of as many repeats of one context.",
-    "usd": "What the completions cost by the endpoint's prices, failed ones included.",
-    "tokens": "Tokens divided by completions.",
-    "latency_s": "Seconds from sending a call to its last byte: median and 95th percentile.",
-}
-
-
 def write_caption(report: Report, *sentences: str, definitions: Iterable[str] = (), missing: int = 0) -> str:
-    """The figure's own sentences, then those that all figures share."""
+    """The figure's own sentences, then those that all figures share. A definition that the report lacks comes whole."""
     left_out = f"{plural(missing, 'value')} could not be computed and {'is' if missing == 1 else 'are'} left out."
     parts = [*sentences, left_out if missing else "", *shared_sentences(report)]
     return " ".join(part for part in [*parts, *define(report, definitions)] if part)
@@ -201,7 +183,7 @@ def simulated_words(report: Report) -> str:
 
 def define(report: Report, names: Iterable[str]) -> list[str]:
     given = report.get("definitions") or {}
-    return [f"{name}: {printable(given.get(name) or MEANINGS[name])}" for name in names]
+    return [f"{name}: {printable(given[name])}" if name in given else name for name in names]
 
 
 def bootstrap_words(report: Report, unit: str = "responses") -> str:

@@ -1,5 +1,6 @@
 """The API of results: a study's report, whole or in parts, and its figures as specs."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
@@ -8,12 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from analysis.charts.figure import Options
 from analysis.exports.api import AnyType, BadRequest
-from analysis.report.figures import FIGURES, Options
 from analysis.report.filters.filters import FILTERS, Filters, checked
 from analysis.report.filters.kinds import Filter, FilterError
-from analysis.report.flat_rows import flatten
-from analysis.report.reports import PARTS, ReportError, report
+from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS
+from analysis.report.reports import ReportError, report
 from analysis.stats.resampling import DRAWS
 from surveys.access.access import study_for
 from surveys.models import Study
@@ -21,8 +22,6 @@ from surveys.models import Study
 MOST_DRAWS = 20_000
 OWN = ("part", "format", "seed", "draws")
 OF_FIGURES = ("measure", "rarefied", "narrow", "top")
-# The part of the report that a figure draws; others are called like their figure.
-PART_OF = {"demographics": "cells"}
 
 
 def parameter_of(name: str, known: Filter) -> OpenApiParameter:
@@ -115,7 +114,7 @@ class FigureSpec(APIView):
         study = study_for(request.user, slug)
         if name not in FIGURES:
             raise BadRequest(f"There is no figure {name[:60]!r}. Figures: {', '.join(FIGURES)}.")
-        found = compute(request, study, [PART_OF.get(name, name)], (*OWN, *OF_FIGURES))
+        found = compute(request, study, [PART_OF_FIGURE[name].name], (*OWN, *OF_FIGURES))
         figure = FIGURES[name](found, read_options(request))
         return Response(
             {
@@ -161,3 +160,34 @@ def flat(found: dict[str, Any]) -> dict[str, Any]:
         name: [flatten(row) for row in value] if name in PARTS and isinstance(value, list) else value
         for name, value in found.items()
     }
+
+
+INTERVALS = ("ci", "around", "bounds")
+
+
+def flatten(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys joined by _; an interval gets columns of its ends; rows within a row are left out.
+
+    {"ci": [1, 2]} → ci_low, ci_high; {"rarefied": {"n": 5}} → rarefied_n; lists of words are joined by commas.
+    """
+    return dict(columns_of(row, ()))
+
+
+def columns_of(row: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        path = (*above, name)
+        if isinstance(value, Mapping):
+            yield from columns_of(value, path)
+        elif is_interval(path, value):
+            yield from zip(("_".join((*path, end)) for end in ("low", "high")), value or (None, None), strict=True)
+        elif not isinstance(value, list):
+            yield "_".join(path), value
+        elif not any(isinstance(entry, Mapping) for entry in value):
+            yield "_".join(path), ", ".join(str(entry) for entry in value)
+
+
+def is_interval(path: tuple[str, ...], value: Any) -> bool:
+    """Two numbers; or nothing where an interval would stand, so that its columns are there in every row."""
+    if isinstance(value, list):
+        return len(value) == 2 and all(isinstance(end, int | float) for end in value)
+    return value is None and any(word in INTERVALS for name in path for word in name.split("_"))

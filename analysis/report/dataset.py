@@ -22,7 +22,7 @@ from surveys.studies.exclusions import excluded_people, excluded_responses
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 
-FIELD = "field"
+FIELD, OFFLINE = "field", "offline"
 ALL = "all"  # the model of a field that is not one chatbot's
 LETTERS = "ABCDEFGH"
 # What is at hand of people, and where it stands.

@@ -8,11 +8,9 @@ from typing import Any
 from analysis.answers.aliases import alias_version
 from analysis.models import MetricValue
 from analysis.report.dataset import Frames, load_frames
-from analysis.report.definitions import DEFINITIONS, INTERVALS
 from analysis.report.filters.filters import Filters, chatbots_of, computed_with, narrow, narrow_groups
-from analysis.report.fingerprints import fingerprint
-from analysis.report.metric_cache import keep_part
-from analysis.report.parts import METRICS
+from analysis.report.metric_cache import fingerprint, keep_part
+from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.rows import tidy
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
@@ -20,7 +18,6 @@ from surveys.models import Study
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import definition_of
 
-PARTS = tuple(METRICS)
 Progress = Callable[[int, int, str], None]  # parts done, parts in all, the part that comes next
 
 
@@ -67,7 +64,7 @@ class Reporting:
 
     def kept(self, name: str) -> MetricValue:
         def compute() -> Any:
-            return tidy(METRICS[name](self.data))
+            return tidy(PARTS[name].compute(self.data))
 
         return keep_part(self.study, f"{name}:{self.view}", self.fingerprint, compute)
 
@@ -111,7 +108,7 @@ def report(
     *,
     seed: int = 0,
     draws: int = DRAWS,
-    parts: Collection[str] = PARTS,
+    parts: Collection[str] = tuple(PARTS),
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The report as one JSON object; `parts` leaves out others (what it rests on is always there)."""

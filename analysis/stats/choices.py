@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.intervals import Interval, interval, share_interval
-from analysis.stats.item_measures import entropy_bits
+from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import DRAWS, p_value
 from analysis.stats.samples import ChoiceSample
 
@@ -21,7 +21,7 @@ class Choices:
 
     `counts`, `shares` and `share_ci` have one entry for each option; shares are of all `n`, unknown ones included.
     `correct_share` counts unknown answers as wrong; `bounds` are its values if they were all wrong and if all right.
-    `entropy_bits` is over the known answers. What needs a correct option is None when the prompt has none.
+    `entropy` is over the known answers. What needs a correct option is None when the prompt has none.
     """
 
     n: int
@@ -35,7 +35,7 @@ class Choices:
     correct_share: float | None
     ci: Interval | None
     bounds: Interval | None
-    entropy_bits: float | None
+    entropy: float | None
     entropy_ci: Interval | None
     why: str | None
 
@@ -71,8 +71,8 @@ def describe(sample: ChoiceSample, rng: np.random.Generator, draws: int = DRAWS)
         correct_share=None if key is None else shares[key],
         ci=None if key is None else cis[key],
         bounds=None if key is None else (int(counts[key]) / n, int(counts[key] + counts[-1]) / n),
-        entropy_bits=float(entropy_bits(counts[:-1])) if n > sample.unknown else None,
-        entropy_ci=interval(entropy_bits(_redrawn(counts, draws, rng)[:, :-1])),
+        entropy=float(entropy(counts[:-1])) if n > sample.unknown else None,
+        entropy_ci=interval(entropy(_redrawn(counts, draws, rng)[:, :-1])),
         why=NO_RESPONSES if not n else ALL_UNKNOWN if n == sample.unknown else None,
     )
 

@@ -17,7 +17,7 @@ from analysis.stats.heterogeneity import (
     rarefy_redrawn,
 )
 from analysis.stats.intervals import Interval, centred, interval
-from analysis.stats.item_measures import entropy_bits
+from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import DRAWS, Redrawn, SharedDraws, Splits, p_value, redraw, split
 from analysis.stats.samples import ItemSample, pool
 
@@ -69,7 +69,7 @@ def measure(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.float64], NDAr
     middle = (p + q) / 2
     logs = np.log(np.where(middle > 0, middle, 1))
     mixed = -(middle * logs).sum(axis=-1, dtype=np.float64) / log(2)
-    divergence = np.clip(mixed - (entropy_bits(a) + entropy_bits(b)) / 2, 0.0, 1.0)
+    divergence = np.clip(mixed - (entropy(a) + entropy(b)) / 2, 0.0, 1.0)
     return divergence, np.abs(p - q).sum(axis=-1, dtype=np.float64) / 2
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.intervals import Interval, centred, interval
-from analysis.stats.item_measures import MEASURES, Measured, measure, rarefied_measures
+from analysis.stats.item_measures import ITEM_MEASURES, MEASURES, Measured, measure, rarefied_measures
 from analysis.stats.resampling import Redrawn, Splits, p_value
 from analysis.stats.samples import ItemSample
 
@@ -114,8 +114,7 @@ def _difference(a: Heterogeneity, b: Heterogeneity, name: str, p: float | None) 
 def _heterogeneity(
     sample: ItemSample, n: int, values: dict[str, float | None], ci: dict[str, Interval | None] | None, drawn: Measured
 ) -> Heterogeneity:
-    most = {"unique": np.inf, "top5_coverage": 1.0, "entropy_bits": np.inf}
-    around = {name: centred(drawn[name], values[name], 0.0, most[name]) for name in MEASURES}
+    around = {name: centred(drawn[name], values[name], 0.0, ITEM_MEASURES[name].most) for name in MEASURES}
     why = None if len(sample.codes) else NO_ITEMS
     return Heterogeneity(n, sample.unknown, values, around if ci is None else ci, around, why, drawn)
 

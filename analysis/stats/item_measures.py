@@ -1,46 +1,91 @@
 """The measures of item counts: distinct items, share of the top five, entropy; as they are, and as rarefied."""
 
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-MEASURES = ("unique", "top5_coverage", "entropy_bits")
 TOP = 5
 COMMON = 24  # items that the top ones are first looked for among
 
 Measured = dict[str, NDArray[np.float64]]
 
 
-def measure(counts: NDArray[Any]) -> Measured:
-    """The measures of item counts c_i, shape (..., size), as arrays of shape (...). With C = Σ c_i:
+class Counted:
+    """Item counts c_i, shape (..., size), with what several measures need of them."""
 
-    unique = number of c_i > 0; top5_coverage = the five largest c_i / C, NaN when C = 0; entropy_bits: see there.
+    def __init__(self, counts: NDArray[Any]) -> None:
+        self.counts = counts
+
+    @cached_property
+    def whole(self) -> NDArray[np.int32]:
+        return self.counts.astype(np.int32)
+
+    @cached_property
+    def mentions(self) -> NDArray[np.float64]:
+        """C = Σ c_i, or NaN where nothing is named."""
+        return _total(self.counts)
+
+
+@dataclass(frozen=True)
+class ItemMeasure:
+    """A measure of item counts: `value` of them, shape (...), what n of `total` responses with these counts have on
+    average (`rarefied`), and the `most` that it can be.
     """
-    unique = np.count_nonzero(counts, axis=-1)
-    return _named(unique, _top(counts) / _total(counts), entropy_bits(counts))
+
+    value: Callable[[Counted], NDArray[Any]]
+    rarefied: Callable[[Counted, int, int], NDArray[Any]]
+    most: float = np.inf
 
 
-def entropy_bits(counts: NDArray[Any]) -> NDArray[np.float64]:
+def measure(counts: NDArray[Any]) -> Measured:
+    """The measures of item counts c_i, shape (..., size), as arrays of shape (...)."""
+    counted = Counted(counts)
+    return {name: np.asarray(each.value(counted), dtype=np.float64) for name, each in ITEM_MEASURES.items()}
+
+
+def entropy(counts: NDArray[Any]) -> NDArray[np.float64]:
     """-Σ (c_i/C) log2(c_i/C) = log2 C - Σ c_i log2 c_i / C of whole c_i, shape (..., size); NaN where C = 0."""
-    whole = counts.astype(np.int32)
-    return _entropy(_log_terms(int(whole.max(initial=0)))[whole].sum(axis=-1), _total(counts))
+    return _bits(Counted(counts))
 
 
 def rarefied_measures(counts: NDArray[Any], total: int, n: int) -> Measured:
-    """The measures that n of `total` responses with these counts have on average, as arrays of shape (...).
-
-    `unique` is exact, Σ_i (1 - C(total - c_i, n) / C(total, n)) (Hurlbert 1971), and so are all when n = total. Else
-    `entropy_bits` takes the number of mentions among the n at its mean (exact when every response names as many items),
-    and `top5_coverage` takes the five items of all responses.
+    """The measures that n of `total` responses with these counts have on average, as arrays of shape (...); all are
+    exact when n = total.
     """
     if n == total:
         return measure(counts)
-    whole, mentions = counts.astype(np.int32), _total(counts)
-    present, terms = rarefaction_tables(total, n)
-    entropy = _entropy(terms[whole].sum(axis=-1), mentions * (n / total))
-    return _named(present[whole].sum(axis=-1), _top(counts) / mentions, entropy)
+    counted = Counted(counts)
+    return {
+        name: np.asarray(each.rarefied(counted, total, n), dtype=np.float64) for name, each in ITEM_MEASURES.items()
+    }
+
+
+def _distinct(counted: Counted) -> NDArray[Any]:
+    return np.count_nonzero(counted.counts, axis=-1)
+
+
+def _rarefied_distinct(counted: Counted, total: int, n: int) -> NDArray[Any]:
+    """Σ_i (1 - C(total - c_i, n) / C(total, n)) (Hurlbert 1971), which is exact."""
+    return rarefaction_tables(total, n)[0][counted.whole].sum(axis=-1)
+
+
+def _coverage(counted: Counted, total: int = 0, n: int = 0) -> NDArray[Any]:
+    """The five largest c_i / C, NaN when C = 0; rarefied it takes the five items of all responses."""
+    return _top(counted.counts) / counted.mentions
+
+
+def _bits(counted: Counted) -> NDArray[np.float64]:
+    return _entropy(_log_terms(int(counted.whole.max(initial=0)))[counted.whole].sum(axis=-1), counted.mentions)
+
+
+def _rarefied_bits(counted: Counted, total: int, n: int) -> NDArray[np.float64]:
+    """Takes the number of mentions among the n at its mean: exact when every response names as many items."""
+    terms = rarefaction_tables(total, n)[1][counted.whole].sum(axis=-1)
+    return _entropy(terms, counted.mentions * (n / total))
 
 
 @lru_cache(maxsize=64)
@@ -67,12 +112,6 @@ def _log_terms(largest: int) -> NDArray[np.float64]:
     """c log2 c for c = 0 … largest, where 0 log2 0 is 0."""
     number = np.arange(largest + 1, dtype=np.float64)
     return number * np.log2(np.maximum(number, 1.0))
-
-
-def _named(unique: NDArray[Any], coverage: NDArray[Any], entropy: NDArray[Any]) -> Measured:
-    return dict(
-        zip(MEASURES, (np.asarray(part, dtype=np.float64) for part in (unique, coverage, entropy)), strict=True)
-    )
 
 
 def _total(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -102,3 +141,11 @@ def _top(counts: NDArray[Any]) -> NDArray[Any]:
 def _largest(counts: NDArray[Any]) -> NDArray[Any]:
     """The TOP largest counts, the smallest of them first."""
     return np.partition(counts, -TOP, axis=-1)[..., -TOP:]
+
+
+ITEM_MEASURES = {
+    "unique": ItemMeasure(_distinct, _rarefied_distinct),
+    "top5_coverage": ItemMeasure(_coverage, _coverage, most=1.0),
+    "entropy_bits": ItemMeasure(_bits, _rarefied_bits),
+}
+MEASURES = tuple(ITEM_MEASURES)

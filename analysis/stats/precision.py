@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.intervals import Interval, interval, wilson_interval
-from analysis.stats.item_measures import entropy_bits
+from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import bootstrap_counts, bootstrap_weights
 from analysis.stats.samples import ChoiceSample, ItemSample
 
@@ -29,7 +29,7 @@ class ExpectedWidth:
 def entropy_width(
     pilot: ItemSample, n: int, rng: np.random.Generator, samples: int = SAMPLES, draws: int = DRAWS
 ) -> ExpectedWidth:
-    """For `entropy_bits`: future samples are drawn from the pilot with replacement, and each is bootstrapped."""
+    """For the entropy: future samples are drawn from the pilot with replacement, and each is bootstrapped."""
     if not len(pilot.codes):
         return ExpectedWidth(n, pilot.n, None, None, NO_PILOT)
     used = pilot.compacted()
@@ -65,7 +65,7 @@ def _drawn_sample(pilot: ItemSample, n: int, rng: np.random.Generator) -> ItemSa
 
 
 def _entropy_width(sample: ItemSample, draws: int, rng: np.random.Generator) -> float:
-    found = interval(entropy_bits(bootstrap_counts(sample, draws, rng)))
+    found = interval(entropy(bootstrap_counts(sample, draws, rng)))
     return float("nan") if found is None else found[1] - found[0]
 
 

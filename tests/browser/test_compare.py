@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.core.cache import cache
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from analysis.report.pages import computing, shown
+from analysis.report.pages import shown
 from analysis.report.pages.contents import PAGES
 from analysis.report.reports import Reporting, views_for
 from surveys.models import Study
@@ -85,8 +85,8 @@ def test_the_page_comes_by_itself_when_its_numbers_are_there(
     page: Page, context: BrowserContext, site: str, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders: list[Any] = []
-    monkeypatch.setattr(computing, "enqueue_report", lambda *order: orders.append(order))
-    monkeypatch.setattr(computing, "SMALL", 0)
+    monkeypatch.setattr(shown, "enqueue_report", lambda *order: orders.append(order))
+    monkeypatch.setattr(shown, "SMALL", 0)
     log_in(context, site, study, "viewer")
     page.goto(f"{HERE}costs/")
     expect(page.get_by_role("heading", level=1)).to_have_text("The numbers are being computed.")

@@ -12,10 +12,10 @@ from analysis.answers.readings import read_new
 from analysis.exports.exports import write_whole
 from analysis.report.filters.filters import IN_ADDRESSES, Filters, checked
 from analysis.report.filters.kinds import FilterError
-from analysis.report.outputs.html import write_html
-from analysis.report.outputs.pdf import write_pdf
+from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
-from analysis.report.reports import PARTS, ReportError, report
+from analysis.report.parts import PARTS
+from analysis.report.reports import ReportError, report
 from analysis.runs.progress import ProgressLine
 from analysis.stats.resampling import DRAWS
 from surveys.imports.study_command import StudyCommand, writing

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -13,11 +13,166 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.exports.exports import note_export, open_study, write_whole
-from analysis.exports.formats import Chunks, read_back
-from analysis.report.bundle.contents import list_files
+from analysis.charts.figure import Figure, Options
+from analysis.charts.rendering import render
+from analysis.exports.codebook import Codebook, Column, Row, Table, as_document, as_markdown
+from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows, write_whole
+from analysis.exports.formats import FORMATS, Chunks, read_back
+from analysis.exports.people_tables import Selection
+from analysis.report.bundle.tables import FEWEST, own_tables
+from analysis.report.parts import FIGURES
 from analysis.report.reports import Progress, check_definition, report
-from surveys.models import Study
+from surveys.models import ChatbotContext, Participant, Study
+
+HERE = Path(__file__).resolve().parent
+SCRIPTS = ("recompute.py", "bundle_data.py")
+EXPORTED = ("participants", "context", "flags", "timings", "flow")  # tables that the exports have too
+# What people typed about themselves or their chatbot stands in no bundle.
+OWN_WORDS = ("comments", "reason", "chat_language")
+LEAST_OWN_WORDS = "model_shown"  # typed too, but kept where FEWEST people typed the same
+
+File = tuple[str, Iterator[bytes]]
+
+
+def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator[File]:
+    codebook = bundle_codebook(study, texts)
+    yield "README.md", whole(readme(study, report, texts))
+    yield from study_files(study)
+    yield "codebook.json", as_json(as_document(codebook))
+    yield "codebook.md", whole(as_markdown(codebook))
+    yield from data_files(study, codebook, texts)
+    yield "definitions.json", as_json(report["definitions"])
+    yield "report.json", as_json(report)
+    yield from figure_files(report)
+    for name in SCRIPTS:
+        yield name, whole((HERE / "script" / name).read_text(encoding="utf-8"))
+
+
+def whole(text: str) -> Iterator[bytes]:
+    yield text.encode()
+
+
+def as_json(document: Any) -> Iterator[bytes]:
+    return whole(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+
+
+def readme(study: Study, report: Mapping[str, Any], texts: bool) -> str:
+    simulated = report["simulated"]
+    template = (HERE / "readme.md").read_text(encoding="utf-8")
+    return template.format(
+        title=study.title,
+        study=study.slug,
+        version=report["version"],
+        sha256=report["version_sha256"],
+        people=report["answers"]["people"],
+        answers=report["answers"]["field"],
+        completions=report["answers"]["models"],
+        simulated=SIMULATED.format(**simulated) if simulated["is_any"] else "None of this is made up.",
+        texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
+        fewest=FEWEST,
+    )
+
+
+SIMULATED = (
+    "**Made up in part:** {people} of {people_in_all} people and {completions} completions are simulated, which "
+    "`origin` in `answers.csv` and `simulated` in `runs.csv` mark. Simulated answers say nothing about any chatbot."
+)
+WITH_TEXTS = "`answers.csv` and `completions.csv` hold the texts themselves in their column `text`."
+WITHOUT_TEXTS = (
+    "The texts that people pasted and that models replied are not here, only what they were read as. Texts can hold "
+    "what a chatbot knows of a person; whoever may export them can make a bundle with them (`bundle --texts`)."
+)
+
+
+def study_files(study: Study) -> Iterator[File]:
+    """The definition of every version, as it was loaded."""
+    for version in study.versions.order_by("number"):
+        head = {"study": study.slug, "version": version.number, "sha256": version.sha256}
+        about = head | {"created_at": version.created_at.isoformat(), "amendment": version.amendment}
+        yield f"study/version-{version.number}.json", as_json(about | {"definition": version.document})
+
+
+# --- data --------------------------------------------------------------------
+
+
+def bundle_codebook(study: Study, texts: bool) -> Codebook:
+    codebook = codebook_of(study)
+    kept = {name: without_own_words(codebook.tables[name]) for name in EXPORTED}
+    own = {table.name: table for table, _ in own_tables(study, texts)}
+    return replace(codebook, tables=own | kept)
+
+
+def without_own_words(table: Table) -> Table:
+    return replace(table, columns=tuple(column for column in table.columns if may_stay(column)))
+
+
+def may_stay(column: Column) -> bool:
+    """Of answers to the study's questions those with options and numbers; free text may say who somebody is."""
+    if column.name in OWN_WORDS:
+        return False
+    return column.source[:1] != ("answers",) or bool(column.levels) or column.kind == "integer"
+
+
+def data_files(study: Study, codebook: Codebook, texts: bool) -> Iterator[File]:
+    for table, rows in own_tables(study, texts):
+        yield f"data/{table.name}.csv", write_csv(table, rows())
+    shared = shared_models(study)
+    selection = Selection()
+    for name in EXPORTED:
+        table = codebook.tables[name]
+        rows = stream_rows(study, table, selection)
+        yield f"data/{name}.csv", write_csv(table, (unnamed(row, shared) for row in rows))
+
+
+def write_csv(table: Table, rows: Iterator[Row]) -> Chunks:
+    names = [column.name for column in table.columns]
+    return FORMATS["csv"].chunks(table.columns, ({name: row[name] for name in names} for row in rows))
+
+
+def shared_models(study: Study) -> set[str]:
+    shown = ChatbotContext.objects.filter(participant__study=study, participant__pilot=False)
+    shown = shown.exclude(participant__origin=Participant.Origin.PREVIEW).values_list("model_shown", flat=True)
+    names = list(shown)
+    return {name for name in set(names) if names.count(name) >= FEWEST}
+
+
+def unnamed(row: Row, shared: set[str]) -> Row:
+    if LEAST_OWN_WORDS in row and row[LEAST_OWN_WORDS] not in shared:
+        return row | {LEAST_OWN_WORDS: ""}
+    return row
+
+
+# --- figures -----------------------------------------------------------------
+
+
+def figure_files(report: Mapping[str, Any]) -> Iterator[File]:
+    """Each figure as spec, picture and table."""
+    for name, options in figures_of(report):
+        figure = FIGURES[name.partition("-")[0]](report, options)
+        yield f"figures/{name}.json", as_json(spec_of(figure))
+        yield f"figures/{name}.svg", iter([render(figure, "svg", "print")])
+        yield f"figures/{name}.csv", table_of(figure)
+
+
+def figures_of(report: Mapping[str, Any]) -> Iterator[tuple[str, Options]]:
+    """Items are drawn for each prompt, all other figures once."""
+    for name in FIGURES:
+        if name != "items":
+            yield name, Options(rarefied=True)
+    for prompt in dict.fromkeys(row["prompt"] for row in report["items"]):
+        yield f"items-{prompt}", Options(prompt=prompt)
+
+
+def spec_of(figure: Figure) -> dict[str, Any]:
+    words = {"title": figure.title, "caption": figure.caption, "alt": figure.alt}
+    return words | {"columns": [list(column) for column in figure.columns], "spec": figure.spec}
+
+
+def table_of(figure: Figure) -> Chunks:
+    columns = [Column(name, "text", label, unit) for name, label, unit in figure.columns]
+    rows = ({column.name: row.get(column.name) for column in columns} for row in figure.table)
+    return FORMATS["csv"].chunks(columns, rows)
+
 
 FORMAT = 1
 MANIFEST = "MANIFEST.json"

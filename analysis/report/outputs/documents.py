@@ -1,16 +1,22 @@
-"""A report in sections with figures and tables, as it goes into one HTML file or a PDF."""
+"""A report in sections with figures and tables: as one HTML file that needs nothing else, and as a paged PDF."""
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from analysis.report.figures import FIGURES, Figure, Options, render
-from analysis.report.findings import findings
-from analysis.report.outputs.tables import Table, tables_of
-from analysis.report.outputs.text import basis
+import typst
+from django.contrib.staticfiles import finders
+from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
 
-# The figure above a part's tables, where it is not called like the part.
-FIGURE_OF = {"cells": "demographics"}
+from analysis.charts.figure import Figure, Options
+from analysis.charts.rendering import render
+from analysis.report.findings import findings
+from analysis.report.outputs.text import Table, basis, tables_of
+from analysis.report.parts import PARTS
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,10 @@ def sections_of(report: Mapping[str, Any], scheme: str) -> Iterator[Section]:
 
 
 def drawings_of(report: Mapping[str, Any], part: str, scheme: str) -> Iterator[Drawing]:
-    name = FIGURE_OF.get(part, part)
-    for options in options_of(report, name):
-        figure = FIGURES[name](report, options)
-        yield Drawing(figure, render(figure, "svg", scheme).decode())
+    if draw := PARTS[part].draw:
+        for options in options_of(report, part):
+            figure = draw(report, options)
+            yield Drawing(figure, render(figure, "svg", scheme).decode())
 
 
 def options_of(report: Mapping[str, Any], name: str) -> list[Options]:
@@ -95,3 +101,74 @@ def options_of(report: Mapping[str, Any], name: str) -> list[Options]:
     if name == "items":
         return [Options(prompt=prompt) for prompt in dict.fromkeys(row["prompt"] for row in report["items"])]
     return [Options(rarefied=True)]
+
+
+STYLES = ("surveys/tokens.css", "analysis/sources.css", "analysis/figures.css", "analysis/report_file.css")
+
+
+def write_html(report: Mapping[str, Any]) -> str:
+    document = make_document(report, "light")
+    return render_to_string("report/report_file.html", {"document": document, "style": style_element()})
+
+
+def style_element() -> str:
+    """All styles of the file in one element; they are our own files, and no page of the platform has such a thing."""
+    found = [finders.find(name) for name in STYLES]
+    styles = "\n".join(Path(path).read_text() for path in found if path)
+    return mark_safe(f"<style>\n{styles}\n</style>")
+
+
+PAGE = Path(__file__).with_name("report_page.typ")
+WIDE, HIGH = 760.0, 430.0  # points of a page inside its margins, with room for the caption
+
+
+def write_pdf(report: Mapping[str, Any]) -> bytes:
+    """The bytes of the file: the same for the same report."""
+    data = json.dumps(page_data(make_document(report, "print")))
+    source: Any = PAGE.read_bytes()
+    return bytes(typst.compile(source, sys_inputs={"data": data}, root=str(PAGE.parent)))
+
+
+def page_data(document: Document) -> dict[str, Any]:
+    report = document.report
+    return {
+        "title": report["title"],
+        "footer": f"{report['study']} · version {report['version']} ({report['version_sha256'][:8]})",
+        "simulated": report["simulated"]["is_any"],
+        "basis": document.basis,
+        "findings": [finding["sentence"] for finding in document.findings],
+        "flow": [[name, f"{count:,}"] for name, count in document.flow],
+        "sections": [section_data(section) for section in document.sections],
+    }
+
+
+def section_data(section: Section) -> dict[str, Any]:
+    tables = [table_data(table) for table in section.tables if not PARTS[table.part].is_long]
+    return {
+        "title": section.title,
+        "definitions": section.definitions,
+        "drawings": [drawing_data(drawing) for drawing in section.drawings],
+        "tables": tables,
+    }
+
+
+def drawing_data(drawing: Drawing) -> dict[str, Any]:
+    figure = drawing.figure
+    return {"svg": drawing.svg, "alt": figure.alt, "caption": figure.caption, "height": height_of(drawing.svg)}
+
+
+def height_of(svg: str) -> float:
+    """How high the drawing is on the page: as its shape says, and never more than a page has."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    wide, high = (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+    return min(HIGH, WIDE * high / wide)
+
+
+def table_data(table: Table) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "labels": table.labels,
+        "right": table.right,
+        "rows": table.rows,
+        "notes": table.notes,
+    }

@@ -1,16 +1,96 @@
-"""A report for a terminal: the findings as sentences, then tables with aligned columns."""
+"""A report as tables of words, and for a terminal: findings as sentences, then tables with aligned columns."""
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.charts.figure import Options, Report, Row
+from analysis.report.columns import Column, Ends, Form, Listing
 from analysis.report.findings import findings
-from analysis.report.outputs.tables import Table, tables_of
+from analysis.report.parts import PARTS
 
-# What is printed unless parts are named; the others are long.
-SHORT = ("heterogeneity", "choices", "distances", "calibration", "benchmarks", "costs", "drift", "variants")
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as they are shown; `right` says which columns hold numbers."""
+
+    part: str
+    title: str
+    definitions: tuple[str, ...]
+    labels: tuple[str, ...]
+    right: tuple[bool, ...]
+    rows: list[list[str]]
+    notes: list[str]  # why values are undefined
+
+    @property
+    def heads(self) -> list[dict[str, Any]]:
+        return [{"label": label, "right": right} for label, right in zip(self.labels, self.right, strict=True)]
+
+    @property
+    def cells(self) -> list[list[dict[str, Any]]]:
+        """Each cell with the side it stands on, for templates."""
+        return [
+            [{"text": cell, "right": right} for cell, right in zip(row, self.right, strict=True)] for row in self.rows
+        ]
+
+
+def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[Table]:
+    """The tables of these parts that have rows, in the order of the registry; by default of all."""
+    wanted = PARTS.keys() if parts is None else set(parts)
+    chosen = [(part.name, listing) for part in PARTS.values() if part.name in wanted for listing in part.tables]
+    found = [make_table(name, listing, listing.rows(report, Options())) for name, listing in chosen]
+    return [table for table in found if table.rows]
+
+
+def make_table(part: str, listing: Listing, rows: list[Row]) -> Table:
+    """Columns that hold nothing are left out."""
+    written = [(column, [write(column, row) for row in rows]) for column in listing.columns_of(rows, Options())]
+    shown = [(column, cells) for column, cells in written if any(cell != NOTHING for cell in cells)]
+    return Table(
+        part=part,
+        title=str(listing.title),
+        definitions=listing.definitions,
+        labels=tuple(column.head for column, _ in shown),
+        right=tuple(column.form.is_number for column, _ in shown),
+        rows=[list(cells) for cells in zip(*(cells for _, cells in shown), strict=True)],
+        notes=list(dict.fromkeys(row["why"] for row in rows if row.get("why"))),
+    )
+
+
+def write(column: Column, row: Row) -> str:
+    written = write_value(column.form_in(row), column.of(row), column.around(row))
+    return f"{written}, {column.soft(row)}" if column.soft and written != NOTHING else written
+
+
+def write_value(form: Form, value: Any, ci: Ends = None) -> str:
+    """The value with its interval in brackets."""
+    if value is None or value == "":
+        return NOTHING
+    if form.kind == "p":
+        return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    if form.kind == "ends":
+        return f"{ends(form, value)} {form.unit}"
+    if form.kind == "dollars":
+        return f"{value:,.{2 if value >= 1 or value == 0 else 4}f}"
+    if not form.is_number:
+        return str(value)
+    unit = f" {form.unit}" if form.unit else ""
+    sign = "+" if form.sign else ""
+    shown = f"{form.scale * value:{sign},.{form.digits}f}{unit}"
+    return shown if ci is None else f"{shown} ({ends(form, ci)})"
+
+
+def ends(form: Form, pair: Sequence[float]) -> str:
+    return " to ".join(f"{form.scale * end:,.{form.digits}f}" for end in pair)
+
+
+# What is printed unless parts are named.
+SHORT = tuple(part.name for part in PARTS.values() if part.is_brief)
 GAP = "  "
 
 

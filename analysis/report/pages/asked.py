@@ -9,10 +9,11 @@ from django.http import QueryDict
 
 from analysis.report.filters.filters import FILTERS, Filters, checked
 from analysis.report.filters.kinds import FilterError, write_value
+from analysis.report.measures import ASKED
 from surveys.models import Study
 
 VALUES = ("rarefied", "raw")
-MEASURES = ("entropy_bits", "unique", "outside_top5", "correct_share")
+MEASURES = tuple(ASKED)
 # The pages' own parameters; all others are filters.
 OWN = ("values", "measure", "sort", "q", "page", "show")
 LONGEST_SEARCH = 200

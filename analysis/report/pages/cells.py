@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analysis.charts.rows import number, span
+from analysis.charts.rows import THIN, number, span
+from analysis.report.columns import Form
+from analysis.report.sentences import minus
 
-THIN = "\u202f"
 NONE = "–"
 
 
@@ -54,61 +55,28 @@ def words(text: Any, href: str = "", chip: str = "", soft: str = "", key: Any = 
     return Cell(str(text), href=href, chip=chip, soft=soft, key=str(text).casefold() if key is None else key)
 
 
-def count(n: Any, href: str = "") -> Cell:
-    known = number(n)
-    if known is None:
-        return Cell(NONE, is_number=True)
-    return Cell(f"{known:,.0f}", href=href if known else "", key=known, is_number=True)
-
-
-def share(value: Any, interval: Any = None, href: str = "", why: str = "") -> Cell:
-    """As per cent: 35 % and 30–40. Behind 0 % there is nothing to read."""
-    href = href if value else ""
-    return measured(value, interval, scale=100, digits=0, unit=f"{THIN}%", href=href, why=why)
-
-
-def bits(value: Any, interval: Any = None, href: str = "", why: str = "") -> Cell:
-    return measured(value, interval, digits=2, href=href, why=why)
-
-
-def measured(
-    value: Any,
-    interval: Any = None,
-    scale: float = 1,
-    digits: int = 2,
-    unit: str = "",
-    href: str = "",
-    why: str = "",
-    sign: bool = False,
-) -> Cell:
+def write(form: Form, value: Any, interval: Any = None, nothing: str = NONE, why: str = "") -> Cell:
+    """A number as a page shows it: 35 % and 30–40, +0.12 and −0.50 to 0.70; a p-value is never 0."""
+    if form.kind == "ends" and span(value) is not None:
+        return Cell(f"{between(form, value, '–')}{unit_of(form)}", key=value, is_number=True)
     known, bounds = number(value), span(interval)
     if known is None:
-        return Cell(NONE, why=why, is_number=True)
-    form = f"{'+' if sign else ''},.{digits}f"
-    around = f"{plain(bounds[0] * scale, digits)}–{plain(bounds[1] * scale, digits)}" if bounds else ""
-    if bounds and bounds[0] < 0:
-        around = around.replace("–", " to ", 1)
-    return Cell(minus(f"{known * scale:{form}}") + unit, around, href, why, known, True)
+        return Cell(nothing, why=why, is_number=True)
+    if form.kind == "p":
+        return Cell(f"<{THIN}0.001" if known < 0.001 else f"{known:.3f}", key=known, is_number=True)
+    if form.kind == "dollars":
+        return Cell(f"${known:,.{2 if known >= 1 or known == 0 else 4}f}", key=known, is_number=True)
+    text = minus(f"{known * form.scale:{'+' if form.sign else ''},.{form.digits}f}")
+    around = between(form, bounds, " to " if bounds[0] < 0 else "–") if bounds else ""
+    return Cell(text + unit_of(form), around, why=why, key=known, is_number=True)
 
 
-def plain(value: float, digits: int) -> str:
-    return minus(f"{value:,.{digits}f}")
+def unit_of(form: Form) -> str:
+    return f"{THIN}{form.unit}" if form.unit else ""
 
 
-def minus(text: str) -> str:
-    """A real minus sign, and none before zero."""
-    if text.startswith("-"):
-        return f"\u2212{text[1:]}" if text.strip("-0.,") else text[1:]
-    return text
-
-
-def chance(p: Any, why: str = "") -> Cell:
-    """A p-value: three digits, and never 0."""
-    known = number(p)
-    if known is None:
-        return Cell(NONE, why=why, is_number=True)
-    text = f"<{THIN}0.001" if known < 0.001 else f"{known:.3f}"
-    return Cell(text, key=known, is_number=True)
+def between(form: Form, bounds: Sequence[float], joined: str) -> str:
+    return joined.join(minus(f"{end * form.scale:,.{form.digits}f}") for end in bounds)
 
 
 def make_table(name: str, title: str, labels: Sequence[str], rows: Iterable[list[Cell]], **more: Any) -> Table:

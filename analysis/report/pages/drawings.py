@@ -10,12 +10,11 @@ from typing import TypeVar
 
 from django.core.cache import cache
 
+from analysis.charts.figure import Figure
+from analysis.charts.rendering import render
 from analysis.exports.formats import csv_cell
-from analysis.report.figures import FIGURES, Figure, Options, render
-from analysis.report.pages.contents import PAGE_OF_FIGURE
 from analysis.report.pages.places import Places
-from analysis.report.pages.tables import chosen_prompt
-from analysis.report.samples import ALL
+from analysis.report.parts import FIGURES
 
 Made = TypeVar("Made")
 KEPT_SECONDS = 3600
@@ -41,16 +40,7 @@ class Drawing:
 
 
 def make_figure(places: Places, name: str, narrow: bool = False) -> Figure:
-    asked = places.shown.asked
-    names = {slug: words for (kind, slug), words in places.names.items() if kind == "chatbot"}
-    options = Options(
-        narrow=narrow,
-        rarefied=asked.rarefied and "values" in PAGE_OF_FIGURE[name].switches,
-        measure=asked.measure,
-        prompt=chosen_prompt(places) if name == "items" else "",
-        names=names | {ALL: places.chatbot(ALL)},
-    )
-    return FIGURES[name](places.shown.report, options)
+    return FIGURES[name](places.shown.report, places.options(name, narrow))
 
 
 def key_of(places: Places, what: str) -> str:

@@ -6,16 +6,16 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 
-from analysis.report.definitions import DEFINITIONS
 from analysis.report.filters.filters import filter_options
 from analysis.report.findings import findings
-from analysis.report.pages.asked import MEASURES, VALUES, Asked, chips_of, form_of
+from analysis.report.measures import ASKED
+from analysis.report.pages.asked import VALUES, Asked, chips_of, form_of
 from analysis.report.pages.cells import sort_table
-from analysis.report.pages.contents import OVERVIEW, PAGE_OF_KIND, PAGES, Page, Section
+from analysis.report.pages.contents import OVERVIEW, PAGE_OF_KIND, PAGES, Page
 from analysis.report.pages.drawings import FILE_WORDS, Drawing, find_drawing
 from analysis.report.pages.places import Places, setting_words
 from analysis.report.pages.shown import Shown
-from analysis.report.pages.tables import MEASURE_NAMES, chosen_prompt
+from analysis.report.parts import DEFINITIONS, PARTS
 from surveys.models import Study
 
 
@@ -54,7 +54,9 @@ def switches_of(wanted: Page, asked: Asked) -> list[dict[str, Any]]:
         options = [(value, value, asked.address(values=value), value == asked.values) for value in VALUES]
         found.append({"label": "Values", "options": options})
     if "measure" in wanted.switches:
-        options = [(name, MEASURE_NAMES[name], asked.address(measure=name), name == asked.measure) for name in MEASURES]
+        options = [
+            (name, measure.label, asked.address(measure=name), name == asked.measure) for name, measure in ASKED.items()
+        ]
         found.append({"label": "Measure", "options": options})
     return found
 
@@ -67,11 +69,11 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     sections = [section_of(places, section) for section in wanted.sections]
     used = [name for section in sections for table in section["tables"] for name in table.definitions]
     used += [name for finding in of_kind for name in finding["definitions"]]
-    picked = chosen_prompt(places) if "prompt" in wanted.switches else ""
+    picked = places.chosen_prompt if "prompt" in wanted.switches else ""
     return {
         **frame(request, wanted, shown.asked),
         "report": report,
-        "answer": of_kind[0]["sentence"] if of_kind else wanted.say(places),
+        "answer": of_kind[0]["sentence"] if of_kind else wanted.say(report),
         "found": [finding_links(places, entry) for entry in of_kind],
         "others": [finding_links(places, entry) for entry in of_kind[1:]],
         "sections": sections,
@@ -90,11 +92,14 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     }
 
 
-def section_of(places: Places, section: Section) -> dict[str, Any]:
-    made = [table for make in section.tables if (table := make(places)) is not None]
+def section_of(places: Places, name: str) -> dict[str, Any]:
+    """A part's figure and the tables below it."""
+    part = PARTS[name]
+    options = places.options(part.drawn_as)
+    made = [table for listing in part.pages if (table := places.table(listing, options)) is not None]
     return {
-        "figure": section.figure,
-        **drawing_of(find_drawing(places, section.figure)),
+        "figure": part.drawn_as,
+        **drawing_of(find_drawing(places, part.drawn_as)),
         "tables": [sort_table(table, places.shown.asked.sort) for table in made],
     }
 

@@ -8,12 +8,11 @@ from django.views.decorators.http import require_safe
 
 from analysis.report.filters.kinds import FilterError
 from analysis.report.pages.asked import Asked
-from analysis.report.pages.computing import begin, has_few_texts, standing
 from analysis.report.pages.contents import OVERVIEW, PAGE_OF_FIGURE, PAGES, Page
 from analysis.report.pages.drawings import FILES, SCHEMES, draw, write_figure
 from analysis.report.pages.page_contents import contents, drawing_of, frame, other_pages
 from analysis.report.pages.places import Places
-from analysis.report.pages.shown import Shown
+from analysis.report.pages.shown import Shown, begin, has_few_texts, standing
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
 

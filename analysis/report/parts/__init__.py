@@ -1,8 +1,6 @@
-"""The parts of a report: each a function from the data to its rows."""
+"""The parts of a report, one file each: numbers, tables, figure and sentences; and the registry of them all."""
 
-from collections.abc import Callable
-from typing import Any
-
+from analysis.report.columns import Part
 from analysis.report.parts import (
     about,
     benchmarks,
@@ -11,36 +9,40 @@ from analysis.report.parts import (
     costs,
     distances,
     drift,
-    flow,
     groups,
     heterogeneity,
     items,
     precision,
     scores,
+    sensitivity,
     variants,
 )
-from analysis.report.samples import Data
 
-# Raise this whenever the same data may give other numbers or other columns; stored parts name it.
-METRICS_VERSION = 5
-
-# Rows, except of `flow` and `about`, which are one object.
-METRICS: dict[str, Callable[[Data], Any]] = {
-    "about": about.about,
-    "heterogeneity": heterogeneity.rows,
-    "choices": choices.rows,
-    "distances": distances.rows,
-    "calibration": calibration.rows,
-    "items": items.rows,
-    "benchmarks": benchmarks.rows,
-    "costs": costs.costs,
-    "latency": costs.latency,
-    "cells": groups.cells,
-    "contexts": groups.contexts,
-    "drift": drift.rows,
-    "scores": scores.rows,
-    "variants": variants.rows,
-    "precision": precision.rows,
-    "flow": flow.counts,
-    "sensitivity": groups.sensitivity,
-}
+# In the order of a document.
+ALL_PARTS = (
+    about.ABOUT,
+    heterogeneity.PART,
+    items.PART,
+    choices.PART,
+    distances.PART,
+    calibration.PART,
+    benchmarks.PART,
+    costs.COSTS,
+    costs.LATENCY,
+    groups.CELLS,
+    groups.BY_CONTEXT,
+    drift.PART,
+    scores.PART,
+    variants.PART,
+    precision.PART,
+    sensitivity.PART,
+    about.FLOW,
+)
+PARTS: dict[str, Part] = {part.name: part for part in ALL_PARTS}
+FIGURES = {part.drawn_as: part.draw for part in ALL_PARTS if part.draw}
+# The part that a figure draws.
+PART_OF_FIGURE = {part.drawn_as: part for part in ALL_PARTS if part.draw}
+# Of each part's columns that are an interval the kind, and the unit that is independent.
+INTERVALS = {part.name: list(part.intervals) for part in ALL_PARTS if part.intervals}
+# Each number that the platform shows, in a sentence; docs/methods.md says more under the same names.
+DEFINITIONS = {name: sentence for part in ALL_PARTS for name, sentence in part.definitions.items()}

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from analysis.report.columns import Part
 from analysis.report.rows import Row
 from analysis.report.samples import Data, Source, is_made_up
 from surveys.models import Participant
+from surveys.monitoring.flow import flow_counts
 from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
 
 
@@ -84,3 +86,24 @@ def rule_row(rule: Rule, here: Any, people: dict[int, tuple[str, ...]], response
         "people": int(of_people["unit"].nunique()),
         "answers": int(len(of_people) + here["id"].isin(single).sum()),
     }
+
+
+FLOW_OF = {"without": "main", "with": "all", "only": "pilot"}
+
+
+def flow(data: Data) -> Row:
+    """How many people arrived, and where they left."""
+    return flow_counts(data.study, FLOW_OF[data.filters.pilot])
+
+
+ABOUT = Part(
+    "about",
+    "what there is",
+    about,
+    {
+        "excluded": "Left out by a rule of the study file, declared before the launch or labelled as later.",
+        "flagged": "A paste check asked about the answer, and the person said that it is what they got.",
+        "simulated": "Made up by the platform: people that a program plays, models whose answers are scripted.",
+    },
+)
+FLOW = Part("flow", "the flow of people", flow, {})

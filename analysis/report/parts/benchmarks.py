@@ -1,24 +1,48 @@
 """Benchmark runs: the accuracy of every run, their range, and what offline evaluation does not see of it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
+from analysis.charts.keys import draw_key
+from analysis.charts.panels import room_for
+from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
+from analysis.charts.rows import in_order, label_variants, number, percent, rows_of, shown_model, span, write_caption
+from analysis.charts.theme import name_of_source, printable
 from analysis.models import Completion, Run
-from analysis.report.dataset import LETTERS
-from analysis.report.rows import Row, generator_for, span
+from analysis.report.columns import (
+    COUNT,
+    FINE_ENDS,
+    FINE_SHARE,
+    MODEL,
+    SETTINGS,
+    SOURCE,
+    VARIANT,
+    Column,
+    Finder,
+    Form,
+    Listing,
+    Part,
+    intervals,
+    rows_in,
+)
+from analysis.report.dataset import LETTERS, OFFLINE
+from analysis.report.measures import DEFINITIONS, ENTROPY, NOVEL
+from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
+from analysis.report.rows import generator_for, low_high
 from analysis.report.samples import Data, Source, source_of, source_order
+from analysis.report.sentences import finding, said_percent, who, within
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import interval
-from analysis.stats.item_measures import entropy_bits
+from analysis.stats.item_measures import entropy
 from analysis.stats.samples import UNKNOWN
 from surveys.models import BenchmarkItem
 
-OFFLINE = "offline"
-COLUMNS = ("run", "user", "repeat", "item", "status", "answer", "letter")
+CALLS = ("run", "user", "repeat", "item", "status", "answer", "letter")
 PENDING = -2  # a question that has no answer yet, or one that was not read
 NO_OFFLINE = "There is no offline run at temperature 1 on these questions."
 
@@ -40,7 +64,7 @@ class BenchmarkRuns:
         return self.source.name == OFFLINE and self.source.temperature in (None, 1)
 
 
-def rows(data: Data) -> list[Row]:
+def compute(data: Data) -> list[Row]:
     """The runs that the filters leave; those that they are compared with count though a filter hides them."""
     found = load_runs(data.narrowed(source=(), temperature=(), history_size=()))
     keys = load_keys({runs.benchmark for runs in found})
@@ -65,7 +89,7 @@ def load_runs(data: Data) -> list[BenchmarkRuns]:
 def load_calls(runs: list[int]) -> pd.DataFrame:
     calls = Completion.objects.filter(run__in=runs, item__isnull=False).order_by("run_id", "user__index", "repeat")
     rows = calls.values_list("run_id", "user__index", "repeat", "item_id", "status", "answer__id", "answer__letter")
-    table = pd.DataFrame(list(rows), columns=list(COLUMNS))
+    table = pd.DataFrame(list(rows), columns=list(CALLS))
     table["user"] = table["user"].fillna(-1).astype(int)
     table["code"] = table["letter"].map({letter: code for code, letter in enumerate(LETTERS)}).fillna(UNKNOWN)
     open_calls = (table["status"] != Completion.Status.FAILED) & table["answer"].isna()
@@ -114,12 +138,12 @@ def benchmark_row(data: Data, runs: BenchmarkRuns, keys: Mapping[int, int], offl
         "min": found.minimum,
         "max": found.maximum,
         "mean": found.mean,
-        "ci": span(found.ci),
+        "ci": low_high(found.ci),
         "sd": found.sd,
         "range": found.range,
         "unknown": found.unknown_share,
         "unknown_answers": int((runs.letters == UNKNOWN).sum()),
-        "bounds": span(found.bounds),
+        "bounds": low_high(found.bounds),
         "incomplete": runs.incomplete,
         "simulated": runs.source.simulated,
         "references": reference_lines(data, runs.benchmark),
@@ -150,11 +174,11 @@ def reference_lines(data: Data, benchmark: str) -> list[Row]:
 def question_entropy(runs: BenchmarkRuns, rng: np.random.Generator, draws: int) -> Row:
     """Mean over questions of the entropy of the runs' known letters; questions without any are left out."""
     counts = np.stack([(runs.letters == code).sum(axis=0) for code in range(len(LETTERS))], axis=-1)
-    bits = entropy_bits(counts[counts.sum(axis=-1) > 0])
+    bits = entropy(counts[counts.sum(axis=-1) > 0])
     if len(runs.labels) < 2 or not len(bits):
-        return {"entropy_bits": None, "ci_entropy": None}
+        return {ENTROPY.key: None, "ci_entropy": None}
     drawn = bits[rng.integers(0, len(bits), (draws, len(bits)))].mean(axis=1)
-    return {"entropy_bits": float(bits.mean()), "ci_entropy": span(interval(drawn))}
+    return {ENTROPY.key: float(bits.mean()), "ci_entropy": low_high(interval(drawn))}
 
 
 def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | None, keys: Mapping[int, int]) -> Row:
@@ -162,7 +186,7 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | Non
     nothing: Row = {
         "overlaps_offline": None,
         "offline_mean": None,
-        "novel_share": None,
+        NOVEL.key: None,
         "novel_ci": None,
         "noise_floor": None,
     }
@@ -179,7 +203,7 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | Non
         return row
     novel = benchmark_runs.novel_share(theirs, mine)
     row["overlaps_offline"] = benchmark_runs.overlap(ends_of(others), ends_of(scores))
-    return row | {"novel_share": novel.share, "novel_ci": span(novel.ci), "shared_questions": len(shared)}
+    return row | {NOVEL.key: novel.share, "novel_ci": low_high(novel.ci), "shared_questions": len(shared)}
 
 
 def letters_to(runs: BenchmarkRuns, questions: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -205,9 +229,230 @@ def noise_floor(
         "low": found.low,
         "high": found.high,
         "range": found.range,
-        "ci": span(found.ci),
+        "ci": low_high(found.ci),
         "p": found.p,
         "runs": found.runs,
         "of": f"{len(offline)} offline runs at temperature 1",
         **({"why": found.why} if found.why else {}),
     }
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+ACCURACY = "accuracy: Questions answered correctly in one run, unknown ones counted as wrong."
+TITLE = "How far benchmark scores range"
+NOTHING = "No complete benchmark runs yet: there is nothing to compare."
+DRAWN_COLUMNS = [
+    ("benchmark", "benchmark", ""),
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("temperature", "temperature", ""),
+    ("history_size", "history size", "conversations"),
+    ("runs", "runs", ""),
+    ("questions", "questions", ""),
+    ("min", "lowest accuracy", "share"),
+    ("mean", "mean accuracy", "share"),
+    ("mean_low", "from", "share"),
+    ("mean_high", "to", "share"),
+    ("max", "highest accuracy", "share"),
+    ("sd", "standard deviation", "share"),
+    ("highest_bound", "highest if unknown were right", "share"),
+    ("floor_low", "lowest of as many repeats", "share"),
+    ("floor_high", "highest of as many repeats", "share"),
+    (NOVEL.key, "questions with a new answer", "share"),
+    ("why", "why undefined", ""),
+]
+
+
+def draw_benchmarks(report: Report, options: Options) -> Figure:
+    rows = rows_of(report, "benchmarks")
+    table = [table_row(row) for row in rows]
+    drawn = [row for row in rows if number(row.get("min")) is not None and number(row.get("max")) is not None]
+    if not drawn:
+        return empty_figure("benchmarks", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+    names = label_variants(drawn)
+    key, parts = draw_key(key_entries(drawn), options, indent := room_for(names))
+    specs = [key]
+    for benchmark in in_order(row["benchmark"] for row in drawn):
+        here = [(name, row) for name, row in zip(names, drawn, strict=True) if row["benchmark"] == benchmark]
+        spec, more = draw_benchmark(benchmark, here, indent, options)
+        specs.append(spec)
+        parts += more
+    words = Words(TITLE, caption(report, rows, drawn), describe(list(zip(names, drawn, strict=True)), options))
+    return make_figure("benchmarks", words, below(specs, 18), parts, table, DRAWN_COLUMNS, options)
+
+
+def table_row(row: Row) -> Row:
+    (mean_low, mean_high), floor = span(row.get("ci")) or (None, None), span(row.get("noise_floor")) or (None, None)
+    same = ("benchmark", "model", "source", "temperature", "history_size", "questions")
+    numbers = ("min", "mean", "max", "sd", NOVEL.key)
+    found = {name: row.get(name) for name in same} | {name: number(row.get(name)) for name in numbers}
+    found |= {"runs": len(row["runs"]), "mean_low": mean_low, "mean_high": mean_high, "why": row.get("why", "")}
+    found |= {"highest_bound": bound_of(row), "floor_low": floor[0], "floor_high": floor[1]}
+    return {name: found[name] for name, _, _ in DRAWN_COLUMNS}
+
+
+# In words --------------------------------------------------------------------------------------------------
+
+
+def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
+    runs = [len(row["runs"]) for row in drawn]
+    counts = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)}–{max(runs)}"
+    questions = sorted({int(row["questions"]) for row in drawn if number(row.get("questions"))})
+    asked = f" of {' and '.join(f'{count:,}' for count in questions)} questions" if questions else ""
+    return write_caption(
+        report,
+        f"n = {counts} runs{asked} a row; one run is one repeat, or one simulated user.",
+        "The axis does not begin at 0.",
+        definitions=[ACCURACY, "noise_floor"],
+        missing=len(rows) - len(drawn),
+    )
+
+
+def describe(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    """The range of each row, and which lie apart from all offline runs at temperature 1."""
+    return " ".join(
+        describe_model(
+            [pair for pair in rows if (pair[1]["benchmark"], pair[1]["model"]) == (benchmark, model)], options
+        )
+        for benchmark in in_order(row["benchmark"] for _, row in rows)
+        for model in in_order(row["model"] for _, row in rows if row["benchmark"] == benchmark)
+    )
+
+
+def describe_model(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    ranges = [f"{name} {percent(row['min'], 1)} to {percent(row['max'], 1)}" for name, row in rows]
+    first = rows[0][1]
+    sentence = f"{printable(first['benchmark'])}, {shown_model(first['model'], options)}: {'; '.join(ranges)}."
+    offline = next((row for _, row in rows if row["source"] == "offline" and row.get("temperature") in (None, 1)), None)
+    apart = [name for name, row in rows if offline and not meets(row, offline)]
+    return f"{sentence} Without overlap with offline: {', '.join(apart)}." if apart else sentence
+
+
+def meets(one: Row, other: Row) -> bool:
+    """Whether two ranges have a point in common."""
+    return bool(max(one["min"], other["min"]) <= min(one["max"], other["max"]))
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+BENCHMARK, QUESTIONS = Column("benchmark", "Benchmark"), Column("questions", "Questions", COUNT)
+RUNS = Column(
+    "runs",
+    "Runs",
+    COUNT,
+    value=lambda row: len(row["runs"]),
+    texts=lambda row: {"prompt": "", "benchmark": row["benchmark"]},
+)
+MEAN_ACCURACY = Column("mean", "Mean accuracy", FINE_SHARE, "ci", short="mean", why="why")
+RANGE = Column(
+    "range",
+    "Lowest to highest",
+    FINE_ENDS,
+    value=lambda row: None if row["min"] is None else [row["min"], row["max"]],
+    key=lambda row: -1 if row["range"] is None else row["range"],
+)
+FLOOR = Column(
+    "noise_floor.range",
+    "Range by chance, points",
+    Form(digits=1, scale=100),
+    "noise_floor.ci",
+    why="noise_floor.why",
+)
+UNKNOWN_SHARE = Column("unknown", "Unknown", FINE_SHARE)
+OVERLAP = Column(
+    "overlaps_offline", "Overlaps offline", value=lambda row: {True: "yes", False: "no"}.get(row["overlaps_offline"])
+)
+NEW_LETTERS = Column(NOVEL.key, NOVEL.label, NOVEL.form, "novel_ci", why="why_offline")
+TABLE = Listing(
+    "benchmarks",
+    "Benchmark runs",
+    (
+        *(BENCHMARK, SOURCE, MODEL, SETTINGS, QUESTIONS, RUNS, RANGE, MEAN_ACCURACY),
+        Column("sd", "SD", FINE_SHARE, short="SD"),
+        *(FLOOR, UNKNOWN_SHARE, BOUNDS, NEW_LETTERS, OVERLAP, ENTROPY_OF_LETTERS),
+    ),
+    rows_in("benchmarks"),
+    ("benchmark_run", "bounds", "noise_floor", NOVEL.name, "overlaps_offline"),
+)
+PAGE = Listing(
+    "benchmarks",
+    "The numbers in the figure",
+    (
+        *(BENCHMARK, VARIANT, MODEL, RUNS, QUESTIONS, MEAN_ACCURACY, RANGE, FLOOR),
+        replace(UNKNOWN_SHARE, ci=lambda row: row["bounds"] if row["unknown"] else None),
+        *(OVERLAP, NEW_LETTERS),
+    ),
+    rows_in("benchmarks"),
+    ("benchmark_run", "noise_floor", "overlaps_offline", NOVEL.name),
+    "Beside unknown: the accuracy if all of them were wrong, and if all were right.",
+    "No benchmark has been run with this study's models yet.",
+)
+
+# In sentences -----------------------------------------------------------------------------------------------
+
+
+def say(report: Report) -> str:
+    known = [row for row in report["benchmarks"] if row["mean"] is not None]
+    if not known:
+        return "No benchmark has been run yet."
+    widest = max(known, key=lambda row: row["range"] or 0)
+    return (
+        f"{name_of_source(widest['source'])} with {widest['model']} scores {100 * widest['min']:.0f} to "
+        f"{100 * widest['max']:.0f} % of {widest['benchmark']} over {len(widest['runs'])} runs."
+    )
+
+
+def several_runs(report: Report) -> Iterator[Row]:
+    """Benchmark rows of more than one run that offline runs stand beside."""
+    return (row for row in report.get("benchmarks", ()) if row["source"] != OFFLINE and len(row["runs"]) > 1)
+
+
+def find_ranges(report: Report) -> Iterator[Row]:
+    """Ranges of benchmark scores that offline runs do not reach."""
+    for row in several_runs(report):
+        if row["overlaps_offline"] is False:
+            ranges = f"{said_percent(row['min'])} to {said_percent(row['max'])} in {len(row['runs'])} runs"
+            words = f"{who(row)} scores {ranges} of {row['benchmark']}: a range that offline runs never reach."
+            params = {"source": row["source"], "model": row["model"]}
+            gap = abs(row["mean"] - row["offline_mean"])
+            yield finding(report, "benchmarks", gap, words, ["benchmark_run", "overlaps_offline"], **params)
+
+
+def find_new_letters(report: Report) -> Iterator[Row]:
+    """Questions to which offline runs never give a letter that others give."""
+    for row in several_runs(report):
+        if share := row[NOVEL.key]:
+            words = (
+                f"On {said_percent(share)} of {row['shared_questions']} questions of {row['benchmark']} a run "
+                f"of {who(row)} gives a letter that no offline run gives"
+            )
+            words += f" {within(row['novel_ci'], row['shared_questions'])}." if row.get("novel_ci") else "."
+            params = {"source": row["source"], "model": row["model"]}
+            yield finding(report, "benchmarks", share, words, [NOVEL.name], **params)
+
+
+PART = Part(
+    "benchmarks",
+    "benchmark runs",
+    compute,
+    {
+        "benchmark_run": "Accuracy of one repeat, or of one simulated user, over all questions; unknown counts as "
+        "wrong.",
+        "noise_floor": "The range, highest minus lowest, that as many offline repeats have though nothing differs.",
+        "overlaps_offline": "Whether the range of the runs meets the range of the offline runs at temperature 1.",
+        NOVEL.name: DEFINITIONS[NOVEL.name],
+    },
+    intervals=(
+        *intervals("bootstrap", "run", "ci"),
+        *intervals("bootstrap", "question", "ci_entropy"),
+        *intervals("wilson", "question", "novel_ci"),
+        *intervals("simulation", "run", "noise_floor.ci"),
+    ),
+    tables=(TABLE,),
+    pages=(PAGE,),
+    draw=draw_benchmarks,
+    say=say,
+    finders=(Finder(4, find_ranges), Finder(7, find_new_letters)),
+    is_brief=True,
+)

@@ -1,20 +1,81 @@
 """What each source answers to questions with choices, and how far that is from the field."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from analysis.report.dataset import LETTERS
-from analysis.report.rows import Row, correct_over_prompts, generator_for, span
+import altair as alt
+
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+    split,
+)
+from analysis.charts.keys import PIXELS, Entry, draw_key, hatch_path
+from analysis.charts.panels import PERCENT, Strips, room_for
+from analysis.charts.rows import (
+    all_sources,
+    in_order,
+    join_words,
+    line_up,
+    n_words,
+    number,
+    percent,
+    rows_of,
+    shown_model,
+    shown_source,
+    sorted_by_prompt,
+    span,
+    write_caption,
+)
+from analysis.charts.theme import LIGHT, text_width
+from analysis.report.columns import (
+    COMPARED,
+    ENDS,
+    OF_LETTERS,
+    PLAIN,
+    PROMPT,
+    SETTINGS,
+    SHARE,
+    SIZE,
+    SOURCE,
+    WHO,
+    Column,
+    Finder,
+    Listing,
+    N,
+    Part,
+    intervals,
+    rows_in,
+    tested,
+)
+from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
+from analysis.report.dataset import FIELD, LETTERS
+from analysis.report.measures import CORRECT, DEFINITIONS, ENTROPY
+from analysis.report.rows import correct_over_prompts, difference_in, generator_for, low_high
 from analysis.report.samples import Data, Group, Source
+from analysis.report.sentences import FEWEST, SURE, field_of, finding, said_percent, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
 
-TESTS = ("correct_share", "tv")
+TESTS = (CORRECT.key, "tv")
 
 
-def rows(data: Data) -> list[Row]:
+def compute(data: Data) -> list[Row]:
     found = [row for prompt in data.choices for group in data.groups for row in group_rows(data, group, prompt)]
     for test in TESTS:
-        correct_over_prompts(found, lambda row, name=test: row.get("against_field", {}).get(name))
+        correct_over_prompts(found, difference_in("against_field", test))
     return [row for row in found if row["source"] != "field" or data.shows_field]
 
 
@@ -31,7 +92,7 @@ def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
 
 
 def source_row(data: Data, source: Source, prompt: str) -> Row:
-    found = describe(data, source, prompt)
+    found = described(data, source, prompt)
     letters = LETTERS[: len(found.counts)]
     return {
         "prompt": prompt,
@@ -40,11 +101,11 @@ def source_row(data: Data, source: Source, prompt: str) -> Row:
         "n": found.n,
         "counts": dict(zip(letters, found.counts, strict=True)) | {"unknown": found.unknown},
         "correct": None if found.correct is None else LETTERS[found.correct],
-        "correct_share": found.correct_share,
-        "ci": span(found.ci),
-        "entropy_bits": found.entropy_bits,
-        "ci_entropy": span(found.entropy_ci),
-        "bounds": span(found.bounds),
+        CORRECT.key: found.correct_share,
+        "ci": low_high(found.ci),
+        ENTROPY.key: found.entropy,
+        "ci_entropy": low_high(found.entropy_ci),
+        "bounds": low_high(found.bounds),
         "shares": option_shares(found),
         "unknown": found.unknown,
         "simulated": data.simulated_in(source, data.rows_of(source, prompt)),
@@ -55,11 +116,14 @@ def source_row(data: Data, source: Source, prompt: str) -> Row:
 
 def option_shares(found: Choices) -> dict[str, Row]:
     letters = [*LETTERS[: len(found.counts)], "unknown"]
-    shares, spans = [*found.shares, found.unknown_share], [*found.share_ci, found.unknown_ci]
-    return {letter: {"share": share, "ci": span(ci)} for letter, share, ci in zip(letters, shares, spans, strict=True)}
+    shares, low_highs = [*found.shares, found.unknown_share], [*found.share_ci, found.unknown_ci]
+    return {
+        letter: {"share": share, "ci": low_high(ci)}
+        for letter, share, ci in zip(letters, shares, low_highs, strict=True)
+    }
 
 
-def describe(data: Data, source: Source, prompt: str) -> Choices:
+def described(data: Data, source: Source, prompt: str) -> Choices:
     def compute() -> Choices:
         return choices.describe(
             data.options(source, prompt), generator_for(data, "choices", source, prompt), data.draws
@@ -80,7 +144,327 @@ def against_field(data: Data, group: Group, source: Source, prompt: str) -> Choi
 
 def difference_row(found: ChoiceDifference) -> dict[str, Any]:
     row: Row = {
-        "correct_share": {"effect": found.effect, "ci": span(found.ci), "p": found.p, "p_holm": None},
-        "tv": {"effect": found.tv, "ci": span(found.ci_tv), "p": found.p_tv, "p_holm": None},
+        CORRECT.key: {"effect": found.effect, "ci": low_high(found.ci), "p": found.p, "p_holm": None},
+        "tv": {"effect": found.tv, "ci": low_high(found.ci_tv), "p": found.p_tv, "p_holm": None},
     }
     return row | ({"why": found.why} if found.why else {})
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TITLE = "What is answered to questions with choices"
+NOTHING = "No answers to questions with choices yet: there is nothing to compare."
+UNKNOWN = "unknown"
+COUNTS, GAP = 56, 22  # px for n, and between columns
+OPTION_COLOURS = 8
+
+
+def draw_choices(report: Report, options: Options) -> Figure:
+    rows = [row for row in line_up(report, rows_of(report, "choices")) if number(row.get("n"))]
+    rows = sorted_by_prompt(report, rows)
+    letters = sorted({letter for row in rows for letter in row["counts"]} - {UNKNOWN})
+    table, columns = [table_row(row, letters) for row in rows], table_columns(letters)
+    if not rows:
+        return empty_figure("choices", TITLE, NOTHING, columns, options)
+    there = {row["source"] for row in rows}
+    sources = tuple(shown_source(source) for source in all_sources(report) if source in there)
+    models = in_order(row["model"] for row in rows)
+    across = 1 if options.narrow else min(len(models), 3)
+    room = room_for(sources)
+    bars = Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room)
+    layers = bar_layers(letters, bars)
+    columns_of = [
+        beside([draw_column(rows, model, bars, layers, options) for model in some], GAP)
+        for some in split(models, across)
+    ]
+    key, key_rows = draw_key(key_entries(letters, rows), options, room)
+    drawn = [*key_rows, *(part for row in rows for part in parts_of(row, bars, options))]
+    words = Words(TITLE, caption(report, rows), describe(rows, options))
+    return make_figure("choices", words, below([key, *columns_of], 16), drawn, table, columns, options)
+
+
+def table_row(row: Row, letters: Sequence[str]) -> Row:
+    low, high = span(row.get("ci")) or (None, None)
+    found = {key: row.get(key) for key in ("prompt", "model", "source", "n", "correct", CORRECT.key)}
+    counts = {f"count_{letter}": row["counts"].get(letter, 0) for letter in (*letters, UNKNOWN)}
+    rest = {"correct_low": low, "correct_high": high, **counts, ENTROPY.name: row.get(ENTROPY.key)}
+    return {**found, **rest, "why": row.get("why", "")}
+
+
+def table_columns(letters: Sequence[str]) -> list[tuple[str, str, str]]:
+    return [
+        ("prompt", "prompt", ""),
+        ("model", "model", ""),
+        ("source", "source", ""),
+        ("n", "answers", ""),
+        ("correct", "correct answer", ""),
+        (CORRECT.name, "answered correctly", CORRECT.unit),
+        ("correct_low", "from", "share"),
+        ("correct_high", "to", "share"),
+        *((f"count_{letter}", letter, "answers") for letter in (*letters, UNKNOWN)),
+        (ENTROPY.name, "entropy of known answers", ENTROPY.unit),
+        ("why", "why undefined", ""),
+    ]
+
+
+# What is drawn of a bar ------------------------------------------------------------------------------------
+
+
+def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
+    """Everything that is drawn of one bar, each part with its `kind`."""
+    source, n = shown_source(row["source"]), sum(row["counts"].values())
+    where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
+    parts: list[Row] = [{"kind": "n", "start": 1, "text": f"n = {n:,}"}]
+    start = 0.0
+    for letter in in_stack(row):
+        end = start + row["counts"][letter] / n
+        if end > start:
+            parts += segment(row, letter, start, end, bars)
+        start = end
+    if bounds := span(row.get("ci")):
+        parts.append({"kind": "ci", "start": bounds[0], "end": bounds[1]})
+    return [where | part for part in parts]
+
+
+def in_stack(row: Row) -> list[str]:
+    """The correct answer first, so that its share can be read off the axis; unknown last."""
+    return sorted(row["counts"], key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter))
+
+
+def segment(row: Row, letter: str, start: float, end: float, bars: Strips) -> list[Row]:
+    """The piece of a bar, its hatching if it is the correct answer, and its letter where there is room."""
+    is_correct, words = letter == row.get("correct"), fitting(letter, end - start, bars.width)
+    told = f"{shown_source(row['source'])}: {letter} {percent(end - start, 1)}, {row['counts'][letter]} of {row['n']}"
+    piece = {"start": start, "end": end, "option": letter}
+    parts = [{"kind": "segment", **piece, "text": told + ", correct" * is_correct}]
+    if is_correct:
+        parts.append({"kind": "hatch", "start": start, "path": hatch_path((end - start) * bars.width, bars.bar)})
+    if is_correct and words:
+        half, middle = (text_width(words, 11) / 2 + 3) / bars.width, (start + end) / 2
+        parts.append({"kind": "plate", **piece, "start": max(start, middle - half), "end": min(end, middle + half)})
+    if words:
+        parts.append({"kind": "letter", "start": (start + end) / 2, "text": words})
+    return parts
+
+
+def fitting(letter: str, share: float, width: int) -> str:
+    """The letter with its share, the letter, or nothing: what the piece has room for."""
+    name = "?" if letter == UNKNOWN else letter
+    words, room = f"{name} {percent(share)}", share * width
+    return words if room > text_width(words, 11) + 8 else name if room > 13 else ""
+
+
+# How -------------------------------------------------------------------------------------------------------
+
+
+def draw_column(rows: Sequence[Row], model: str, bars: Strips, layers: Sequence[Spec], options: Options) -> Spec:
+    """One model: a panel for each prompt."""
+    name = shown_model(model, options)
+    correct = {options.name(row["prompt"]): row.get("correct") for row in rows}
+    panels = [
+        panel(layers, bars.width, bars.height, question_title(prompt, letter), model=name, prompt=prompt)
+        for prompt, letter in correct.items()
+    ]
+    return below(panels, 14, name)
+
+
+def question_title(prompt: str, correct: str | None) -> str:
+    return f"{prompt}: {correct} is correct" if correct else prompt
+
+
+def bar_layers(letters: Sequence[str], bars: Strips) -> list[Spec]:
+    base = {"y": bars.axis("source"), "x": share_axis()}
+    colour = option_colour(letters)
+    layers = [
+        of_kind("segment").mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
+        .encode(**base, x2="end:Q", color=colour, description="text:N"),
+        of_kind("hatch").mark_point(stroke=LIGHT["on-option"], strokeWidth=1, opacity=0.6, size=PIXELS)
+        .encode(**base, shape=alt.Shape("path:N", scale=None)),
+        of_kind("plate").mark_bar().encode(**base, x2="end:Q", color=colour),
+        of_kind("letter").mark_text(fontSize=11, fill=LIGHT["on-option"]).encode(**base, text="text:N"),
+        of_kind("n").mark_text(fontSize=11, fill=LIGHT["soft"], align="left", dx=6).encode(**base, text="text:N"),
+        of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.8, yOffset=bars.bar / 2 + 3)
+        .encode(**base, x2="end:Q"),
+    ]  # fmt: skip
+    return specs_of(layers)
+
+
+def share_axis() -> alt.X:
+    axis = alt.Axis(title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr=PERCENT, grid=False, labelFontSize=11)
+    return alt.X("start:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
+
+
+def option_colour(letters: Sequence[str]) -> alt.Color:
+    scale = alt.Scale(domain=[*letters, UNKNOWN], range=[*map(colour_of, range(len(letters))), LIGHT["unknown"]])
+    return alt.Color("option:N", scale=scale, legend=None)
+
+
+def colour_of(place: int) -> str:
+    return LIGHT[f"option-{place % OPTION_COLOURS + 1}"]
+
+
+def key_entries(letters: Sequence[str], rows: Sequence[Row]) -> list[Entry]:
+    found = [Entry(letter, colour_of(place)) for place, letter in enumerate(letters)]
+    if any(row["counts"].get(UNKNOWN) for row in rows):
+        found.append(Entry("? unknown", LIGHT["unknown"]))
+    if any(row.get("correct") for row in rows):
+        found += [Entry("correct answer", sign="hatch"), Entry("its 95 % interval", LIGHT["ink"], sign="line")]
+    return found
+
+
+# In words --------------------------------------------------------------------------------------------------
+
+
+def caption(report: Report, rows: Sequence[Row]) -> str:
+    unknown = sum(row["counts"].get(UNKNOWN, 0) for row in rows)
+    answers = sum(sum(row["counts"].values()) for row in rows)
+    return write_caption(
+        report,
+        f"{n_words(rows)} answers a bar; {unknown:,} of all {answers:,} are unknown and count as wrong.",
+        "The line below a bar is the 95 % bootstrap interval of the share that is correct.",
+        definitions=[CORRECT.name],
+        missing=sum(row.get(CORRECT.key) is None for row in rows),
+    )
+
+
+def describe(rows: Sequence[Row], options: Options) -> str:
+    """Who is right how often in the field and offline, and which answers only the field sees."""
+    found = [
+        sentence
+        for prompt in in_order(row["prompt"] for row in rows)
+        for model in in_order(row["model"] for row in rows)
+        if (sentence := describe_question([r for r in rows if (r["prompt"], r["model"]) == (prompt, model)], options))
+    ]
+    return " ".join(found) or f"{TITLE}: shares of each answer by source and model."
+
+
+def describe_question(rows: Sequence[Row], options: Options) -> str:
+    shares = [
+        f"{shown_source(row['source'])} {percent(row[CORRECT.key])}"
+        for row in rows
+        if row["source"] in ("field", "offline") and number(row.get(CORRECT.key)) is not None
+    ]
+    if not shares:
+        return ""
+    head = (
+        f"{options.name(rows[0]['prompt'])}, {shown_model(rows[0]['model'], options)}: correct in {join_words(shares)}"
+    )
+    only = only_in_field(rows)
+    return f"{head}; {join_words(only)} given in the field but not offline." if only else f"{head}."
+
+
+def only_in_field(rows: Sequence[Row]) -> list[str]:
+    given = {row["source"]: {letter for letter, count in row["counts"].items() if count} for row in rows}
+    return sorted(given["field"] - given["offline"] - {UNKNOWN}) if {"field", "offline"} <= given.keys() else []
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+RIGHT = CORRECT.column(label="Right")
+BOUNDS = Column("bounds", "Bounds", ENDS, short="if unknown wrong to right")
+ENTROPY_OF_LETTERS = Column(ENTROPY.name, ENTROPY.label, ENTROPY.form, "ci_entropy", why="why")
+
+
+def counted(row: Row) -> str:
+    return "  ".join(f"{letter} {count}" for letter, count in sorted(row["counts"].items()) if letter != UNKNOWN)
+
+
+def page_columns(rows: list[Row], options: Options) -> list[Column]:
+    letters = sorted({letter for row in rows for letter in row["counts"]} - {UNKNOWN})
+    bounds = replace(BOUNDS, value=lambda row: row["bounds"] if row["unknown"] else None, nothing="")
+    there = [bounds] if any(row["unknown"] for row in rows) else []
+    return [*WHO, N, RIGHT, *there, *map(letter_column, (*letters, UNKNOWN)), ENTROPY_OF_LETTERS]
+
+
+def letter_column(letter: str) -> Column:
+    return Column(
+        f"shares.{letter}.share",
+        letter.capitalize(),
+        SHARE,
+        f"shares.{letter}.ci",
+        texts=lambda row: {"letter": "" if letter == UNKNOWN else letter},
+        mark=lambda row: " ✓" if letter == row["correct"] else "",
+        nothing="",
+    )
+
+
+def page_note(rows: list[Row]) -> str:
+    bounds = " Bounds: if every unknown answer were wrong, and if every one were right."
+    return "✓ marks the right letter." + bounds * any(row["unknown"] for row in rows)
+
+
+TABLE = Listing(
+    "choices",
+    "Questions with choices",
+    (
+        *(PROMPT, SOURCE, COMPARED, SETTINGS, SIZE, UNKNOWN_COUNT),
+        *(Column("counts", "Answers", value=counted), Column("correct", "Key"), RIGHT, BOUNDS, ENTROPY_OF_LETTERS),
+        *CORRECT.differences("against_field"),
+    ),
+    rows_in("choices"),
+    (CORRECT.name, "bounds", "unknown", "ci", "against_field"),
+)
+ANSWERS = Listing(
+    "answers",
+    "The numbers in the figure",
+    page_columns,
+    rows_in("choices"),
+    (CORRECT.name, "bounds", "unknown", ENTROPY.name, "ci"),
+    page_note,
+)
+AGAINST = Listing(
+    "choices-against",
+    "The field against each other source",
+    (
+        *(*WHO, N, *CORRECT.differences("against_field", "Right: field minus source, points")),
+        *tested("against_field.tv", "Distance of the letters", PLAIN),
+    ),
+    rows_in("choices", lambda row: "against_field" in row),
+    ("tv",),
+    "p is corrected over prompts (Holm).",
+)
+
+# In sentences -----------------------------------------------------------------------------------------------
+
+
+def say(report: Report) -> str:
+    field = [CORRECT.value(row) for row in report["choices"] if row["source"] == FIELD]
+    known = [share for share in field if share is not None]
+    if not known:
+        return "No question with a right answer has been answered by people yet."
+    low, high = min(known), max(known)
+    return f"In the field {100 * low:.0f} to {100 * high:.0f} % of answers are right, by question and chatbot."
+
+
+def find_choices(report: Report) -> Iterator[Row]:
+    rows = report.get("choices", ())
+    for row in rows:
+        field = field_of(rows, row) if row["source"] != FIELD else None
+        test = row.get("against_field", {}).get(CORRECT.key, {})
+        if field is None or test.get("effect") is None or min(row["n"], field["n"]) < FEWEST:
+            continue
+        if test["p_holm"] < SURE:
+            words = (
+                f"{who(row)} answers “{row['prompt']}” correctly in {said_percent(row[CORRECT.key])} of cases, "
+                f"{who(field)} in {said_percent(field[CORRECT.key])} {within(field['ci'], field['n'])}."
+            )
+            params = {"prompt": row["prompt"], "source": row["source"], "model": row["model"]}
+            yield finding(report, "choices", abs(test["effect"]), words, [CORRECT.name, "against_field"], **params)
+
+
+PART = Part(
+    "choices",
+    "choices",
+    compute,
+    {
+        CORRECT.name: DEFINITIONS[CORRECT.name],
+        "bounds": "The share if all unknown answers were wrong, and if all were right.",
+    },
+    intervals=(*OF_LETTERS, *intervals("bootstrap", "response", "against_field.*.ci")),
+    tables=(TABLE,),
+    pages=(ANSWERS, AGAINST),
+    draw=draw_choices,
+    say=say,
+    finders=(Finder(3, find_choices),),
+    is_brief=True,
+)

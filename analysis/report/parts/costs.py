@@ -1,17 +1,64 @@
 """What the completions of each source cost, and how long they took."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import altair as alt
 import pandas as pd
 
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+)
+from analysis.charts.keys import Entry, draw_key
+from analysis.charts.panels import Strips, colour_scale, room_for
+from analysis.charts.rows import (
+    in_order,
+    label_variants,
+    n_words,
+    number,
+    rows_of,
+    shown_model,
+    shown_source,
+    span,
+    write_caption,
+)
+from analysis.charts.theme import LIGHT, name_of_source, printable, series_of_sources
 from analysis.models import Completion, Run
-from analysis.report.rows import Row, span
+from analysis.report.columns import (
+    COMPARED,
+    COUNT,
+    DOLLARS,
+    MODEL,
+    PLAIN,
+    PROMPT,
+    SIZE,
+    SOURCE,
+    Column,
+    Form,
+    Listing,
+    Part,
+    at,
+    intervals,
+    rows_in,
+)
+from analysis.report.rows import low_high
 from analysis.report.samples import Data, is_made_up, source_of, source_order
 from analysis.stats.scores import Percentile, percentiles
 
 Status = Completion.Status
-COLUMNS = ("run", "prompt", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms", "usd")
+CALLS = ("run", "prompt", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms", "usd")
 WAITS = (0.5, 0.95)
 NOT_TIMED = "Answers of a batch, and imported ones, have no waiting time."
 
@@ -50,7 +97,7 @@ def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
 def load_calls(runs: list[int]) -> pd.DataFrame:
     ended = Completion.objects.filter(run__in=runs, status__in=[Status.DONE, Status.FAILED]).order_by("id")
     fields = ("run_id", "prompt__slug", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms")
-    table = pd.DataFrame(list(ended.values_list(*fields, "cost")), columns=list(COLUMNS))
+    table = pd.DataFrame(list(ended.values_list(*fields, "cost")), columns=list(CALLS))
     table["usd"] = table["usd"].astype(float)
     return table
 
@@ -82,4 +129,342 @@ def waits(done: pd.DataFrame) -> dict[str, Any]:
 
 
 def ends(found: Percentile) -> list[float] | None:
-    return span(found.ci)
+    return low_high(found.ci)
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TOKENS = "tokens: Tokens divided by completions."
+COST_TITLE, LATENCY_TITLE = "What completions cost", "How long completions take"
+NO_COSTS = "No completions yet: nothing has cost anything."
+NO_TIMES = "No completion was timed: there are no waiting times to show."
+COST_COLUMNS = [
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("benchmark", "benchmark", ""),
+    ("completions", "completions", ""),
+    ("prompt_tokens", "prompt tokens", "tokens"),
+    ("completion_tokens", "completion tokens", "tokens"),
+    ("usd", "cost", "US$"),
+    ("usd_per_1000", "cost of 1,000 completions", "US$"),
+]
+LATENCY_COLUMNS = [
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("benchmark", "benchmark", ""),
+    ("n", "timed completions", ""),
+    ("p50", "median", "s"),
+    ("p50_low", "from", "s"),
+    ("p50_high", "to", "s"),
+    ("p95", "95th percentile", "s"),
+    ("p95_low", "from", "s"),
+    ("p95_high", "to", "s"),
+]
+COST_PANELS = {"usd": "US$ for 1,000 completions", "tokens": "Tokens of a completion"}
+TOKEN_ENTRIES = (Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"]))
+MakeLayers = Callable[[Strips], list[alt.Chart]]
+TEXT = 84  # px for the number at the end of a bar
+
+
+def name_rows(rows: Sequence[Row]) -> list[str]:
+    """The source with its settings, and the benchmark that was asked where there is one."""
+    names = label_variants(rows)
+    asked = [printable(row.get("benchmark") or "") for row in rows]
+    return [f"{name}, {benchmark}" if benchmark else name for name, benchmark in zip(names, asked, strict=True)]
+
+
+# Costs -----------------------------------------------------------------------------------------------------
+
+
+def draw_costs(report: Report, options: Options) -> Figure:
+    rows = [row for row in rows_of(report, "costs") if number(row.get("completions"))]
+    table = [cost_table_row(row) for row in rows]
+    if not rows:
+        return empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
+    pairs = list(zip(name_rows(rows), table, strict=True))
+    parts = [part for name, row in pairs for part in cost_parts(name, row, options)]
+    panels = [(title, bar_layers(kind, parts, rows)) for kind, title in COST_PANELS.items() if ends_of(kind, parts)]
+    key, key_rows = draw_key(TOKEN_ENTRIES, options, room_for([name for name, _ in pairs]))
+    specs = (
+        [key, draw_models(pairs, panels, options)]
+        if ends_of("tokens", parts)
+        else [draw_models(pairs, panels, options)]
+    )
+    words = Words(COST_TITLE, cost_caption(report, table), describe_costs(pairs, options))
+    return make_figure("costs", words, below(specs, 14), [*key_rows, *parts], table, COST_COLUMNS, options)
+
+
+def ends_of(kind: str, parts: Sequence[Row]) -> list[float]:
+    return [part["end"] for part in parts if part["kind"] == kind]
+
+
+def cost_table_row(row: Row) -> Row:
+    found = {name: row.get(name) for name, _, _ in COST_COLUMNS}
+    usd = number(row.get("usd"))
+    return found | {"usd": usd, "usd_per_1000": None if usd is None else 1000 * usd / row["completions"]}
+
+
+def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
+    where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
+    parts: list[Row] = []
+    if (usd := row["usd_per_1000"]) is not None:
+        told = f"{name}: {money(usd)} for 1,000 of {row['completions']:,} completions"
+        parts += [{"kind": "usd", "start": 0, "end": usd, "text": told}, text_part("usd", usd, money(usd))]
+    tokens = [number(row.get(f"{part}_tokens")) for part in ("prompt", "completion")]
+    asked, given = ((value or 0) / row["completions"] for value in tokens)
+    if any(value is not None for value in tokens):
+        told = f"{name}: {asked:,.0f} prompt and {given:,.0f} completion tokens on average"
+        parts.append({"kind": "tokens", "start": 0, "end": asked, "colour": LIGHT["strong-line"], "text": told})
+        parts.append({"kind": "tokens", "start": asked, "end": asked + given, "colour": LIGHT["ink"], "text": told})
+        parts.append(text_part("tokens", asked + given, f"{asked + given:,.0f}"))
+    return [where | part for part in parts]
+
+
+def money(usd: float) -> str:
+    """Cents, and two significant digits of what is less."""
+    return f"${usd:,.2f}" if usd >= 0.1 or not usd else f"${float(f'{usd:.2g}'):f}".rstrip("0")
+
+
+def text_part(kind: str, at: float, text: str) -> Row:
+    return {"kind": f"{kind}-text", "start": at, "text": text}
+
+
+def draw_models(rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, MakeLayers]], options: Options) -> Spec:
+    """A block for each model, its panels side by side where there is room."""
+    room = room_for([name for name, _ in rows])
+    across = 1 if options.narrow else len(panels)
+    width = (options.width - 20 - (across - 1) * 20) // across - room - TEXT
+    blocks = []
+    for model in in_order(row["model"] for _, row in rows):
+        strips = Strips(tuple(in_order(name for name, row in rows if row["model"] == model)), width, room, padding=0.36)
+        name = shown_model(model, options)
+        drawn = [panel(specs_of(layers(strips)), width, strips.height, title, model=name) for title, layers in panels]
+        blocks.append(below([below(drawn, 12)] if options.narrow else [beside(drawn, 20)], title=name))
+    return below(blocks, 16)
+
+
+def bar_layers(kind: str, parts: Sequence[Row], rows: Sequence[Row]) -> MakeLayers:
+    """Bars in the source's colour, or in two parts for prompt and completion; with the number at their end."""
+    axis = alt.Axis(title=None, tickCount=4, format=",~f", ticks=False, grid=True)
+    x = alt.X("start:Q", scale=alt.Scale(domain=[0, max(ends_of(kind, parts)) or 1.0], nice=False), axis=axis)
+    colour = source_colour(rows) if kind == "usd" else alt.Color("colour:N", scale=None)
+
+    def layers(strips: Strips) -> list[alt.Chart]:
+        y = strips.axis("row")
+        bars = of_kind(kind).mark_bar(aria=True)
+        words = of_kind(f"{kind}-text").mark_text(align="left", dx=6, fontSize=11, fill=LIGHT["soft"])
+        return [
+            bars.encode(y=y, x=x, x2="end:Q", color=colour, description="text:N"),
+            words.encode(y=y, x=x, text="text:N"),
+        ]
+
+    return layers
+
+
+def source_colour(rows: Sequence[Row]) -> alt.Color:
+    return alt.Color("series:N", scale=colour_scale(series_of_sources(row["source"] for row in rows)), legend=None)
+
+
+def cost_caption(report: Report, table: Sequence[Row]) -> str:
+    return write_caption(
+        report,
+        f"{n_words(table, 'completions')} completions a bar. Totals, not estimates: there are no intervals.",
+        definitions=["usd", TOKENS],
+        missing=sum(row["usd"] is None for row in table),
+    )
+
+
+def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    total = sum(row["usd"] or 0 for _, row in rows)
+    priced = [(name, row) for name, row in rows if row["usd_per_1000"]]
+    if not priced:
+        return f"All {sum(row['completions'] for _, row in rows):,} completions together cost nothing."
+    least, most = (pick(priced, key=lambda pair: pair[1]["usd_per_1000"]) for pick in (min, max))
+    ends = [
+        f"{money(row['usd_per_1000'])} ({name}, {shown_model(row['model'], options)})" for name, row in (least, most)
+    ]
+    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together {money(total)}."
+
+
+# Waiting times ---------------------------------------------------------------------------------------------
+
+
+def draw_latency(report: Report, options: Options) -> Figure:
+    rows = [row for row in rows_of(report, "costs") if number(times_of(row).get("p50")) is not None]
+    table = [latency_table_row(row) for row in rows]
+    if not rows:
+        return empty_figure("latency", LATENCY_TITLE, NO_TIMES, LATENCY_COLUMNS, options)
+    names = name_rows(rows)
+    pairs = list(zip(names, table, strict=True))
+    top = max(value for row in table for value in (row["p50"], row["p95"], row["p95_high"]) if value is not None)
+    key, key_rows = draw_key(time_entries(table), options, room_for(names))
+    parts = [part for name, row in pairs for part in time_parts(name, row, options)]
+    spec = draw_models(pairs, [("Seconds", lambda strips: time_layers(strips, top, rows))], options)
+    words = Words(LATENCY_TITLE, latency_caption(report, table), describe_times(pairs, options))
+    return make_figure("latency", words, below([key, spec], 14), [*key_rows, *parts], table, LATENCY_COLUMNS, options)
+
+
+def times_of(row: Row) -> Row:
+    found = row.get("latency_s")
+    return found if isinstance(found, dict) else {}
+
+
+def latency_table_row(row: Row) -> Row:
+    times = times_of(row)
+    found = {name: row.get(name) for name in ("model", "source", "benchmark")}
+    found["n"] = times.get("n", row.get("completions"))
+    for name in ("p50", "p95"):
+        low, high = span(times.get(f"ci_{name}")) or (None, None)
+        found |= {name: number(times.get(name)), f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def time_parts(name: str, row: Row, options: Options) -> list[Row]:
+    where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
+    late = row["p95"] if row["p95"] is not None else row["p50"]
+    told = f"{name}: median {row['p50']:.2f} s, 95th percentile {late:.2f} s, n = {row['n']:,}"
+    text = f"{row['p50']:.1f} – {late:.1f} s"
+    parts: list[Row] = [{"kind": "time", "start": row["p50"], "end": late, "text": told}]
+    parts += [{"kind": "ci", "start": low, "end": high} for low, high in spans_of(row)]
+    furthest = max([late, *(high for _, high in spans_of(row))])
+    return [where | part for part in [*parts, text_part("time", furthest, text)]]
+
+
+def spans_of(row: Row) -> list[tuple[float, float]]:
+    found = [span([row[f"{name}_low"], row[f"{name}_high"]]) for name in ("p50", "p95")]
+    return [bounds for bounds in found if bounds]
+
+
+def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Chart]:
+    """From the median, a dot, to the 95th percentile, a tick; their intervals below in ink."""
+    axis = alt.Axis(title=None, tickCount=6, format="~g", ticks=False, grid=True)
+    scale = alt.Scale(domain=[0, top], nice=False)
+    colour = source_colour(rows)
+    y, x = strips.axis("row"), alt.X("start:Q", scale=scale, axis=axis)
+    return [
+        of_kind("time").mark_rule(strokeWidth=3).encode(y=y, x=x, x2="end:Q", color=colour),
+        of_kind("time").mark_tick(thickness=3, size=14, opacity=1)
+        .encode(y=y, x=alt.X("end:Q", scale=scale, axis=axis), color=colour),
+        of_kind("time").mark_point(filled=True, shape="circle", size=80, opacity=1, aria=True)
+        .encode(y=y, x=x, color=colour, description="text:N"),
+        of_kind("ci").mark_rule(strokeWidth=1.6, stroke=LIGHT["ink"], yOffset=9).encode(y=y, x=x, x2="end:Q"),
+        of_kind("time-text").mark_text(align="left", dx=8, fontSize=11, fill=LIGHT["soft"])
+        .encode(y=y, x=x, text="text:N"),
+    ]  # fmt: skip
+
+
+def time_entries(table: Sequence[Row]) -> list[Entry]:
+    found = [Entry("median", LIGHT["soft"], sign="dot"), Entry("95th percentile", LIGHT["soft"], sign="tick")]
+    return [*found, Entry("95 % intervals", LIGHT["ink"], sign="line")] if any(map(spans_of, table)) else found
+
+
+def latency_caption(report: Report, table: Sequence[Row]) -> str:
+    return write_caption(
+        report,
+        f"{n_words(table)} completions a row, those that failed left out.",
+        definitions=["latency_s"],
+    )
+
+
+def describe_times(rows: Sequence[tuple[str, Row]], options: Options) -> str:
+    fast, slow = (pick(rows, key=lambda pair: pair[1]["p50"]) for pick in (min, max))
+    ends = [f"{row['p50']:.1f} s ({name}, {shown_model(row['model'], options)})" for name, row in (fast, slow)]
+    return f"Median waiting times go from {ends[0]} to {ends[1]}."
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+
+def waited(inside: str = "") -> tuple[Column, Column]:
+    return (
+        Column(f"{inside}p50", "Median wait, s", PLAIN, f"{inside}ci_p50", why=f"{inside}why"),
+        Column(f"{inside}p95", "95th percentile, s", PLAIN, f"{inside}ci_p95", why=f"{inside}why"),
+    )
+
+
+def per_completion(name: str, label: str) -> Column:
+    def mean(row: Row) -> float | None:
+        return None if row[name] is None or not row["completions"] else row[name] / row["completions"]
+
+    return Column(name, label, Form(digits=0), value=mean)
+
+
+ASKED = Column("benchmark", "Asked", value=lambda row: row["benchmark"] or "the study’s prompts")
+COUNTS = (Column("completions", "Answered", COUNT), Column("failed", "Failed", COUNT))
+PAID = (Column("usd", "Dollars", DOLLARS), Column("usd_per_1000", "Per 1,000", DOLLARS))
+COST_TABLE = Listing(
+    "costs",
+    "Cost",
+    (
+        *(SOURCE, MODEL, ASKED, *COUNTS),
+        *(Column("prompt_tokens", "Tokens in", COUNT), Column("completion_tokens", "Tokens out", COUNT)),
+        *(*PAID, *waited("latency_s.")),
+    ),
+    rows_in("costs"),
+    ("usd", "latency_s"),
+)
+COST_PAGE = Listing(
+    "costs",
+    "What answers cost, and how long they took",
+    (
+        *(SOURCE, MODEL, ASKED, *COUNTS),
+        *(per_completion("prompt_tokens", "Tokens in"), per_completion("completion_tokens", "Tokens out")),
+        *(*PAID, *waited("latency_s.")),
+    ),
+    rows_in("costs"),
+    note="Tokens are means of a completion. Failed calls are counted in the dollars.",
+    empty="No run has answered yet.",
+)
+LATENCY_TABLE = Listing(
+    "latency",
+    "Waiting time by prompt",
+    (PROMPT, SOURCE, COMPARED, SIZE, *waited()),
+    rows_in("latency"),
+    ("latency_s",),
+)
+LATENCY_PAGE = Listing(
+    "latency",
+    "Waiting times, by prompt",
+    (PROMPT, SOURCE, MODEL, Column("n", "Timed", COUNT), *waited()),
+    rows_in("latency", lambda row: bool(row["n"])),
+    empty="No answer has a waiting time: those of batches and imported ones have none.",
+)
+
+
+def say(report: Report) -> str:
+    rows = report["costs"]
+    if not rows:
+        return "No run has answered yet."
+    dollars, answers = sum(row["usd"] for row in rows), sum(row["completions"] for row in rows)
+    cost = f"cost ${dollars:,.2f}" if dollars else "cost nothing"
+    timed = [row for row in rows if at(row, "latency_s.p50") is not None]
+    if not timed:
+        return f"{answers:,} completions {cost}; none of them was timed."
+    slow = max(timed, key=lambda row: row["latency_s"]["p50"])
+    slowest = f"{name_of_source(slow['source'])} with {slow['model']}"
+    return f"{answers:,} completions {cost}; {slowest} takes longest, {slow['latency_s']['p50']:.1f} s in the median."
+
+
+COSTS = Part(
+    "costs",
+    "costs",
+    costs,
+    {"usd": "What the provider's prices make of the tokens, failed calls that were paid included."},
+    intervals=intervals("exact", "call", "latency_s.ci_p50", "latency_s.ci_p95"),
+    tables=(COST_TABLE,),
+    pages=(COST_PAGE,),
+    draw=draw_costs,
+    say=say,
+    is_brief=True,
+)
+LATENCY = Part(
+    "latency",
+    "waiting times",
+    latency,
+    {"latency_s": "Seconds from sending a call to its whole reply."},
+    intervals=intervals("exact", "call", "ci_p50", "ci_p95"),
+    tables=(LATENCY_TABLE,),
+    pages=(LATENCY_PAGE,),
+    draw=draw_latency,
+    is_long=True,
+)

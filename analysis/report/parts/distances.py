@@ -1,12 +1,52 @@
 """How far each source's recommendations are from the field's."""
 
-from analysis.report.comparing import to_field
-from analysis.report.rows import Row, correct_over_prompts, span
+from collections.abc import Sequence
+from dataclasses import replace
+
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.rows import (
+    all_sources,
+    bootstrap_words,
+    in_order,
+    interval_of,
+    n_words,
+    number,
+    plural,
+    prompts_in_order,
+    rows_of,
+    shown_model,
+    shown_source,
+    write_caption,
+)
+from analysis.charts.theme import name_of_source, series_of_sources
+from analysis.report.columns import (
+    COMPARED,
+    COUNT,
+    FINE,
+    OF_DISTANCES,
+    P_HOLM,
+    PLAIN,
+    PROMPT,
+    SETTINGS,
+    SIZE,
+    SOURCE,
+    WHO,
+    Column,
+    Listing,
+    N,
+    Part,
+    intervals,
+    rows_in,
+)
+from analysis.report.dataset import ALL, FIELD
+from analysis.report.measures import DEFINITIONS, DISTANCE
+from analysis.report.rows import correct_over_prompts, low_high, to_field
 from analysis.report.samples import Data
 from analysis.stats.distances import Distance
 
 
-def rows(data: Data) -> list[Row]:
+def compute(data: Data) -> list[Row]:
     found = [
         {
             "prompt": prompt,
@@ -29,15 +69,153 @@ def rows(data: Data) -> list[Row]:
 
 def distance_values(found: Distance) -> Row:
     values = {
-        "jsd_bits": found.jsd_bits,
+        DISTANCE.name: found.jsd_bits,
         "tv": found.tv,
-        "ci": span(found.ci_jsd),
-        "ci_tv": span(found.ci_tv),
-        "around": span(found.around_jsd),
-        "around_tv": span(found.around_tv),
+        "ci": low_high(found.ci_jsd),
+        "ci_tv": low_high(found.ci_tv),
+        "around": low_high(found.around_jsd),
+        "around_tv": low_high(found.around_tv),
         "chance": found.chance_jsd,
         "chance_tv": found.chance_tv,
         "p": found.p,
         "p_holm": None,
     }
     return values | ({"why": found.why} if found.why else {})
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TITLE = "How far each source is from the field"
+NOTHING = "No prompt has answers of both the field and another source yet: there is no distance to show."
+DRAWN_COLUMNS = [
+    ("prompt", "prompt", ""),
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("n", "responses", ""),
+    ("n_field", "field responses", ""),
+    (DISTANCE.name, DISTANCE.heading, DISTANCE.unit),
+    ("low", "from", "bits"),
+    ("high", "to", "bits"),
+    ("chance", "by chance", "bits"),
+    ("tv", "total variation", "share"),
+    ("p", "p", ""),
+    ("p_holm", "p, Holm over prompts", ""),
+    ("why", "why undefined", ""),
+]
+
+
+def draw_distances(report: Report, options: Options) -> Figure:
+    rows = rows_of(report, "distances")
+    table = [table_row(row) for row in rows]
+    known = [row for row in table if row[DISTANCE.name] is not None]
+    if not known:
+        return empty_figure("distances", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+    points = [point_of(row, options) for row in known]
+    top = max(max(row[DISTANCE.name], row["high"] or 0, row["chance"] or 0) for row in known)
+    grid = Grid(
+        (Panel(DISTANCE.name, "Jensen–Shannon divergence, bits; grey ticks: by chance", top=top, format=".2~f"),),
+        tuple(in_order(point["model"] for point in points)),
+        tuple(options.name(prompt) for prompt in prompts_in_order(report, known)),
+        series_of_sources(all_sources(report)).only(point["series"] for point in points),
+        options,
+        with_chance=True,
+        height=170,
+    )
+    words = Words(TITLE, caption(report, table), describe(known, options))
+    return make_figure("distances", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
+
+
+def table_row(row: Row) -> Row:
+    low, high = interval_of(row, DISTANCE.name) or (None, None)
+    numbers = {name: number(row.get(name)) for name in (DISTANCE.name, "chance", "tv", "p", "p_holm")}
+    same = {name: row.get(name) for name in ("prompt", "model", "source", "n", "n_field")}
+    found = same | numbers | {"low": low, "high": high, "why": row.get("why", "")}
+    return {name: found[name] for name, _, _ in DRAWN_COLUMNS}
+
+
+def point_of(row: Row, options: Options) -> Row:
+    source, prompt, model = shown_source(row["source"]), options.name(row["prompt"]), shown_model(row["model"], options)
+    interval = f", 95 % interval {row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None else ""
+    told = f"{source}, {prompt}, {model}: {row[DISTANCE.name]:.3f} bits from the field{interval}, n = {row['n']}"
+    where = {"panel": DISTANCE.name, "model": model, "prompt": prompt, "series": source, "text": told}
+    return where | {"value": row[DISTANCE.name], "low": row["low"], "high": row["high"], "chance": row["chance"]}
+
+
+def caption(report: Report, table: Sequence[Row]) -> str:
+    field = n_words(table, "n_field").removeprefix("n = ")
+    return write_caption(
+        report,
+        f"{n_words(table)} responses a mark, against {field} of the field.",
+        bootstrap_words(report),
+        definitions=[DISTANCE.name, "chance"],
+        missing=sum(row[DISTANCE.name] is None for row in table),
+    )
+
+
+def describe(rows: Sequence[Row], options: Options) -> str:
+    """For each model which source is nearest to the field, and for how many prompts."""
+    return " ".join(
+        describe_model([row for row in rows if row["model"] == model], options)
+        for model in in_order(row["model"] for row in rows)
+    )
+
+
+def describe_model(rows: Sequence[Row], options: Options) -> str:
+    prompts = in_order(row["prompt"] for row in rows)
+    nearest = [min((r for r in rows if r["prompt"] == prompt), key=lambda r: r[DISTANCE.name]) for prompt in prompts]
+    wins = [
+        (source, sum(row["source"] == source for row in nearest)) for source in in_order(r["source"] for r in nearest)
+    ]
+    words = [f"{shown_source(source)} for {count}" for source, count in sorted(wins, key=lambda win: -win[1])]
+    model = shown_model(rows[0]["model"], options)
+    return f"{model}: nearest to the field is {', '.join(words)} of {plural(len(prompts), 'prompt')}."
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+N_FIELD = Column("n_field", "n field", COUNT, texts=lambda row: {"source": FIELD, "model": row["chatbot"] or ALL})
+CHANCE = Column("chance", "By chance", FINE)
+VARIATION = Column("tv", "Total variation", PLAIN, lambda row: row.get("around_tv", row.get("ci_tv")), why="why")
+TABLE = Listing(
+    "distances",
+    "How far from the field",
+    (PROMPT, SOURCE, COMPARED, SETTINGS, SIZE, N_FIELD, DISTANCE.column(), CHANCE, VARIATION, P_HOLM),
+    rows_in("distances"),
+    (DISTANCE.name, "around", "chance", "tv"),
+)
+PAGE = replace(
+    TABLE,
+    title="Distance to the field, by prompt",
+    columns=(*WHO, N, N_FIELD, DISTANCE.column(), CHANCE, VARIATION, P_HOLM),
+    definitions=(DISTANCE.name, "chance", "tv", "around"),
+    note="p is corrected over prompts (Holm).",
+)
+
+
+def say(report: Report) -> str:
+    known = [row for row in report["distances"] if DISTANCE.value(row) is not None]
+    if not known:
+        return "No prompt has answers of both the field and a model yet."
+    near = min(known, key=lambda row: row[DISTANCE.key])
+    return (
+        f"Nearest to the field is {name_of_source(near['source'])} with {near['model']} on “{near['prompt']}”: "
+        f"{near[DISTANCE.key]:.2f} bits (n = {near['n']:,})."
+    )
+
+
+PART = Part(
+    "distances",
+    "distances",
+    compute,
+    {
+        DISTANCE.name: DEFINITIONS[DISTANCE.name],
+        "tv": "Total variation: half the sum of the absolute differences of shares, 0 to 1.",
+        "chance": "The distance that one source, split at random into two such samples, shows on average.",
+    },
+    intervals=intervals("bootstrap", "response", *OF_DISTANCES),
+    tables=(TABLE,),
+    pages=(PAGE,),
+    draw=draw_distances,
+    say=say,
+    is_brief=True,
+)

@@ -1,31 +1,57 @@
 """The field's measures in parts of the people: by demographic cell, by chatbot context, and by what is left out."""
 
-import hashlib
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.report.parts.choices import TESTS, option_shares
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
+from analysis.charts.rows import (
+    bootstrap_words,
+    in_order,
+    join_words,
+    n_words,
+    plural,
+    prompts_in_order,
+    rows_of,
+    shown_model,
+    write_caption,
+)
+from analysis.charts.theme import printable, series_of_groups
+from analysis.report.columns import (
+    CHATBOT,
+    OF_ITEMS,
+    OF_LETTERS,
+    PROMPT,
+    SHARE,
+    SIZE,
+    UNKNOWN,
+    Column,
+    Columns,
+    Finder,
+    Listing,
+    N,
+    Part,
+    intervals,
+    is_choice,
+    is_list,
+    rows_in,
+)
+from analysis.report.measures import ASKED, CORRECT, DEFAULT, ENTROPY, OF_LISTS, Measure
+from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, option_shares
 from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured
-from analysis.report.rows import Row, correct_over_prompts, generator_for, span, spans
+from analysis.report.rows import Drawn, correct_over_prompts, difference_in, generator_for, low_high, low_highs
 from analysis.report.samples import Data, Rows, Source
-from analysis.stats import choices, heterogeneity
-from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
-from analysis.stats.resampling import Redrawn
-from analysis.stats.samples import ItemSample
+from analysis.report.sentences import FEWEST as FEWEST_TOLD
+from analysis.report.sentences import SURE, finding, sized
+from analysis.stats import choices
+from analysis.stats.heterogeneity import MEASURES
 
 CONTEXTS = ("memory", "plan", "model_shown")
 Parts = dict[str, Rows]
 FEWEST = 5  # people of a context value; a product's name that one person typed is no group
-SETS: dict[str, dict[str, str]] = {
-    "as analysed": {},
-    "with excluded": {"excluded": "with"},
-    "without flagged": {"flagged": "without"},
-    "with flagged": {"flagged": "with"},
-    "everybody": {"people": "all", "excluded": "with", "flagged": "with"},
-}
 
 
 def cells(data: Data) -> list[Row]:
@@ -75,62 +101,12 @@ def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts
     for value, part in parts.items():
         rarefied = drawn.rarefied(part)
         row = measured(drawn.described(part)) | {
-            "rarefied": {"n": least, **rarefied.values, "ci": spans(rarefied.ci)},
+            "rarefied": {"n": least, **rarefied.values, "ci": low_highs(rarefied.ci)},
         }
         rest = np.setdiff1d(rows, part)
         if len(rest) >= least:
             row["against_rest"] = difference_rows(drawn.compared(part, rest))
         yield value, row
-
-
-class Drawn:
-    """Random draws from parts of the field's answers to one prompt, each made once: of two parts, one is the rest."""
-
-    def __init__(self, data: Data, prompt: str, least: int) -> None:
-        self.data, self.prompt, self.least = data, prompt, least
-        self.found: dict[Any, Any] = {}
-
-    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
-        if key not in self.found:
-            self.found[key] = compute()
-        return self.found[key]
-
-    def name(self, rows: Rows) -> str:
-        """The same for every prompt that the same people answered."""
-        units = np.sort(self.data.frames.field.table["unit"].to_numpy()[rows])
-        return hashlib.sha256(units.tobytes()).hexdigest()
-
-    def sample(self, rows: Rows) -> ItemSample:
-        return self.data.items_in(True, self.prompt, rows)
-
-    def redrawn(self, rows: Rows) -> Redrawn:
-        def compute() -> Redrawn:
-            return self.data.shared_draws.redraw(self.sample(rows), self.name(rows))
-
-        return self.once(("redrawn", rows.tobytes()), compute)
-
-    def described(self, rows: Rows) -> Heterogeneity:
-        key = ("part", self.prompt, rows.tobytes())
-        return self.data.once_for_all(key, lambda: heterogeneity.describe_redrawn(self.redrawn(rows)))
-
-    def rarefied(self, rows: Rows) -> Heterogeneity:
-        def compute() -> Heterogeneity:
-            drawn, shared = self.redrawn(rows), self.data.shared_draws
-            subsets = shared.subsets(drawn.sample, self.least, self.name(rows)) if self.least < len(rows) else None
-            return heterogeneity.rarefy_redrawn(drawn, self.least, subsets)
-
-        return self.once(("rarefied", rows.tobytes()), compute)
-
-    def compared(self, part: Rows, rest: Rows) -> dict[str, Difference]:
-        """Part minus rest. The test is the same for rest minus part."""
-
-        def compute() -> dict[str, float | None]:
-            samples, names = (self.sample(part), self.sample(rest)), (self.name(part), self.name(rest))
-            splits = self.data.shared_draws.split(*samples, *names)
-            return heterogeneity.permutation_test(splits, self.least)
-
-        chances = self.once(frozenset((part.tobytes(), rest.tobytes())), compute)
-        return heterogeneity.differences(self.rarefied(part), self.rarefied(rest), chances)
 
 
 def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts) -> Iterable[tuple[str, Row]]:
@@ -147,7 +123,7 @@ def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Par
 def corrected(found: list[Row], by: tuple[str, ...]) -> list[Row]:
     """The same rows with Holm's correction over prompts within each part of the people."""
     for name in (*MEASURES, *TESTS):
-        correct_over_prompts(found, lambda row, name=name: row.get("against_rest", {}).get(name), (*by, "model"))
+        correct_over_prompts(found, difference_in("against_rest", name), (*by, "model"))
     return found
 
 
@@ -170,11 +146,11 @@ def choice_values(data: Data, source: Source, prompt: str, rows: Rows) -> Row:
         rng = generator_for(data, "part", source, prompt)
         found = choices.describe(data.options_in(source.is_field, prompt, rows), rng, data.draws)
         return {
-            "correct_share": found.correct_share,
-            "ci": span(found.ci),
-            "bounds": span(found.bounds),
-            "entropy_bits": found.entropy_bits,
-            "ci_entropy": span(found.entropy_ci),
+            CORRECT.key: found.correct_share,
+            "ci": low_high(found.ci),
+            "bounds": low_high(found.bounds),
+            ENTROPY.key: found.entropy,
+            "ci_entropy": low_high(found.entropy_ci),
             "shares": option_shares(found),
             "unknown": found.unknown,
         } | ({"why": found.why} if found.why else {})
@@ -182,17 +158,246 @@ def choice_values(data: Data, source: Source, prompt: str, rows: Rows) -> Row:
     return data.once_for_all(("part", prompt, rows.tobytes()), describe)
 
 
-def sensitivity(data: Data) -> list[Row]:
-    """The field's measures as analysed, and as they would be with other answers left out."""
-    found = []
-    for name, filters in SETS.items():
-        view = data.narrowed(**filters)
-        found += [
-            {"set": name, **common(view, group.field, prompt, rows), **values(view, group.field, prompt, rows)}
-            for group in view.groups
-            for prompt in view.prompts
-            for rows in [view.rows_of(group.field, prompt)]
-            for values in [choice_values if prompt in view.choices else item_values]
-            if len(rows)
-        ]
-    return found
+# In a figure -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GroupFigure:
+    """What a figure of this family compares: rows of one part of the report, told apart by `name_of`."""
+
+    name: str
+    part: str
+    title: str
+    nothing: str
+    word: str
+    name_of: Callable[[Row], str]
+
+    def draw(self, report: Report, options: Options) -> Figure:
+        measure = ASKED.get(options.measure, DEFAULT)
+        columns = table_columns(self.word, measure)
+        table = [self.table_row(row, measure, options) for row in rows_of(report, self.part) if fits(row, measure)]
+        known = [row for row in table if row[measure.name] is not None]
+        if not known:
+            return empty_figure(self.name, self.title, self.nothing, columns, options, table)
+        points = [point_of(row, self.word, measure, options) for row in known]
+        grid = Grid(
+            (measure_axis(measure, points),),
+            tuple(in_order(point["model"] for point in points)),
+            tuple(options.name(prompt) for prompt in prompts_in_order(report, known)),
+            series_of_groups(point["series"] for point in points),
+            options,
+            height=170,
+        )
+        words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
+        return make_figure(self.name, words, draw_grid(grid), points, table, columns, options)
+
+    def table_row(self, row: Row, measure: Measure, options: Options) -> Row:
+        rarefied = options.rarefied and measure is not CORRECT
+        values = row.get("rarefied") or {} if rarefied else row
+        low, high = measure.interval(values) or (None, None)
+        where = {"prompt": row["prompt"], "model": row["model"], self.word: self.name_of(row), "n": values.get("n")}
+        return where | {measure.name: measure.value(values), "low": low, "high": high, "why": row.get("why", "")}
+
+    def caption(self, report: Report, table: Sequence[Row], measure: Measure, options: Options) -> str:
+        drawn_down = options.rarefied and measure is not CORRECT
+        return write_caption(
+            report,
+            f"Field answers only; {n_words(table)} responses a mark{', rarefied' if drawn_down else ', not rarefied'}.",
+            bootstrap_words(report),
+            "The axis need not begin at 0.",
+            definitions=[measure.name],
+            missing=sum(row[measure.name] is None for row in table),
+        )
+
+    def describe(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
+        """For each chatbot which part is highest for how many prompts, and how far apart the parts are at most."""
+        models = in_order(row["model"] for row in rows)
+        found = [self.describe_model([r for r in rows if r["model"] == model], measure, options) for model in models]
+        return " ".join(sentence for sentence in found if sentence) or f"{self.title}: {measure.spoken} by prompt."
+
+    def describe_model(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
+        prompts = {
+            prompt: [row for row in rows if row["prompt"] == prompt] for prompt in in_order(r["prompt"] for r in rows)
+        }
+        several = {prompt: here for prompt, here in prompts.items() if len(here) > 1}
+        if not several:
+            return ""
+        highest_of = [max(here, key=lambda row: row[measure.name])[self.word] for here in several.values()]
+        counts = [f"{part} for {highest_of.count(part)}" for part in in_order(highest_of)]
+        gaps = {
+            p: max(r[measure.name] for r in here) - min(r[measure.name] for r in here) for p, here in several.items()
+        }
+        widest = max(gaps, key=lambda prompt: gaps[prompt])
+        most = f"{measure.spoken} is highest in {join_words(counts)} of {plural(len(several), 'prompt')}"
+        gap = f"the parts differ most for {options.name(widest)}, by {gaps[widest]:.2f}"
+        return f"{shown_model(rows[0]['model'], options)}: {most}; {gap}."
+
+
+def fits(row: Row, measure: Measure) -> bool:
+    """Whether the row's prompt is of the kind that the measure belongs to."""
+    return (row.get("kind", "recommendation") == "choice") == (measure is CORRECT)
+
+
+def measure_axis(measure: Measure, points: Sequence[Row]) -> Panel:
+    """From a little below the lowest value: parts of the field are near each other, and marks are read by position."""
+    upper = with_axes([measure.panel], points)[0]
+    lowest = min(point["value"] if point["low"] is None else point["low"] for point in points)
+    return replace(upper, bottom=max(0.0, lowest - 0.15 * (upper.top - lowest)))
+
+
+def table_columns(word: str, measure: Measure) -> list[tuple[str, str, str]]:
+    return [
+        ("prompt", "prompt", ""),
+        ("model", "chatbot", ""),
+        (word, word, ""),
+        ("n", "responses", ""),
+        (measure.name, measure.spoken, ""),
+        ("low", "from", ""),
+        ("high", "to", ""),
+        ("why", "why undefined", ""),
+    ]
+
+
+def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
+    prompt, model, value = options.name(row["prompt"]), shown_model(row["model"], options), row[measure.name]
+    interval = f", 95 % interval {row['low']:.2f} to {row['high']:.2f}" if row["low"] is not None else ""
+    told = f"{row[word]}, {prompt}, {model}: {measure.spoken} {value:.2f}{interval}, n = {row['n']}"
+    where = {"panel": measure.name, "model": model, "prompt": prompt, "series": row[word], "text": told}
+    return where | {"value": value, "low": row["low"], "high": row["high"]}
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+CONTEXT_NAMES = {"memory": "Memory", "plan": "Plan", "model_shown": "Model shown"}
+
+
+def group_name(row: Row) -> str:
+    return row["name"] if "cell" in row else f"{CONTEXT_NAMES[row['context']]}: {row['value']}"
+
+
+def only(row: Row) -> Row:
+    """The filter that leaves these people."""
+    return {"cell": row["cell"]} if "cell" in row else {row["context"]: row["value"]}
+
+
+WHOSE = (PROMPT, CHATBOT, Column("name", "Who", value=group_name, short="group"))
+N_OF_GROUP = replace(N, texts=only)
+SHARE_UNKNOWN = Column("unknown", "Unknown", SHARE, value=lambda row: row["unknown"] / row["n"] if row["n"] else None)
+
+
+def list_columns(rows: list[Row], options: Options) -> Columns:
+    inside = "rarefied" if options.rarefied else ""
+    against = ENTROPY.differences("against_rest", "Entropy minus the rest's")
+    return [*WHOSE, N_OF_GROUP, *(measure.column(inside) for measure in OF_LISTS), *against]
+
+
+CHOICE_COLUMNS = (
+    *(*WHOSE, N_OF_GROUP, RIGHT, SHARE_UNKNOWN),
+    *CORRECT.differences("against_rest", "Minus the rest's, points"),
+)
+
+
+def documents(part: str, word: str, title: str) -> tuple[Listing, Listing]:
+    measured_columns = (*(measure.column() for measure in OF_LISTS), ENTROPY.rarefied())
+    return (
+        Listing(
+            part,
+            f"{title}: recommendations",
+            (*WHOSE, SIZE, UNKNOWN, *measured_columns, *ENTROPY.differences("against_rest")),
+            rows_in(part, is_list),
+            (word, ENTROPY.name, "around", "against_rest"),
+        ),
+        Listing(
+            part,
+            f"{title}: questions with choices",
+            (*WHOSE, SIZE, UNKNOWN, RIGHT, BOUNDS, *CORRECT.differences("against_rest")),
+            rows_in(part, is_choice),
+            (word, CORRECT.name, "against_rest"),
+        ),
+    )
+
+
+def pages(part: str, names: tuple[str, str], title: str) -> tuple[Listing, Listing]:
+    return (
+        Listing(
+            names[0],
+            f"Recommendations, {title}",
+            list_columns,
+            rows_in(part, is_list),
+            ("cell", "rarefied", ENTROPY.name),
+            "The rest is everybody else with the same chatbot. p is corrected over prompts (Holm).",
+        ),
+        Listing(names[1], f"Choices, {title}", CHOICE_COLUMNS, rows_in(part, is_choice), (CORRECT.name,)),
+    )
+
+
+# In sentences -----------------------------------------------------------------------------------------------
+
+
+def say(report: Report) -> str:
+    if not report["cells"]:
+        return "Nobody has answered in a group yet."
+    return "No group’s answers differ surely from everybody else’s."
+
+
+def find_cells(report: Report) -> Iterator[Row]:
+    for row in report.get("cells", ()):
+        measure = CORRECT if is_choice(row) else ENTROPY
+        test = row.get("against_rest", {}).get(measure.key, {})
+        if test.get("p_holm") is None or test["p_holm"] >= SURE or row["n"] < FEWEST_TOLD:
+            continue
+        effect = test["effect"]
+        what = "right {} often" if is_choice(row) else "{} varied"
+        much = f"{100 * abs(effect):.0f} percentage points" if is_choice(row) else f"{abs(effect):.2f} bits"
+        words = (
+            f"Answers of {row['name']} to “{row['prompt']}” ({row['model']}) are "
+            f"{what.format('more' if effect > 0 else 'less')} than everybody else's: {much} ({sized(row['n'])})."
+        )
+        size = abs(effect) if is_choice(row) else min(1.0, abs(effect) / max(row[ENTROPY.key], 1e-9))
+        params = {"prompt": row["prompt"], "cell": row["cell"]}
+        yield finding(report, "demographics", size, words, ["cell", measure.name], **params)
+
+
+DRAWN_CELLS = GroupFigure(
+    "demographics",
+    "cells",
+    "The field by group of people",
+    "No group of people has answers yet: there is nothing to compare.",
+    "group",
+    lambda row: printable(row.get("name") or row["cell"]),
+)
+DRAWN_CONTEXTS = GroupFigure(
+    "contexts",
+    "contexts",
+    "The field by chatbot context",
+    "Nobody has said yet how their chatbot was set up: there is nothing to compare.",
+    "context",
+    lambda row: f"{printable(row['context']).replace('_', ' ')}: {printable(row['value'])}",
+)
+OF_GROUPS = (*OF_ITEMS, *OF_LETTERS, *intervals("bootstrap", "response", "against_rest.*.ci"))
+CELLS = Part(
+    "cells",
+    "groups of people",
+    cells,
+    {
+        "cell": "The field's measures in one demographic group of the study, rarefied to the smallest group.",
+        "against_rest": "This group minus all other answers of the same chatbot; p by permutation, Holm over prompts.",
+    },
+    intervals=OF_GROUPS,
+    tables=documents("cells", "cell", "By group of people"),
+    pages=pages("cells", ("groups", "group-choices"), "by group"),
+    draw=DRAWN_CELLS.draw,
+    figure="demographics",
+    say=say,
+    finders=(Finder(5, find_cells),),
+)
+BY_CONTEXT = Part(
+    "contexts",
+    "ways to set up the chatbot",
+    contexts,
+    {"contexts": "The field's measures by how people's chatbots were set: memory, plan, model shown."},
+    intervals=OF_GROUPS,
+    tables=documents("contexts", "contexts", "By the chatbot's context"),
+    pages=pages("contexts", ("contexts", "context-choices"), "by how the chatbot was set up"),
+    draw=DRAWN_CONTEXTS.draw,
+)

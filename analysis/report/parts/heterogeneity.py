@@ -1,21 +1,68 @@
 """How varied the recommendations of each source are: raw, rarefied, and the field against every other source."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from analysis.report.comparing import against_field, comparison
-from analysis.report.rows import Row, correct_over_prompts, name_of, span, spans
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, draw_grid, with_axes
+from analysis.charts.rows import (
+    all_sources,
+    bootstrap_words,
+    in_order,
+    join_words,
+    line_up,
+    n_words,
+    percent,
+    prompts_in_order,
+    rows_of,
+    shown_model,
+    shown_source,
+    span,
+    write_caption,
+)
+from analysis.charts.theme import series_of_sources
+from analysis.report.columns import (
+    COMPARED,
+    COUNT,
+    OF_ITEMS,
+    PROMPT,
+    SETTINGS,
+    SIZE,
+    SOURCE,
+    UNKNOWN,
+    WHO,
+    Column,
+    Finder,
+    Listing,
+    N,
+    Part,
+    intervals,
+    rows_in,
+)
+from analysis.report.dataset import FIELD
+from analysis.report.measures import DEFAULT, DEFINITIONS, ENTROPY, OF_LISTS, Measure
+from analysis.report.rows import (
+    against_field,
+    comparison,
+    correct_over_prompts,
+    difference_in,
+    low_high,
+    low_highs,
+    name_of,
+)
 from analysis.report.samples import Data, Group, Source
+from analysis.report.sentences import FEWEST, SURE, finding, who
 from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
 from analysis.stats.intervals import wilson_interval
 
 TOP = 10
 
 
-def rows(data: Data) -> list[Row]:
+def compute(data: Data) -> list[Row]:
     found = [row for prompt in data.lists for group in data.groups for row in group_rows(data, group, prompt)]
     for measure in MEASURES:
-        correct_over_prompts(found, lambda row, name=measure: row.get("against_field", {}).get(name))
+        correct_over_prompts(found, difference_in("against_field", measure))
     return [row for row in found if row["source"] != "field" or data.shows_field]
 
 
@@ -41,7 +88,7 @@ def source_row(data: Data, group: Group, source: Source, prompt: str) -> Row:
         "chatbot": source.chatbot,
         "n": raw.n,
         **measured(raw),
-        "rarefied": {"n": compared.n, **compared.rarefied[name].values, "ci": spans(compared.rarefied[name].ci)},
+        "rarefied": {"n": compared.n, **compared.rarefied[name].values, "ci": low_highs(compared.rarefied[name].ci)},
         "top_items": top_items(data, source, prompt, TOP),
         "simulated": data.simulated_in(source, data.rows_of(source, prompt)),
         **source.settings,
@@ -52,8 +99,8 @@ def measured(found: Heterogeneity) -> Row:
     """The three measures with their intervals, and why if they are undefined."""
     return {
         **found.values,
-        "ci": spans(found.ci),
-        "around": spans(found.around),
+        "ci": low_highs(found.ci),
+        "around": low_highs(found.around),
         "unknown": found.unknown,
         **({"why": found.why} if found.why else {}),
     }
@@ -61,7 +108,7 @@ def measured(found: Heterogeneity) -> Row:
 
 def difference_rows(differences: dict[str, Difference]) -> dict[str, Any]:
     return {
-        name: {"effect": found.effect, "ci": span(found.ci), "p": found.p, "p_holm": None, "n": found.n}
+        name: {"effect": found.effect, "ci": low_high(found.ci), "p": found.p, "p_holm": None, "n": found.n}
         for name, found in differences.items()
     }
 
@@ -87,3 +134,274 @@ def item_rows(data: Data, source: Source, prompt: str, codes: Sequence[int]) -> 
         }
         for code, count, low, high in zip(codes, counts, lows, highs, strict=True)
     ]
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TITLE = "How different the answers are"
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+DRAWN_COLUMNS = [
+    ("prompt", "prompt", ""),
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("n", "responses", ""),
+    ("unknown", "of them without items", ""),
+    *(
+        column
+        for measure in OF_LISTS
+        for column in (
+            (measure.name, measure.spoken, measure.unit),
+            (f"{measure.name}_low", "from", measure.unit),
+            (f"{measure.name}_high", "to", measure.unit),
+        )
+    ),
+    ("why", "why undefined", ""),
+]
+
+
+def draw_heterogeneity(report: Report, options: Options) -> Figure:
+    rows = line_up(report, rows_of(report, "heterogeneity"))
+    table = [table_row(row, options.rarefied) for row in rows]
+    points = [point for row in table for point in points_of(row, options)]
+    if not points:
+        sentence = "No answers with recommendations yet: there is nothing to compare."
+        return empty_figure("heterogeneity", TITLE, sentence, DRAWN_COLUMNS, options, table)
+    grid = Grid(
+        with_axes([measure.panel for measure in OF_LISTS], points),
+        tuple(in_order(shown_model(row["model"], options) for row in table)),
+        tuple(options.name(prompt) for prompt in prompts_in_order(report, table)),
+        series_of_sources(all_sources(report)).only(point["series"] for point in points),
+        options,
+    )
+    words = Words(TITLE, caption(report, table, options), describe(table, options))
+    return make_figure("heterogeneity", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
+
+
+def table_row(row: Row, rarefied: bool) -> Row:
+    values = row.get("rarefied") or {} if rarefied else row
+    found: Row = {
+        "prompt": row["prompt"],
+        "model": row["model"],
+        "source": row["source"],
+        "n": values.get("n"),
+        "unknown": row.get("unknown"),
+    }
+    for measure in OF_LISTS:
+        low, high = measure.interval(values) or (None, None)
+        found |= {measure.name: measure.value(values), f"{measure.name}_low": low, f"{measure.name}_high": high}
+    return found | {"why": row.get("why", "")}
+
+
+def points_of(row: Row, options: Options) -> list[Row]:
+    return [point_of(row, measure, options) for measure in OF_LISTS if row[measure.name] is not None]
+
+
+def point_of(row: Row, measure: Measure, options: Options) -> Row:
+    bounds = span([row[f"{measure.name}_low"], row[f"{measure.name}_high"]])
+    value, prompt, source = row[measure.name], options.name(row["prompt"]), shown_source(row["source"])
+    digits = 0 if measure.is_whole and not options.rarefied else 2
+    interval = f", 95 % interval {bounds[0]:.{digits}f} to {bounds[1]:.{digits}f}" if bounds else ""
+    model = shown_model(row["model"], options)
+    return {
+        "panel": measure.name,
+        "model": model,
+        "prompt": prompt,
+        "series": source,
+        "value": value,
+        "low": bounds[0] if bounds else None,
+        "high": bounds[1] if bounds else None,
+        "text": f"{source}, {prompt}, {model}: {measure.spoken} {value:.{digits}f}{interval}, n = {row['n']}",
+    }
+
+
+def caption(report: Report, table: Sequence[Row], options: Options) -> str:
+    kind = "rarefied to the smallest source of each prompt" if options.rarefied else "raw, not rarefied"
+    missing = sum(row[measure.name] is None for row in table for measure in OF_LISTS)
+    return write_caption(
+        report,
+        f"Values are {kind}; {n_words(table)} responses a mark.",
+        bootstrap_words(report),
+        definitions=[*(measure.name for measure in OF_LISTS)],
+        missing=missing,
+    )
+
+
+def describe(table: Sequence[Row], options: Options) -> str:
+    """Where the field lies against offline, measure by measure, and which other source is above it."""
+    models = in_order(row["model"] for row in table)
+    found = [sentence for model in models if (sentence := describe_model(table, model, options))]
+    return " ".join(found) or f"{TITLE}, by prompt, source and model."
+
+
+def describe_model(table: Sequence[Row], model: str, options: Options) -> str:
+    here = [row for row in table if row["model"] == model]
+    others = [source for source in in_order(row["source"] for row in here) if source not in ("field", "offline")]
+    parts = [offline_words(here), *(puppet_words(here, source) for source in others)]
+    found = [part for part in parts if part] or [spread_words(here)]
+    return f"{shown_model(model, options)}: {'; '.join(found)}." if found != [""] else ""
+
+
+def offline_words(rows: Sequence[Row]) -> str:
+    counts = [(measure.spoken, *compare(rows, measure.name, "offline")) for measure in OF_LISTS]
+    known = [f"{word} for {above} of {n}" for word, above, n in counts if n]
+    if not known:
+        return ""
+    if len({(above, n) for _, above, n in counts}) == 1:
+        every = f"all {NUMBERS[len(counts)]} measures"
+        return f"the field lies above offline in {every} for {counts[0][1]} of {counts[0][2]} prompts"
+    return f"the field lies above offline in {join_words(known)} prompts"
+
+
+def puppet_words(rows: Sequence[Row], source: str) -> str:
+    above, n = compare(rows, ENTROPY.name, source)
+    return f"above {shown_source(source)} in entropy for {above} of {n}" if n else ""
+
+
+def compare(rows: Sequence[Row], measure: str, other: str) -> tuple[int, int]:
+    """For how many prompts the field is above the other source, of how many that both have."""
+    field = {row["prompt"]: row[measure] for row in rows if row["source"] == "field" and row[measure] is not None}
+    pairs = [
+        (field[row["prompt"]], row[measure])
+        for row in rows
+        if row["source"] == other and row["prompt"] in field and row[measure] is not None
+    ]
+    return sum(one > two for one, two in pairs), len(pairs)
+
+
+def spread_words(rows: Sequence[Row]) -> str:
+    known = [row for row in rows if row[ENTROPY.name] is not None]
+    if not known:
+        return ""
+    low, high = (pick(known, key=lambda row: row[ENTROPY.name]) for pick in (min, max))
+    ends = [f"{row[ENTROPY.name]:.2f} bits ({shown_source(row['source'])}, {row['prompt']})" for row in (low, high)]
+    return f"entropy lies between {ends[0]} and {ends[1]}"
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+
+def top_item(row: Row) -> Row:
+    return row["top_items"][0] if row["top_items"] else {}
+
+
+def top_share(row: Row) -> str:
+    top = top_item(row)
+    return f"{percent(top['share'])} ({100 * top['ci'][0]:.0f}–{100 * top['ci'][1]:.0f})" if top else ""
+
+
+TOP_ITEM = Column(
+    "top_items",
+    "Named most often",
+    value=lambda row: top_item(row).get("name"),
+    texts=lambda row: {"item": top_item(row)["item"]},
+    soft=top_share,
+)
+
+
+def page_columns(rows: list[Row], options: Options) -> list[Column]:
+    inside = "rarefied" if options.rarefied else ""
+    drawn_down = [Column("rarefied.n", "Drawn down to", COUNT)] if options.rarefied else []
+    measured_columns = [measure.column(inside) for measure in OF_LISTS]
+    return [*WHO, N, *drawn_down, *measured_columns, TOP_ITEM, replace(UNKNOWN, label="Without items")]
+
+
+MEASURED = tuple(measure.name for measure in OF_LISTS)
+TABLE = Listing(
+    "heterogeneity",
+    "How varied the recommendations are",
+    (
+        *(PROMPT, SOURCE, COMPARED, SETTINGS, SIZE, UNKNOWN),
+        *(measure.column() for measure in OF_LISTS),
+        *(ENTROPY.rarefied(), *ENTROPY.differences("against_field")),
+    ),
+    rows_in("heterogeneity"),
+    (*MEASURED, "around", "rarefied", "against_field"),
+)
+VARIETY = Listing(
+    "variety",
+    "The numbers in the figure",
+    page_columns,
+    rows_in("heterogeneity"),
+    (*MEASURED, "rarefied", "ci", "unknown"),
+    "Every n leads to the texts it counts.",
+)
+AGAINST = Listing(
+    "against",
+    "The field against each other source",
+    (
+        *WHO,
+        replace(N, name=f"against_field.{DEFAULT.key}.n"),
+        *(
+            column
+            for measure in sorted(OF_LISTS, key=lambda measure: measure is not DEFAULT)
+            for column in measure.differences("against_field")
+        ),
+    ),
+    rows_in("heterogeneity", lambda row: "against_field" in row),
+    ("against_field",),
+    "Field minus source, both drawn down to the same n. p is corrected over prompts (Holm).",
+)
+
+# In sentences -----------------------------------------------------------------------------------------------
+
+
+def say(report: Report) -> str:
+    known = [row for row in report["heterogeneity"] if ENTROPY.value(row) is not None]
+    if not known:
+        return "No answer with recommendations yet."
+    if not any(row["source"] != FIELD for row in known):
+        values = [row[ENTROPY.key] for row in known]
+        return f"The field’s recommendations have {min(values):.1f} to {max(values):.1f} bits of entropy, by prompt."
+    return "The field and the models are about equally varied: no difference is sure."
+
+
+def find_heterogeneity(report: Report) -> Iterator[Row]:
+    """For each source over all prompts: where the field is surely more, or less, varied."""
+    families: dict[tuple[str, str], list[Row]] = {}
+    for row in report.get("heterogeneity", ()):
+        if "against_field" in row and min(row["n"], row["against_field"][ENTROPY.key]["n"]) >= FEWEST:
+            families.setdefault((row["source"], row["model"]), []).append(row)
+    for rows in families.values():
+        tests = [row["against_field"][ENTROPY.key] for row in rows]
+        known = [test for test in tests if test["effect"] is not None]
+        sure = [test for test in known if test["p_holm"] is not None and test["p_holm"] < SURE]
+        mean = sum(test["effect"] for test in known) / len(known) if known else 0.0
+        same_way = [test for test in sure if test["effect"] * mean > 0]
+        if not same_way:
+            continue
+        average = sum(ENTROPY.value(row["rarefied"]) or 0 for row in rows) / len(rows)
+        words = (
+            f"The field is {'more' if mean > 0 else 'less'} varied than {who(rows[0])} for {len(same_way)} of "
+            f"{len(rows)} prompts: entropy {abs(mean):.2f} bits {'above' if mean > 0 else 'below'} its {average:.2f} "
+            f"on average (Holm-corrected p < {SURE})."
+        )
+        size = min(1.0, abs(mean) / max(average, average + mean, 1e-9))
+        params = {"source": rows[0]["source"], "model": rows[0]["model"]}
+        definitions = [ENTROPY.name, "rarefied", "against_field"]
+        yield finding(report, "heterogeneity", size, words, definitions, **params)
+
+
+PART = Part(
+    "heterogeneity",
+    "heterogeneity",
+    compute,
+    {name: DEFINITIONS[name] for name in (*(measure.key for measure in OF_LISTS), *MEASURED)}
+    | {
+        "rarefied": "The measure that responses drawn down to the smallest source's number have on average.",
+        "ci": "95 % interval: Wilson's for a share of answers, else by percentile bootstrap over responses.",
+        "around": "95 % bootstrap interval moved by the draws' bias, so that it lies around the value.",
+        "against_field": "Field minus source, rarefied to one n; p by permuting responses, two-sided, Holm over "
+        "prompts.",
+        "unknown": "Answers in which no item or no single letter was found; nothing is guessed.",
+    },
+    intervals=(
+        *(*OF_ITEMS, *intervals("bootstrap", "response", "against_field.*.ci")),
+        *intervals("wilson", "response", "top_items.ci"),
+    ),
+    tables=(TABLE,),
+    pages=(VARIETY, AGAINST),
+    draw=draw_heterogeneity,
+    say=say,
+    finders=(Finder(0, find_heterogeneity),),
+    is_brief=True,
+)

@@ -1,17 +1,26 @@
 """How wide the field's intervals will be with a planned number of answers, judged from those that there are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import median
 
-from analysis.report.rows import Row, generator_for, span
+from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
+from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
+from analysis.charts.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span, write_caption
+from analysis.charts.theme import series_of_groups
+from analysis.report.columns import CHATBOT, COUNT, FINE, PROMPT, Column, Form, Listing, N, Part, intervals, rows_in
+from analysis.report.measures import CORRECT, ENTROPY
+from analysis.report.rows import generator_for, low_high
 from analysis.report.samples import Data, Source
 from analysis.stats import precision
 from analysis.stats.precision import ExpectedWidth
 
+TOP_SHARE = "item_share"
 PLANNED = (50, 100, 200, 400, 800)
 SAMPLES, DRAWS = 6, 200  # of the simulation: the mean width is known to a few per cent
 
 
-def rows(data: Data) -> list[Row]:
+def compute(data: Data) -> list[Row]:
     """From the pilot's answers when the filters say pilot=only, else from those of the main study so far."""
     return [
         {
@@ -22,7 +31,7 @@ def rows(data: Data) -> list[Row]:
             "n": found.pilot,
             "planned_n": found.n,
             "width": found.width,
-            "ci": span(found.ci),
+            "ci": low_high(found.ci),
             **({"why": found.why} if found.why else {}),
         }
         for prompt in data.prompts
@@ -40,12 +49,186 @@ def widths(data: Data, field: Source, prompt: str) -> Iterator[tuple[str, Expect
 
 def item_widths(data: Data, field: Source, prompt: str, n: int) -> Iterator[tuple[str, ExpectedWidth]]:
     pilot, rng = data.items(field, prompt), generator_for(data, "precision", field, prompt, n)
-    yield "entropy_bits", precision.entropy_width(pilot, n, rng, SAMPLES, DRAWS)
+    yield ENTROPY.name, precision.entropy_width(pilot, n, rng, SAMPLES, DRAWS)
     if len(pilot.codes):
-        yield "item_share", precision.item_share_width(pilot, int(pilot.counts().argmax()), n, rng)
+        yield TOP_SHARE, precision.item_share_width(pilot, int(pilot.counts().argmax()), n, rng)
 
 
 def choice_widths(data: Data, field: Source, prompt: str, n: int) -> Iterator[tuple[str, ExpectedWidth]]:
     pilot, rng = data.options(field, prompt), generator_for(data, "precision", field, prompt, n)
     if pilot.correct is not None:
-        yield "correct_share", precision.correct_share_width(pilot, n, rng)
+        yield CORRECT.name, precision.correct_share_width(pilot, n, rng)
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TITLE = "How wide intervals will be"
+NOTHING = "No field answers yet: nothing says how wide intervals will be."
+MEASURES = (
+    Panel(ENTROPY.name, "Width for entropy, bits", format=".2~f"),
+    Panel(TOP_SHARE, "Width for the share of the most frequent item", format=".2~f"),
+    Panel(CORRECT.name, "Width for the share answered correctly", format=".2~f"),
+)
+DRAWN_COLUMNS = [
+    ("prompt", "prompt", ""),
+    ("model", "chatbot", ""),
+    ("measure", "measure", ""),
+    ("n", "answers so far", ""),
+    ("planned_n", "planned answers", ""),
+    ("width", "expected width of the interval", ""),
+    ("low", "from", ""),
+    ("high", "to", ""),
+    ("why", "why undefined", ""),
+]
+
+
+def draw_precision(report: Report, options: Options) -> Figure:
+    rows = rows_of(report, "precision")
+    table = [table_row(row) for row in rows]
+    known = [row for row in table if row["width"] is not None]
+    shown = [m for m in MEASURES if options.measure in ("", m.name) and m.name in {row["measure"] for row in known}]
+    if not shown:
+        return empty_figure("precision", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+    points = [point_of(row, options) for row in known]
+    sizes = sorted({int(row["planned_n"]) for row in known})
+    # Prompts with choices have other measures than those with lists.
+    halves = [[m for m in shown if (m.name == CORRECT.name) == of_choices] for of_choices in (False, True)]
+    grids = [
+        Grid(
+            with_axes(measures, points),
+            tuple(in_order(point["model"] for point in points)),
+            tuple(options.name(prompt) for prompt in prompts_in_order(report, asked)),
+            series_of_groups(planned(size) for size in sizes),
+            options,
+            height=130,
+        )
+        for measures in halves
+        if (asked := [row for row in known if row["measure"] in {measure.name for measure in measures}])
+    ]
+    words = Words(TITLE, caption(report, table), describe(known))
+    return make_figure(
+        "precision", words, below([draw_grid(grid) for grid in grids], 20), points, table, DRAWN_COLUMNS, options
+    )
+
+
+def planned(size: int) -> str:
+    return f"n = {size:,}"
+
+
+def table_row(row: Row) -> Row:
+    low, high = span(row.get("ci")) or (None, None)
+    found = {name: row.get(name) for name, _, _ in DRAWN_COLUMNS}
+    return found | {"width": number(row.get("width")), "low": low, "high": high, "why": row.get("why", "")}
+
+
+def point_of(row: Row, options: Options) -> Row:
+    prompt, model, series = options.name(row["prompt"]), shown_model(row["model"], options), planned(row["planned_n"])
+    told = f"{prompt}, {model}: with {series} the interval is {row['width']:.3f} wide"
+    where = {"panel": row["measure"], "model": model, "prompt": prompt, "series": series, "text": told}
+    return where | {"value": row["width"], "low": row["low"], "high": row["high"]}
+
+
+def caption(report: Report, table: Sequence[Row]) -> str:
+    return write_caption(
+        report,
+        f"Judged from the answers so far, {n_words(table)} a prompt, drawn again with replacement.",
+        "Width of 95 % intervals; lines are 95 % intervals of that width.",
+        missing=sum(row["width"] is None for row in table),
+    )
+
+
+def describe(rows: Sequence[Row]) -> str:
+    """The mean width at the smallest and the largest planned number."""
+    found = []
+    for measure in MEASURES:
+        here = [row for row in rows if row["measure"] == measure.name]
+        if here:
+            sizes = sorted({int(row["planned_n"]) for row in here})
+            ends = [f"{mean_width(here, size):.3f} at {planned(size)}" for size in dict.fromkeys((sizes[0], sizes[-1]))]
+            found.append(f"{measure.title}: {' and '.join(ends)}, on average over prompts.")
+    return " ".join(found)
+
+
+def mean_width(rows: Sequence[Row], size: int) -> float:
+    widths = [row["width"] for row in rows if row["planned_n"] == size]
+    return sum(widths) / len(widths)
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+NAMES = {ENTROPY.name: ENTROPY.label, TOP_SHARE: "Share of the top item", CORRECT.name: CORRECT.label}
+WHICH = (PROMPT, CHATBOT, Column("measure", "Measure", value=lambda row: NAMES[row["measure"]]))
+TABLE = Listing(
+    "precision",
+    "Expected width of the interval with more answers",
+    (
+        *(*WHICH, Column("n", "n now", COUNT), Column("planned_n", "planned n", COUNT)),
+        Column("width", "Width", FINE),
+    ),
+    rows_in("precision"),
+    ("precision",),
+)
+
+
+def by_planned(report: Report, options: Options) -> list[Row]:
+    """A row for each prompt, chatbot and measure; the planned numbers as columns."""
+    entries: dict[tuple[str, ...], Row] = {}
+    for row in report["precision"]:
+        entry = entries.setdefault((row["prompt"], row["model"], row["measure"]), row | {"by": {}})
+        entry["by"][row["planned_n"]] = row
+    return list(entries.values())
+
+
+def planned_columns(rows: list[Row], options: Options) -> list[Column]:
+    sizes = sorted({size for row in rows for size in row["by"]})
+    return [*WHICH, replace(N, label="n now"), *map(width_column, sizes)]
+
+
+def width_column(size: int) -> Column:
+    def row_of(entry: Row) -> Row:
+        found: Row = entry["by"].get(size, {})
+        return found
+
+    return Column(
+        f"{size}",
+        f"{size:,} answers",
+        FINE,
+        lambda entry: row_of(entry).get("ci"),
+        value=lambda entry: row_of(entry).get("width"),
+        why=lambda entry: row_of(entry).get("why", ""),
+        form_of=lambda entry: Form() if entry["measure"] == ENTROPY.name else Form(digits=0, scale=100),
+    )
+
+
+PAGE = Listing(
+    "precision",
+    "How wide the 95 % intervals will be",
+    planned_columns,
+    by_planned,
+    note="The whole width, from end to end: of entropy in bits, of shares in percentage points.",
+    empty="Nobody has answered yet: the width is judged from the answers there are.",
+)
+
+
+def say(report: Report) -> str:
+    known = [
+        row["width"]
+        for row in report["precision"]
+        if row["measure"] == ENTROPY.name and row["planned_n"] == 400 and row["width"] is not None
+    ]
+    if not known:
+        return "Too few answers to say how wide the intervals will be."
+    return f"With 400 answers a prompt, the interval of the entropy will be about {median(known):.2f} bits wide."
+
+
+PART = Part(
+    "precision",
+    "precision",
+    compute,
+    {"precision": "Mean width of the 95 % interval of so many answers, drawn from those that there are."},
+    intervals=intervals("simulation", "sample", "ci"),
+    tables=(TABLE,),
+    pages=(PAGE,),
+    draw=draw_precision,
+    say=say,
+)

@@ -1,15 +1,47 @@
 """Whether offline scores foretell the field's: rank correlations over prompts and models, labels nearly right."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 
+from analysis.charts.figure import (
+    Figure,
+    Options,
+    Report,
+    Row,
+    Spec,
+    Words,
+    below,
+    beside,
+    empty_figure,
+    make_figure,
+    panel,
+    specs_of,
+    split,
+)
+from analysis.charts.panels import Strips, colour_scale, make_legend, room_for, shape_scale
+from analysis.charts.rows import (
+    all_sources,
+    in_order,
+    n_words,
+    number,
+    rows_of,
+    shown_model,
+    shown_source,
+    span,
+    write_caption,
+)
+from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
+from analysis.report.columns import PLAIN, SHARE, SIZE, SOURCE, WHO, Column, Listing, N, Part, intervals, rows_in
+from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
+from analysis.report.dataset import FIELD
+from analysis.report.measures import CORRECT, IN_ROWS, OF_LISTS
 from analysis.report.parts import choices, heterogeneity
-from analysis.report.rows import Row, span
-from analysis.report.samples import FIELD, Data
-from analysis.stats.heterogeneity import MEASURES
+from analysis.report.rows import low_high
+from analysis.report.samples import Data
 from analysis.stats.resampling import generator
 from analysis.stats.samples import UNKNOWN
 from analysis.stats.scores import accuracy_within, rank_correlation
@@ -19,7 +51,7 @@ LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 Pair = tuple[str, str, str, str, float, float]  # measure, source, model, prompt, its value, the field's
 
 
-def rows(data: Data) -> list[Row]:
+def compute(data: Data) -> list[Row]:
     pairs = list(pairs_of(data))
     return [*over_prompts(data, pairs), *over_models(data, pairs), *over_all(data, pairs), *near(data)]
 
@@ -29,10 +61,10 @@ def pairs_of(data: Data) -> Iterable[Pair]:
     for group in data.groups:
         for prompt in data.lists:
             found = heterogeneity.group_rows(data, group, prompt)
-            yield from beside_field(found, prompt, {name: ("rarefied", name) for name in MEASURES})
+            yield from beside_field(found, prompt, {measure.key: ("rarefied", measure.key) for measure in OF_LISTS})
         for prompt in data.choices:
             found = choices.group_rows(data, group, prompt)
-            yield from beside_field(found, prompt, {"correct_share": ("correct_share",)})
+            yield from beside_field(found, prompt, {CORRECT.key: (CORRECT.key,)})
 
 
 def beside_field(found: list[Row], prompt: str, paths: dict[str, tuple[str, ...]]) -> Iterable[Pair]:
@@ -94,9 +126,9 @@ def correlated(data: Data, measure: str, over: str, source: str, model: str | No
         "model": model,
         "n": found.n,
         "spearman": found.spearman,
-        "ci_spearman": span(found.ci_spearman),
+        "ci_spearman": low_high(found.ci_spearman),
         "kendall": found.kendall,
-        "ci_kendall": span(found.ci_kendall),
+        "ci_kendall": low_high(found.ci_kendall),
         **({"why": found.why} if found.why else {}),
     }
 
@@ -138,8 +170,169 @@ def near_row(data: Data, prompt: str, source: Any) -> Row:
         "n": found.n,
         "unknown": found.unknown,
         "exact": found.exact,
-        "ci_exact": span(found.ci_exact),
+        "ci_exact": low_high(found.ci_exact),
         "within_1": found.near,
-        "ci": span(found.ci_near),
+        "ci": low_high(found.ci_near),
         **({"why": found.why} if found.why else {}),
     }
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TITLE = "Whether other sources foretell the field"
+NOTHING = "Too few prompts and models have scores of both the field and another source: no correlation can be shown."
+DRAWN_COLUMNS = [
+    ("measure", "measure", ""),
+    ("over", "over", ""),
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("n", "pairs", ""),
+    ("spearman", "Spearman's rho", ""),
+    ("low", "from", ""),
+    ("high", "to", ""),
+    ("kendall", "Kendall's tau-b", ""),
+    ("why", "why undefined", ""),
+]
+
+
+def draw_scores(report: Report, options: Options) -> Figure:
+    rows = [row for row in rows_of(report, "scores") if row.get("measure") in IN_ROWS]
+    table = [table_row(row) for row in rows]
+    known = [row for row in table if row["spearman"] is not None]
+    if not known:
+        return empty_figure("scores", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+    points = [point_of(row, options) for row in known]
+    series = series_of_sources(all_sources(report)).only(point["series"] for point in points)
+    words = Words(TITLE, caption(report, table), describe(points))
+    return make_figure("scores", words, draw_panels(points, series, options), points, table, DRAWN_COLUMNS, options)
+
+
+def table_row(row: Row) -> Row:
+    low, high = span(row.get("ci_spearman")) or (None, None)
+    found = {name: row.get(name) for name, _, _ in DRAWN_COLUMNS}
+    numbers = {name: number(row.get(name)) for name in ("spearman", "kendall")}
+    return found | numbers | {"low": low, "high": high, "why": row.get("why", "")}
+
+
+def point_of(row: Row, options: Options) -> Row:
+    source, where = shown_source(row["source"]), place_of(row, options)
+    interval = f", 95 % interval {row['low']:.2f} to {row['high']:.2f}" if row["low"] is not None else ""
+    measure = IN_ROWS[row["measure"]].heading
+    told = f"{measure}, {source}, {where}: rho {row['spearman']:.2f}{interval}, n = {row['n']}"
+    found = {"measure": row["measure"], "row": where, "series": source, "text": told}
+    return found | {"value": row["spearman"], "low": row["low"], "high": row["high"]}
+
+
+def place_of(row: Row, options: Options) -> str:
+    """A model's name stands for the correlation over its prompts."""
+    return shown_model(row["model"], options) if row.get("model") else printable(row["over"]).capitalize()
+
+
+def draw_panels(points: Sequence[Row], series: Series, options: Options) -> Spec:
+    names = tuple(in_order(point["row"] for point in points))
+    room, across = room_for(names), 1 if options.narrow else 2
+    width = (options.width - 20 - (across - 1) * 22) // across - room
+    strips = Strips(names, width, room, step=max(22, 11 * len(series.names) + 6), padding=0.1, lined=True)
+    layers = specs_of(dot_layers(strips, series, options))
+    shown = [measure for measure in IN_ROWS if measure in {point["measure"] for point in points}]
+    panels = [panel(layers, width, strips.height, IN_ROWS[measure].heading, measure=measure) for measure in shown]
+    return below([beside(some) for some in split(panels, across)], 14)
+
+
+def dot_layers(strips: Strips, series: Series, options: Options) -> list[alt.Chart]:
+    axis = alt.Axis(title=None, values=[-1, -0.5, 0, 0.5, 1], format="~f", ticks=False, grid=True)
+    scale = alt.Scale(domain=[-1, 1], nice=False)
+    legend = make_legend(series, options, strips.room)
+    colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
+    offset = alt.YOffset("series:N", scale=alt.Scale(domain=list(series.names), paddingOuter=0.5))
+    base = alt.Chart().encode(y=strips.axis("row"), yOffset=offset, color=colour)
+    marks = base.mark_point(filled=True, opacity=1, size=60, aria=True)
+    return [
+        alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(x=alt.datum(0, scale=scale, axis=axis)),
+        base.mark_rule(strokeWidth=1.6).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
+        marks.encode(
+            x=alt.X("value:Q", scale=scale, axis=axis),
+            shape=alt.Shape("series:N", scale=shape_scale(series), legend=legend),
+            description="text:N",
+        ),
+    ]
+
+
+def caption(report: Report, table: Sequence[Row]) -> str:
+    return write_caption(
+        report,
+        f"Spearman's rank correlation of each source's scores with the field's; {n_words(table)} pairs a mark.",
+        "A row that is named after a model is over its prompts.",
+        "Lines are 95 % bootstrap intervals over pairs. 1: the same order; 0: no relation; -1: the opposite order.",
+        missing=sum(row["spearman"] is None for row in table),
+    )
+
+
+def describe(points: Sequence[Row]) -> str:
+    """For each measure and source the lowest and highest correlation."""
+    found = []
+    for measure, title in ((name, known.heading) for name, known in IN_ROWS.items()):
+        for source in in_order(point["series"] for point in points):
+            values = [p["value"] for p in points if (p["measure"], p["series"]) == (measure, source)]
+            if values:
+                ends = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values)))
+                found.append(f"{title}, {source}: rho {' to '.join(ends)}.")
+    return " ".join(found)
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+
+def measure_label(row: Row) -> str:
+    return IN_ROWS[row["measure"]].label if row["measure"] in IN_ROWS else row["measure"]
+
+
+WHICH = (
+    *(Column("measure", "Measure", value=measure_label), Column("over", "Over"), SOURCE),
+    *(Column("model", "Model", value=lambda row: row["model"] or "all"), SIZE),
+)
+CORRELATIONS = (
+    Column("spearman", "Spearman", PLAIN, "ci_spearman", short="Spearman", why="why"),
+    Column("kendall", "Kendall", PLAIN, "ci_kendall", short="Kendall", why="why"),
+)
+LABELS = (
+    Column("exact", "Exactly right", SHARE, "ci_exact", why="why"),
+    Column("within_1", "Within one step", SHARE, "ci", why="why"),
+)
+TABLE = Listing(
+    "scores",
+    "Do scores foretell the field's",
+    (*WHICH, *CORRELATIONS, *LABELS),
+    rows_in("scores"),
+    ("scores", "ci"),
+)
+PAGE = Listing(
+    "scores",
+    "Would scores without people put things in the field's order?",
+    (*WHICH, *CORRELATIONS),
+    rows_in("scores", lambda row: "spearman" in row),
+    note="Rank correlation of a source's value with the field's, with 95 % intervals. 1 is the same order.",
+)
+NEAR = Listing(
+    "near",
+    "Right, and nearly right",
+    (*WHO, N, *LABELS, UNKNOWN_COUNT),
+    rows_in("scores", lambda row: "within_1" in row and bool(row.get("prompt"))),
+    optional=True,
+)
+PART = Part(
+    "scores",
+    "rank correlations",
+    compute,
+    {
+        "scores": "Spearman's and Kendall's rank correlation of a source's measures with the field's.",
+        "accuracy_within_1": "Answers at most one step of the scale from the key, divided by all answers.",
+    },
+    intervals=(
+        *intervals("bootstrap", "pair", "ci_spearman", "ci_kendall"),
+        *intervals("wilson", "response", "ci_exact", "ci"),
+    ),
+    tables=(TABLE,),
+    pages=(PAGE, NEAR),
+    draw=draw_scores,
+)

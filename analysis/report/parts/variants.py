@@ -1,10 +1,49 @@
 """Noisy variants of a prompt, with typos, slang or in other languages, beside the original."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
+from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.rows import (
+    all_sources,
+    bootstrap_words,
+    in_order,
+    interval_of,
+    line_up,
+    n_words,
+    number,
+    rows_of,
+    shown_model,
+    shown_source,
+    sorted_by_prompt,
+    write_caption,
+)
+from analysis.charts.theme import printable, series_of_sources
+from analysis.report.columns import (
+    COMPARED,
+    COUNT,
+    OF_DISTANCES,
+    P_HOLM,
+    PROMPT,
+    SHARE,
+    SIZE,
+    SOURCE,
+    Column,
+    Listing,
+    N,
+    Part,
+    intervals,
+    is_list,
+    rows_in,
+)
+from analysis.report.measures import CORRECT, DISTANCE
 from analysis.report.parts.distances import distance_values
-from analysis.report.rows import Row, correct_over_prompts, generator_for, span
+from analysis.report.parts.drift import CHANGE
+from analysis.report.rows import correct_over_prompts, generator_for, low_high
 from analysis.report.samples import Data, Source
 from analysis.stats import distances
 from analysis.stats.samples import UNKNOWN
@@ -13,7 +52,7 @@ from analysis.stats.scores import paired_difference
 UNIT = ["unit", "user", "repeat"]
 
 
-def rows(data: Data) -> list[Row]:
+def compute(data: Data) -> list[Row]:
     variants = {prompt.slug: prompt for prompt in data.definition.prompts if prompt.variant_of}
     found = []
     for slug, prompt in variants.items():
@@ -22,7 +61,7 @@ def rows(data: Data) -> list[Row]:
         for source in (source for group in data.groups for source in group.sources):
             sizes = [len(data.rows_of(source, part)) for part in (prompt.variant_of, slug)]
             if all(sizes):
-                head = {"prompt": prompt.variant_of, "variant_prompt": slug, "variant": prompt.variant}
+                head: Row = {"prompt": prompt.variant_of, "variant_prompt": slug, "variant": prompt.variant}
                 counts = {"n_original": sizes[0], "n": sizes[1]}
                 compare = compare_choices if prompt.kind == "choice" else compare_items
                 head |= {"kind": prompt.kind, **source.key, **counts}
@@ -46,10 +85,10 @@ def compare_choices(data: Data, source: Source, original: str, variant: str) -> 
     found = paired_difference([before[unit] for unit in both], [after[unit] for unit in both], rng, data.draws)
     return {
         "pairs": found.n,
-        "correct_share_original": found.original,
-        "correct_share": found.variant,
+        f"{CORRECT.key}_original": found.original,
+        CORRECT.key: found.variant,
         "effect": found.effect,
-        "ci": span(found.ci),
+        "ci": low_high(found.ci),
         "p": found.p,
         "p_holm": None,
         "changed": changed(data, source, original, variant),
@@ -80,3 +119,155 @@ def changed(data: Data, source: Source, original: str, variant: str) -> float | 
 
 def letters_by_unit(data: Data, source: Source, prompt: str) -> dict[tuple[int, ...], int]:
     return dict(zip(units_of(data, source, prompt), data.options(source, prompt).codes.tolist(), strict=True))
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TITLE = "What noisy variants of a prompt change"
+NOTHING = "No prompt of this study has variants with answers: there is nothing to compare."
+# What is drawn of prompts of each kind.
+MEASURES = {
+    "recommendation": Panel(DISTANCE.name, "Distance from the original, bits; grey ticks: by chance", format=".2~f"),
+    "choice": Panel("effect", "Change of the correct share", format=".2~f"),
+}
+DRAWN_COLUMNS = [
+    ("prompt", "prompt", ""),
+    ("variant", "variant", ""),
+    ("model", "model", ""),
+    ("source", "source", ""),
+    ("n_original", "answers to the original", ""),
+    ("n", "answers to the variant", ""),
+    (DISTANCE.name, DISTANCE.heading, DISTANCE.unit),
+    ("effect", "change of the correct share", "share"),
+    ("low", "from", ""),
+    ("high", "to", ""),
+    ("p", "p", ""),
+    ("p_holm", "p, Holm over prompts", ""),
+    ("why", "why undefined", ""),
+]
+
+
+def draw_variants(report: Report, options: Options) -> Figure:
+    rows = sorted_by_prompt(report, line_up(report, rows_of(report, "variants")))
+    table = [table_row(row) for row in rows]
+    points = [point_of(row, options) for row in rows if value_of(row) is not None]
+    if not points:
+        return empty_figure("variants", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+    specs = [
+        draw_grid(grid_of(measure, here, report, options))
+        for measure in MEASURES.values()
+        if (here := [point for point in points if point["panel"] == measure.name])
+    ]
+    words = Words(TITLE, caption(report, table, rows), describe(points))
+    return make_figure("variants", words, below(specs, 20), points, table, DRAWN_COLUMNS, options)
+
+
+def measure_of(row: Row) -> Panel:
+    return MEASURES["choice" if row.get("kind") == "choice" else "recommendation"]
+
+
+def value_of(row: Row) -> float | None:
+    return number(row.get(measure_of(row).name))
+
+
+def grid_of(measure: Panel, points: Sequence[Row], report: Report, options: Options) -> Grid:
+    values = [
+        v for point in points for v in (point["value"], point["low"], point["high"], point["chance"]) if v is not None
+    ]
+    fitted = Panel(measure.name, measure.title, max(0.0, *values) or 1.0, min(0.0, *values), measure.format)
+    return Grid(
+        (fitted,),
+        tuple(in_order(point["model"] for point in points)),
+        tuple(in_order(point["prompt"] for point in points)),
+        series_of_sources(all_sources(report)).only(point["series"] for point in points),
+        options,
+        with_chance=measure.name == DISTANCE.name,
+        height=150,
+    )
+
+
+def table_row(row: Row) -> Row:
+    low, high = interval_of(row, measure_of(row).name) or (None, None)
+    numbers = {name: number(row.get(name)) for name in (DISTANCE.name, "effect", "p", "p_holm")}
+    found = {name: row.get(name) for name, _, _ in DRAWN_COLUMNS} | numbers
+    return found | {"low": low, "high": high, "why": row.get("why", "")}
+
+
+def point_of(row: Row, options: Options) -> Row:
+    low, high = interval_of(row, measure_of(row).name) or (None, None)
+    source, model = shown_source(row["source"]), shown_model(row["model"], options)
+    prompt, value = f"{options.name(row['prompt'])}: {printable(row['variant'])}", value_of(row)
+    interval = f", 95 % interval {low:.3f} to {high:.3f}" if low is not None else ""
+    told = f"{source}, {prompt}, {model}: {value:.3f}{interval}, n = {row.get('n')}"
+    where = {"panel": measure_of(row).name, "model": model, "prompt": prompt, "series": source, "text": told}
+    return where | {"value": value, "low": low, "high": high, "chance": number(row.get("chance"))}
+
+
+def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
+    original = n_words(table, "n_original").removeprefix("n = ")
+    return write_caption(
+        report,
+        f"{n_words(table)} answers to a variant, against {original} to the original.",
+        bootstrap_words(report),
+        definitions=[DISTANCE.name, "chance"],
+        missing=sum(value_of(row) is None for row in rows),
+    )
+
+
+def describe(points: Sequence[Row]) -> str:
+    """For each source and measure the variant that changes most."""
+    found = []
+    for measure in MEASURES.values():
+        for source in in_order(point["series"] for point in points):
+            here = [point for point in points if (point["panel"], point["series"]) == (measure.name, source)]
+            if here:
+                far = max(here, key=lambda point: abs(point["value"]))
+                found.append(f"{source}: {far['prompt']} ({far['model']}) changes most, by {told_size(far)}.")
+    return " ".join(found)
+
+
+def told_size(point: Row) -> str:
+    return f"{point['value']:.3f} bits" if point["panel"] == DISTANCE.name else f"{100 * point['value']:+.1f} points"
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+NAME = Column("variant", "Variant")
+TABLE = Listing(
+    "variants",
+    "Variants of prompts",
+    (
+        *(PROMPT, NAME, SOURCE, COMPARED, Column("n_original", "n original", COUNT), SIZE, DISTANCE.column()),
+        Column(f"{CORRECT.name}_original", "Right, original", SHARE),
+        Column(CORRECT.name, "Right, variant", SHARE),
+        *(replace(CHANGE, short="difference, points"), Column("changed", "Changed", SHARE), P_HOLM),
+    ),
+    rows_in("variants"),
+    ("variants", DISTANCE.name),
+)
+PAGE = Listing(
+    "variants",
+    "Variants of a prompt beside the original",
+    (
+        *(PROMPT, NAME, SOURCE, replace(COMPARED, label="Model")),
+        replace(N, texts=lambda row: {"prompt": row["variant_prompt"]}),
+        replace(DISTANCE.column(), why=lambda row: row.get("why", "") if is_list(row) else ""),
+        *(CHANGE, P_HOLM),
+    ),
+    rows_in("variants"),
+    empty="No prompt of this study is a variant of another one.",
+)
+PART = Part(
+    "variants",
+    "variants of prompts",
+    compute,
+    {"variants": "A noisy variant of a prompt beside the original: distance, or correct answers pair by pair."},
+    intervals=(
+        *intervals("bootstrap", "response", *OF_DISTANCES, of="recommendation"),
+        *intervals("bootstrap", "respondent", "ci", of="choice"),
+    ),
+    tables=(TABLE,),
+    pages=(PAGE,),
+    draw=draw_variants,
+    is_brief=True,
+)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.figures import RATING_FIGURES, bars_of
 from analysis.agreement.kind_tables import PUBLISHED, compare_published
-from analysis.report.figures import Options
+from analysis.charts.figure import Options
 from surveys.models import Study
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.agreement.test_ratings import make_rated

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from analysis.report.parts import DEFINITIONS
+
 Row = dict[str, Any]
 LISTS = ("haircuts", "movies", "restaurants", "companies", "majors", "books", "weekend-trips", "hobbies", "gifts")
 QUESTIONS = ("medicine-1", "medicine-2", "justice", "commonsense")
@@ -25,6 +27,7 @@ def make_report(
     """A whole report; `parts` replace some of it."""
     rng = Random(seed)
     report = {
+        "definitions": DEFINITIONS,
         "study": "field-13",
         "version": 3,
         "draws": 2000,

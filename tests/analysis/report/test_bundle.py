@@ -120,7 +120,7 @@ def change(path: Path, old: str, new: str) -> None:
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing them takes seconds, and these tests look at the rest."""
-    monkeypatch.setattr("analysis.report.bundle.contents.figures_of", lambda report: [])
+    monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])
 
 
 # --- recomputing -------------------------------------------------------------

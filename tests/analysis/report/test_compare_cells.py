@@ -1,37 +1,49 @@
 """How numbers are written in tables: intervals, signs, p-values, what is undefined, and the order of rows."""
 
+from unittest.mock import Mock
+
 import pytest
 
-from analysis.report.pages.cells import bits, chance, count, make_table, measured, share, sort_table, words
+from analysis.report.columns import CHANGE, COUNT, PLAIN, SHARE, Column, Form, P
+from analysis.report.pages.cells import Cell, make_table, sort_table, words, write
+from analysis.report.pages.places import Places
 from analysis.report.pages.text_views import mark_names
 
 THIN = "\u202f"
 
 
+def count(n: int | None) -> Cell:
+    return write(COUNT, n)
+
+
 def test_shares_are_per_cent_with_their_interval() -> None:
-    cell = share(0.354, [0.3, 0.4], "/texts")
-    assert (cell.text, cell.interval, cell.href, cell.key) == (f"35{THIN}%", "30–40", "/texts", 0.354)
+    cell = write(SHARE, 0.354, [0.3, 0.4])
+    assert (cell.text, cell.interval, cell.key) == (f"35{THIN}%", "30–40", 0.354)
 
 
 def test_behind_nothing_there_is_nothing_to_read() -> None:
-    assert (share(0, [0, 0], "/texts").href, count(0, "/texts").href) == ("", "")
+    column = Column("n", "n", COUNT, texts=lambda row: {"item": "assam"})
+    row = {"prompt": "teas", "source": "field", "model": "all"}
+    places = Mock(spec=Places, texts=lambda row, **more: f"/texts?item={more['item']}")
+    found = [Places.cell(places, column, row | {"n": n}).href for n in (3, 0, None)]
+    assert found == ["/texts?item=assam", "", ""]
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), True, "3"])
 def test_what_is_no_number_is_a_dash_with_its_reason(value: object) -> None:
-    cell = bits(value, [0, 1], why="Nobody answered.")
+    cell = write(PLAIN, value, [0, 1], why="Nobody answered.")
     assert (cell.text, cell.interval, cell.why, cell.key) == ("–", "", "Nobody answered.", None)
 
 
 def test_differences_have_a_sign_and_zero_has_none_before_it() -> None:
-    assert measured(0.123, [-0.5, 0.7], sign=True).text == "+0.12"
-    assert measured(0.123, [-0.5, 0.7], sign=True).interval == "−0.50 to 0.70"
-    assert measured(-0.001, None).text == "0.00"
-    assert measured(-1234.5, None, digits=0).text == "−1,234"
+    assert write(CHANGE, 0.123, [-0.5, 0.7]).text == "+0.12"
+    assert write(CHANGE, 0.123, [-0.5, 0.7]).interval == "−0.50 to 0.70"
+    assert write(PLAIN, -0.001).text == "0.00"
+    assert write(Form(digits=0), -1234.5).text == "−1,234"
 
 
 def test_p_values_are_never_zero() -> None:
-    assert [chance(p).text for p in (0, 0.0004, 0.03, 1, None)] == [
+    assert [write(P, p).text for p in (0, 0.0004, 0.03, 1, None)] == [
         f"<{THIN}0.001",
         f"<{THIN}0.001",
         "0.030",

@@ -19,10 +19,10 @@ from django.urls import reverse
 
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
-from analysis.report.figures import FIGURES
-from analysis.report.pages import computing, shown
+from analysis.report.pages import shown
 from analysis.report.pages.contents import PAGE_OF_FIGURE, PAGES
-from analysis.report.reports import PARTS, Reporting, views_for
+from analysis.report.parts import FIGURES, PARTS
+from analysis.report.reports import Reporting, views_for
 from surveys.models import Participant, Study
 from tests.analysis.report.compare_samples import FEW, add_people, make_compared
 from tests.analysis.report.report_samples import make_teas, tell
@@ -377,8 +377,8 @@ def test_unknown_figures_and_pages_are_not_there() -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was asked of workers, none of which works; and a study that is too large to compute at once."""
     calls: list[Any] = []
-    monkeypatch.setattr(computing, "enqueue_report", lambda *order: calls.append(order))
-    monkeypatch.setattr(computing, "SMALL", 0)
+    monkeypatch.setattr(shown, "enqueue_report", lambda *order: calls.append(order))
+    monkeypatch.setattr(shown, "SMALL", 0)
     return calls
 
 
@@ -405,7 +405,7 @@ def compute(*parts: str) -> None:
 
 
 def test_a_worker_that_never_comes_is_spoken_of(client: Client, asked: list[Any]) -> None:
-    part = client.get(address("computing", f"looks={computing.PATIENCE + 1}", "drift"))
+    part = client.get(address("computing", f"looks={shown.PATIENCE + 1}", "drift"))
     assert "is a worker running?" in lines_of(part)
     assert "hx-trigger" not in text_of(part)
 
@@ -414,8 +414,8 @@ def test_without_a_broker_the_page_computes_itself(client: Client, monkeypatch: 
     def refuse(*order: object) -> None:
         raise OperationalError("nobody listens")
 
-    monkeypatch.setattr(computing, "enqueue_report", refuse)
-    monkeypatch.setattr(computing, "SMALL", 0)
+    monkeypatch.setattr(shown, "enqueue_report", refuse)
+    monkeypatch.setattr(shown, "SMALL", 0)
     assert table(client.get(address("distances")), "distances")
 
 

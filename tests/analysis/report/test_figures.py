@@ -10,8 +10,10 @@ import altair as alt
 import jsonschema
 import pytest
 
+from analysis.charts.figure import Figure, Options
+from analysis.charts.rendering import render
 from analysis.charts.theme import LIGHT, PALETTES
-from analysis.report.figures import FIGURES, Figure, Options, render
+from analysis.report.parts import FIGURES
 from tests.analysis.report.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
 
 PART = {"demographics": "cells", "latency": "costs"}

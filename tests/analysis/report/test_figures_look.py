@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.charts.figure import split_evenly
+from analysis.charts.figure import Options, split_evenly
 from analysis.charts.keys import hatch_lines, hatch_path
-from analysis.charts.panels import FINEST, Grid, Measure, count_columns, panel_width
-from analysis.charts.rendering import clean_svg
+from analysis.charts.panels import FINEST, Grid, Panel, count_columns, panel_width
+from analysis.charts.ranges import LABEL, place_labels
+from analysis.charts.rendering import clean_svg, render
 from analysis.charts.theme import (
     LIGHT,
     PALETTES,
@@ -24,8 +25,7 @@ from analysis.charts.theme import (
     text_width,
 )
 from analysis.models.conditions import SOURCES
-from analysis.report.figures import FIGURES, Options, render
-from analysis.report.figures.benchmarks import LABEL, place_labels
+from analysis.report.parts import FIGURES
 from tests.analysis.report.figure_rows import make_report
 
 IMPORTED = [f"imported-{number}" for number in range(12)]
@@ -188,7 +188,7 @@ def test_models_stand_side_by_side_while_marks_have_room(
 ) -> None:
     names = tuple(f"p{number}" for number in range(prompts))
     series = series_of_sources(SOURCES)
-    grid = Grid((Measure("a", "A"),), tuple("mnop"[:models]), names, series, Options(narrow=narrow))
+    grid = Grid((Panel("a", "A"),), tuple("mnop"[:models]), names, series, Options(narrow=narrow))
     across = count_columns(grid)
     assert across == expected
     assert across == 1 or panel_width(across, grid.options) / (prompts * 6) >= FINEST

@@ -2,7 +2,9 @@
 
 import pytest
 
-from analysis.report.figures import FIGURES, Options, render
+from analysis.charts.figure import Options
+from analysis.charts.rendering import render
+from analysis.report.parts import FIGURES
 from analysis.report.reports import report
 from tests.analysis.report.compare_samples import FEW, add_people, make_compared
 

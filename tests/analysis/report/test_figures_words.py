@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from analysis.charts.rows import MEANINGS
-from analysis.report.figures import FIGURES, Figure, Options
+from analysis.charts.figure import Figure, Options
+from analysis.report.parts import DEFINITIONS, FIGURES
 from tests.analysis.report.figure_rows import make_report
 
 Row = dict[str, Any]
@@ -282,11 +282,11 @@ def test_caption_says_when_nothing_is_excluded_or_simulated() -> None:
 def test_caption_takes_the_reports_definitions_and_filters() -> None:
     report = {
         "heterogeneity": [variety("a", "field", 3.0)],
-        "definitions": {"unique": "How many."},
+        "definitions": DEFINITIONS | {"unique": "How many."},
         "filters": {"words": "Memory off."},
     }
     caption = FIGURES["heterogeneity"](report, Options()).caption
-    assert "unique: How many." in caption and f"entropy_bits: {MEANINGS['entropy_bits']}" in caption
+    assert "unique: How many." in caption and f"entropy_bits: {DEFINITIONS['entropy_bits']}" in caption
     assert "Answers: memory off." in caption
 
 

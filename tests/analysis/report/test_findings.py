@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from analysis.report.findings import FIXED, findings
+from analysis.report.findings import findings
+from analysis.report.sentences import FIXED
 
 FIELD = {"prompt": "companies", "source": "field", "model": "chatgpt", "chatbot": "chatgpt", "n": 400}
 OFFLINE = {"prompt": "companies", "source": "offline", "model": "gpt-4o-mini", "chatbot": "chatgpt", "n": 400}

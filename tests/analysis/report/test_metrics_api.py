@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
-from analysis.report.flat_rows import flatten
+from analysis.report.api import flatten
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_account, make_study

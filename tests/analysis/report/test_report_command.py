@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.answers.readings import read_new
-from analysis.report.outputs import html, pdf
-from analysis.report.outputs.tables import NOTHING, chance, number, percent
-from analysis.report.outputs.text import write_text
+from analysis.report.columns import PLAIN, SHARE, Form, P
+from analysis.report.outputs.documents import write_html, write_pdf
+from analysis.report.outputs.text import NOTHING, write_text, write_value
 from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas, tell
@@ -117,7 +117,7 @@ def test_html_escapes_what_people_and_models_wrote() -> None:
     study = make_teas()
     tell(study, ["<b>Lapsang & Souchong", "<script>alert(1)</script> tea"])
     read_new(study)
-    page = html.write_html(report(study, draws=20))
+    page = write_html(report(study, draws=20))
     assert "<script>" not in page
     assert "Lapsang &amp; Souchong" in page
 
@@ -128,14 +128,14 @@ def test_pdf_has_pages_and_is_the_same_for_the_same_report(tmp_path: Path) -> No
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF-")
     assert len(content) > 20_000
-    assert pdf.write_pdf(report(study, draws=20)) == content
+    assert write_pdf(report(study, draws=20)) == content
 
 
 def test_pdf_takes_words_as_words_and_not_as_markup() -> None:
     study = make_teas(title="#panic() [*Teas*] $x$ 茶 чай")
     tell(study, ["#let x = 1", "= Heading"])
     read_new(study)
-    assert pdf.write_pdf(report(study, draws=20)).startswith(b"%PDF-")
+    assert write_pdf(report(study, draws=20)).startswith(b"%PDF-")
 
 
 def test_an_empty_study_has_a_report_that_says_so(tmp_path: Path) -> None:
@@ -164,13 +164,13 @@ def test_every_part_has_a_table_where_it_has_rows() -> None:
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        (number(None), NOTHING),
-        (number(1234.567), "1,234.57"),
-        (number(0.5, [0.25, 0.75], 1), "0.5 (0.2 to 0.8)"),
-        (percent(0.354, [0.301, 0.4]), "35 % (30 to 40)"),
-        (chance(0.0004), "< 0.001"),
-        (chance(0.0321), "0.032"),
-        (chance(None), NOTHING),
+        (write_value(PLAIN, None), NOTHING),
+        (write_value(PLAIN, 1234.567), "1,234.57"),
+        (write_value(Form(digits=1), 0.5, [0.25, 0.75]), "0.5 (0.2 to 0.8)"),
+        (write_value(SHARE, 0.354, [0.301, 0.4]), "35 % (30 to 40)"),
+        (write_value(P, 0.0004), "< 0.001"),
+        (write_value(P, 0.0321), "0.032"),
+        (write_value(P, None), NOTHING),
     ],
 )
 def test_values_in_words(shown: str, words: str) -> None:

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,10 +17,9 @@ from analysis.models import Answer, Completion, MetricValue, Run
 from analysis.report import metric_cache, reports
 from analysis.report.dataset import load_frames
 from analysis.report.filters.filters import ROW_FILTERS, Filters
-from analysis.report.fingerprints import fingerprint
-from analysis.report.metric_cache import keep_part
-from analysis.report.parts import METRICS, items
-from analysis.report.reports import PARTS, ReportError, Reporting, report
+from analysis.report.metric_cache import fingerprint, keep_part
+from analysis.report.parts import PARTS, items
+from analysis.report.reports import ReportError, Reporting, report
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
@@ -122,7 +122,8 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def noting(name: str, part: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return lambda data: (done.append(name), part(data))[1]
 
-    monkeypatch.setattr(reports, "METRICS", {name: noting(name, part) for name, part in METRICS.items()})
+    noted = {name: replace(part, compute=noting(name, part.compute)) for name, part in PARTS.items()}
+    monkeypatch.setattr(reports, "PARTS", noted)
     return done
 
 
@@ -359,7 +360,7 @@ def test_fingerprint_changes_with_filters_seed_and_draws() -> None:
 def test_fingerprint_changes_with_the_rules_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_teas()
     before = stamp(study)
-    monkeypatch.setattr("analysis.report.fingerprints.RULES_VERSION", 10_000)
+    monkeypatch.setattr("analysis.report.metric_cache.RULES_VERSION", 10_000)
     assert stamp(study) != before
 
 

@@ -34,7 +34,7 @@ def test_shares_of_four_responses() -> None:
     # Were the unknown one right, three of four would be.
     assert found.bounds == (0.5, 0.75)
     # 2 and 1 of 3 known: log2 3 - 2/3.
-    assert found.entropy_bits == pytest.approx(log2(3) - 2 / 3)
+    assert found.entropy == pytest.approx(log2(3) - 2 / 3)
     assert found.why is None
 
 
@@ -43,8 +43,8 @@ def test_shares_have_wilsons_intervals() -> None:
     for count, ci in zip((70, 20, 0, 0, 10), (*found.share_ci, found.unknown_ci), strict=True):
         assert ci == share_interval(count, 100)
     assert found.ci == found.share_ci[0]
-    assert found.entropy_ci and found.entropy_bits
-    assert found.entropy_ci[0] < found.entropy_bits < found.entropy_ci[1]
+    assert found.entropy_ci and found.entropy
+    assert found.entropy_ci[0] < found.entropy < found.entropy_ci[1]
 
 
 def test_prompt_without_a_key_has_no_correct_share() -> None:
@@ -55,7 +55,7 @@ def test_prompt_without_a_key_has_no_correct_share() -> None:
 def test_unknown_answers_alone_have_no_entropy() -> None:
     found = describe(make_choices("??"), rng())
     assert (found.correct_share, found.bounds, found.unknown_share) == (0, (0, 1), 1)
-    assert (found.entropy_bits, found.entropy_ci) == (None, None)
+    assert (found.entropy, found.entropy_ci) == (None, None)
     assert found.why == "No response names an option."
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from analysis.stats.item_measures import (
     MEASURES,
     Measured,
-    entropy_bits,
+    entropy,
     measure,
     rarefaction_tables,
     rarefied_measures,
@@ -37,7 +37,7 @@ def test_measures_of_a_handful() -> None:
 
 @pytest.mark.parametrize(("counts", "bits"), [([1, 1, 1, 1], 2.0), ([2, 1, 1], 1.5), ([7, 0], 0.0), ([3], 0.0)])
 def test_entropy_of_easy_shares(counts: list[int], bits: float) -> None:
-    assert entropy_bits(np.array(counts)) == pytest.approx(bits, abs=1e-12)
+    assert entropy(np.array(counts)) == pytest.approx(bits, abs=1e-12)
 
 
 def test_few_items_are_all_in_the_top_five() -> None:
@@ -54,7 +54,7 @@ def test_nothing_named_leaves_shares_undefined() -> None:
 @given(counts_of_items)
 def test_entropy_agrees_with_scipy(counts: np.ndarray) -> None:
     if counts.sum():
-        assert entropy_bits(counts) == pytest.approx(stats.entropy(counts, base=2), abs=1e-9)
+        assert entropy(counts) == pytest.approx(stats.entropy(counts, base=2), abs=1e-9)
 
 
 @given(counts_of_items)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from analysis.stats import distances, heterogeneity, resampling
-from analysis.stats.item_measures import entropy_bits
+from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import (
     SharedDraws,
     bootstrap_counts,
@@ -180,9 +180,9 @@ def test_people_who_answer_every_prompt_alike_count_once() -> None:
 def test_answers_without_connection_are_as_if_drawn_apart() -> None:
     prompts = [draw_items(np.random.default_rng(seed), 120) for seed in range(10)]
     draws = SharedDraws(1, 800)
-    together = np.mean([entropy_bits(draws.redraw(sample, "field").counts) for sample in prompts], axis=0)
+    together = np.mean([entropy(draws.redraw(sample, "field").counts) for sample in prompts], axis=0)
     apart = np.mean(
-        [entropy_bits(SharedDraws(seed, 800).redraw(sample, "field").counts) for seed, sample in enumerate(prompts)],
+        [entropy(SharedDraws(seed, 800).redraw(sample, "field").counts) for seed, sample in enumerate(prompts)],
         axis=0,
     )
     assert together.std() == pytest.approx(apart.std(), rel=0.3)

@@ -1,102 +1,18 @@
-"""Scores of benchmark runs: their range and every run, what repeats alone would range over, and leaderboard lines."""
+"""Scores of runs as ranges: from the lowest to the highest, every run, and lines that others have drawn."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
-from analysis.charts.figure import (
-    Figure,
-    Options,
-    Report,
-    Row,
-    Spec,
-    Words,
-    below,
-    empty_figure,
-    make_figure,
-    of_kind,
-    panel,
-    specs_of,
-)
-from analysis.charts.keys import Entry, draw_key
-from analysis.charts.panels import PERCENT, Strips, room_for
-from analysis.charts.rows import (
-    Span,
-    in_order,
-    label_variants,
-    number,
-    percent,
-    plural,
-    rows_of,
-    shown_model,
-    shown_source,
-    span,
-    write_caption,
-)
+from analysis.charts.figure import Options, Row, Spec, below, of_kind, panel, specs_of
+from analysis.charts.keys import Entry
+from analysis.charts.panels import PERCENT, Strips
+from analysis.charts.rows import Span, in_order, number, percent, plural, shown_model, shown_source, span
 from analysis.charts.theme import LIGHT, Series, printable, series_of_sources, text_width
 
-TITLE = "How far benchmark scores range"
-NOTHING = "No complete benchmark runs yet: there is nothing to compare."
 SUMMARY, MEAN = 104, 50  # px at the end of a row for the mean and the number of runs, and for the mean alone
 LABEL = 15  # px of a row of leaderboard names
-COLUMNS = [
-    ("benchmark", "benchmark", ""),
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("temperature", "temperature", ""),
-    ("history_size", "history size", "conversations"),
-    ("runs", "runs", ""),
-    ("questions", "questions", ""),
-    ("min", "lowest accuracy", "share"),
-    ("mean", "mean accuracy", "share"),
-    ("mean_low", "from", "share"),
-    ("mean_high", "to", "share"),
-    ("max", "highest accuracy", "share"),
-    ("sd", "standard deviation", "share"),
-    ("highest_bound", "highest if unknown were right", "share"),
-    ("floor_low", "lowest of as many repeats", "share"),
-    ("floor_high", "highest of as many repeats", "share"),
-    ("novel_share", "questions with a new answer", "share"),
-    ("why", "why undefined", ""),
-]
-
-
-def draw_benchmarks(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "benchmarks")
-    table = [table_row(row) for row in rows]
-    drawn = [row for row in rows if number(row.get("min")) is not None and number(row.get("max")) is not None]
-    if not drawn:
-        return empty_figure("benchmarks", TITLE, NOTHING, COLUMNS, options, table)
-    names = label_variants(drawn)
-    key, parts = draw_key(key_entries(drawn), options, indent := room_for(names))
-    specs = [key]
-    for benchmark in in_order(row["benchmark"] for row in drawn):
-        here = [(name, row) for name, row in zip(names, drawn, strict=True) if row["benchmark"] == benchmark]
-        spec, more = draw_benchmark(benchmark, here, indent, options)
-        specs.append(spec)
-        parts += more
-    words = Words(TITLE, caption(report, rows, drawn), describe(list(zip(names, drawn, strict=True)), options))
-    return make_figure("benchmarks", words, below(specs, 18), parts, table, COLUMNS, options)
-
-
-def table_row(row: Row) -> Row:
-    (mean_low, mean_high), floor = span(row.get("ci")) or (None, None), span(row.get("noise_floor")) or (None, None)
-    same = ("benchmark", "model", "source", "temperature", "history_size", "questions")
-    numbers = ("min", "mean", "max", "sd", "novel_share")
-    found = {name: row.get(name) for name in same} | {name: number(row.get(name)) for name in numbers}
-    found |= {"runs": len(row["runs"]), "mean_low": mean_low, "mean_high": mean_high, "why": row.get("why", "")}
-    found |= {"highest_bound": bound_of(row), "floor_low": floor[0], "floor_high": floor[1]}
-    return {name: found[name] for name, _, _ in COLUMNS}
-
-
-def bound_of(row: Row) -> float | None:
-    """The highest accuracy if all unknown answers were right."""
-    found = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]
-    return max(found, default=None)
-
-
-# One benchmark ---------------------------------------------------------------------------------------------
 
 
 def draw_benchmark(
@@ -233,43 +149,7 @@ def key_entries(rows: Sequence[Row]) -> list[Entry]:
     return found
 
 
-# In words --------------------------------------------------------------------------------------------------
-
-
-def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
-    runs = [len(row["runs"]) for row in drawn]
-    counts = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)}–{max(runs)}"
-    questions = sorted({int(row["questions"]) for row in drawn if number(row.get("questions"))})
-    asked = f" of {' and '.join(f'{count:,}' for count in questions)} questions" if questions else ""
-    return write_caption(
-        report,
-        f"n = {counts} runs{asked} a row; one run is one repeat, or one simulated user.",
-        "The axis does not begin at 0.",
-        definitions=["accuracy", "noise_floor"],
-        missing=len(rows) - len(drawn),
-    )
-
-
-def describe(rows: Sequence[tuple[str, Row]], options: Options) -> str:
-    """The range of each row, and which lie apart from all offline runs at temperature 1."""
-    return " ".join(
-        describe_model(
-            [pair for pair in rows if (pair[1]["benchmark"], pair[1]["model"]) == (benchmark, model)], options
-        )
-        for benchmark in in_order(row["benchmark"] for _, row in rows)
-        for model in in_order(row["model"] for _, row in rows if row["benchmark"] == benchmark)
-    )
-
-
-def describe_model(rows: Sequence[tuple[str, Row]], options: Options) -> str:
-    ranges = [f"{name} {percent(row['min'], 1)} to {percent(row['max'], 1)}" for name, row in rows]
-    first = rows[0][1]
-    sentence = f"{printable(first['benchmark'])}, {shown_model(first['model'], options)}: {'; '.join(ranges)}."
-    offline = next((row for _, row in rows if row["source"] == "offline" and row.get("temperature") in (None, 1)), None)
-    apart = [name for name, row in rows if offline and not meets(row, offline)]
-    return f"{sentence} Without overlap with offline: {', '.join(apart)}." if apart else sentence
-
-
-def meets(one: Row, other: Row) -> bool:
-    """Whether two ranges have a point in common."""
-    return bool(max(one["min"], other["min"]) <= min(one["max"], other["max"]))
+def bound_of(row: Row) -> float | None:
+    """The highest accuracy if all unknown answers were right."""
+    found = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]
+    return max(found, default=None)

@@ -1,0 +1,59 @@
+"""Words that sentences about the report share: whose answers, how many, and how sure."""
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from analysis.charts.figure import Report, Row
+from analysis.models.conditions import SOURCES
+from analysis.report.dataset import ALL, FIELD
+
+SURE = 0.05  # of a corrected p-value
+FEWEST = 20  # answers of either side, below which nothing is said
+FIXED = "\u00a0"  # between a number and its unit no line is broken
+
+
+def finding(report: Report, kind: str, size: float, sentence: str, definitions: list[str], **params: Any) -> Row:
+    """A sentence that stands out, with the page that shows more (`kind` and `query`) and what it rests on."""
+    kept = [(name, value) for name, value in parse_qsl(report["filters"]["query"]) if name not in params]
+    return {
+        "sentence": sentence[0].upper() + sentence[1:],
+        "kind": kind,
+        "size": round(size, 4),
+        "params": params,
+        "query": urlencode([*kept, *params.items()]),
+        "definitions": definitions,
+    }
+
+
+def who(row: Row) -> str:
+    """Offline with gpt-4o-mini; the field of chatgpt."""
+    if row["source"] == FIELD:
+        return "the field" if row["model"] == ALL else f"the field of {row['model']}"
+    known = SOURCES.get(row["source"])
+    return f"{known.prose if known else row['source']} with {row['model']}"
+
+
+def said_percent(share: float) -> str:
+    return f"{100 * share:.0f}{FIXED}%"
+
+
+def within(ci: list[float], n: int) -> str:
+    return f"(95{FIXED}% interval {100 * ci[0]:.0f}–{100 * ci[1]:.0f}, {sized(n)})"
+
+
+def sized(n: int) -> str:
+    return f"n{FIXED}={FIXED}{n:,}"
+
+
+def minus(text: str) -> str:
+    """A real minus sign, and none before zero."""
+    if text.startswith("-"):
+        return f"\u2212{text[1:]}" if text.strip("-0.,") else text[1:]
+    return text
+
+
+def field_of(rows: list[Row], row: Row) -> Row | None:
+    """The field's row that stands beside this one."""
+    model = row.get("chatbot") or ALL
+    same = [other for other in rows if other["source"] == FIELD and other["model"] == model]
+    return next((other for other in same if other["prompt"] == row["prompt"]), None)

@@ -1,0 +1,165 @@
+"""Every part of the report, and every measure, has all that pages, documents, exports and docs ask of it."""
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from analysis.charts.figure import Options, Report
+from analysis.charts.theme import PALETTES
+from analysis.report.columns import Column, Listing, Part
+from analysis.report.findings import FINDERS
+from analysis.report.measures import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Measure
+from analysis.report.outputs.text import SHORT, tables_of
+from analysis.report.pages.asked import MEASURES as IN_ADDRESSES
+from analysis.report.pages.contents import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
+from analysis.report.parts import DEFINITIONS, FIGURES, INTERVALS, PART_OF_FIGURE, PARTS
+from analysis.report.reports import report as make_whole
+from analysis.stats import item_measures
+from analysis.stats.intervals import share_interval
+from tests.analysis.report.figure_rows import make_report
+from tests.analysis.report.test_bundle import make_world
+
+OF_PEOPLE = ("about", "flow")  # one object each, which every page shows in words
+MEASURES = (*OF_LISTS, *OF_CHOICES)
+SHOWN = [part for part in PARTS.values() if part.name not in OF_PEOPLE]
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return make_report()
+
+
+def by_name(entry: Part | Measure) -> str:
+    return entry.name
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=by_name)
+def test_a_part_says_what_is_computed_and_what_its_numbers_mean(part: Part) -> None:
+    assert part.words and callable(part.compute)
+    assert part.definitions or part.name == "flow"
+
+
+@pytest.mark.parametrize("part", SHOWN, ids=by_name)
+def test_a_part_has_tables_a_figure_and_a_page(part: Part) -> None:
+    listings = (*part.tables, *part.pages)
+    assert part.tables and part.pages and part.draw
+    assert FIGURES[part.drawn_as] is part.draw and PART_OF_FIGURE[part.drawn_as] is part
+    assert part.name in PAGE_OF_FIGURE[part.drawn_as].parts
+    assert {name for listing in listings for name in listing.definitions} <= DEFINITIONS.keys()
+    assert all(table.definitions and isinstance(table.title, str) for table in part.tables)
+
+
+def test_anchors_of_tables_are_their_own() -> None:
+    names = [listing.name for part in PARTS.values() for listing in part.pages]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.name)
+def test_a_page_opens_with_a_sentence(page: object) -> None:
+    assert page.otherwise or PARTS[page.parts[0]].say  # type: ignore[attr-defined]
+
+
+def test_every_kind_of_finding_has_its_place_and_its_page() -> None:
+    places = [finder.place for finder in FINDERS]
+    assert places == list(range(len(places)))
+    assert {page.kind for page in PAGES.values() if page.kind} == PAGE_OF_KIND.keys()
+
+
+def test_terminal_and_paper_know_the_parts() -> None:
+    assert set(SHORT) == {part.name for part in SHOWN if part.is_brief}
+    assert not [part.name for part in SHOWN if part.is_brief and part.is_long]
+
+
+# --- measures
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=by_name)
+def test_a_measure_is_named_defined_and_asked_for(measure: Measure) -> None:
+    assert measure.label and measure.title and measure.spoken and measure.unit
+    assert DEFINITIONS[measure.name] == measure.definition
+    assert measure.key in DEFINITIONS and IN_ROWS[measure.key].key == measure.key
+    assert measure.name in IN_ADDRESSES and ASKED[measure.name] is measure
+
+
+def test_what_the_statistics_measure_is_what_the_report_shows() -> None:
+    assert {measure.key for measure in OF_LISTS} == set(item_measures.MEASURES)
+    assert next(iter(ASKED.values())) is DEFAULT
+
+
+@pytest.mark.parametrize("measure", OF_LISTS, ids=by_name)
+def test_a_measure_of_lists_stands_in_every_output(measure: Measure, report: Report) -> None:
+    def labels(listing: Listing, **options: object) -> list[str]:
+        rows = listing.rows(report, Options())
+        columns: list[Column] = list(listing.columns_of(rows, Options(**options)))  # type: ignore[arg-type]
+        return [column.label for column in columns]
+
+    variety, against = PARTS["heterogeneity"].pages
+    groups = PARTS["cells"].pages[0]
+    for listing in (variety, groups):
+        assert measure.label in labels(listing) and measure.label in labels(listing, rarefied=True)
+    assert any(label.startswith(measure.label) for label in labels(against))
+    assert measure.column().head in {label for table in tables_of(report, ["heterogeneity"]) for label in table.labels}
+    assert measure.name in {name for name, _, _ in FIGURES["heterogeneity"](report, Options()).columns}
+    drawn = FIGURES["demographics"](report, Options(measure=measure.name))
+    assert measure.name in {name for name, _, _ in drawn.columns}
+
+
+def test_every_scheme_has_the_same_colours() -> None:
+    assert len({frozenset(palette) for palette in PALETTES.values()}) == 1
+
+
+def test_every_definition_has_its_place_in_the_docs() -> None:
+    text = (Path(settings.BASE_DIR) / "docs" / "methods.md").read_text()
+    assert DEFINITIONS.keys() - set(re.findall(r'<a id="(\w+)"></a>', text)) == set()
+
+
+# --- intervals
+
+
+def intervals_in(row: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Where two numbers stand that are an interval, or null where one would stand; `bounds` are none."""
+    if isinstance(row, dict):
+        for name, value in row.items():
+            yield from intervals_in(value, (*path, name))
+    elif isinstance(row, list) and row and isinstance(row[0], dict):
+        for value in row:
+            yield from intervals_in(value, path)
+    elif any(word in ("ci", "around") for name in path for word in name.split("_")):
+        yield ".".join(path)
+
+
+@pytest.mark.django_db
+def test_every_interval_of_a_report_has_one_kind_and_one_unit() -> None:
+    whole = make_whole(make_world(), draws=20)
+    said = [(part, entry) for part, entries in whole["intervals"].items() for entry in entries]
+    found = {
+        (part, column, row.get("kind"))
+        for part in PARTS
+        for row in (whole[part] if isinstance(whole.get(part), list) else [])
+        for column in intervals_in(row)
+    }
+    matching = {
+        place: [
+            entry
+            for part, entry in said
+            if part == place[0] and depth(entry["column"]) == depth(place[1]) and fnmatch(place[1], entry["column"])
+            if entry.get("of") in (None, place[2])
+        ]
+        for place in found
+    }
+    assert {place: entries for place, entries in matching.items() if len(entries) != 1} == {}
+    assert whole["intervals"] == INTERVALS and len(found) > 50
+    words = (Path(settings.BASE_DIR) / "docs" / "methods.md").read_text()
+    assert all(f"| `{entry[name]}` |" in words for _, entry in said for name in ("kind", "unit"))
+    for row in whole["choices"]:
+        for share in row["shares"].values():
+            assert share["ci"] == pytest.approx(share_interval(round(share["share"] * row["n"]), row["n"]), abs=1e-8)
+
+
+def depth(column: str) -> int:
+    return column.count(".")
