@@ -36,7 +36,7 @@ ROOMS = {
     "analysis.corpora": "stats models endpoints | imports",
     "analysis.exports": "| reading study_files models access annotation monitoring console",
     "analysis.runs": (
-        "stats models endpoints corpora exports | reading study_files models access studies imports annotation console"
+        "stats models endpoints corpora exports | study_files models access studies imports annotation console"
     ),
     "analysis.answers": "models endpoints | reading models access console",
     "analysis.report": (
@@ -47,7 +47,7 @@ ROOMS = {
     ),
     "analysis.demo": "models endpoints corpora runs answers | models imports simulation",
     "analysis.management": (
-        "stats models endpoints corpora exports runs answers report agreement demo | reading models imports simulation"
+        "models endpoints corpora exports runs answers report agreement demo | models imports simulation"
     ),
 }
 # Modules that lie in no room: what Django looks for at the top of an app.

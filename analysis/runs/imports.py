@@ -25,9 +25,9 @@ from surveys.imports.files import (
     parsed,
     refuse,
     storing,
+    text_column,
 )
 from surveys.models import BenchmarkItem, Study
-from surveys.reading.answers import clean_text
 from surveys.studies.lifecycle import prompts_of
 
 SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
@@ -66,7 +66,7 @@ class CompletionReader:
             FileColumn("source", _read_source, needed=True),
             name_column("model", Run._meta.get_field("imported_model").max_length),
             choice_column("prompt", asked, what),
-            FileColumn("text", clean_text, needed=True),
+            text_column("text"),
             name_column("run", 100, needed=False),
             FileColumn("repeat", optional(parsed(_parse_repeat, NO_REPEAT))),
             FileColumn("temperature", optional(parsed(_parse_temperature, NO_TEMPERATURE))),

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from surveys.access.access import make_pseudonym
 from surveys.models import Participant, Study
-from surveys.reading.answers import LONGEST_TEXT
+from surveys.reading.answers import LONGEST_TEXT, clean_text
 
 MOST_FAULTS = 50
 LONGEST_LINE = 4 * LONGEST_TEXT
@@ -200,6 +200,11 @@ def name_column(name: str, longest: int, needed: bool = True) -> FileColumn:
         return value if len(value) <= longest and value.isprintable() and (value or not needed) else None
 
     return FileColumn(name, parsed(parse, f"{name} must be a name of 1 to {longest} printable characters"), needed)
+
+
+def text_column(name: str) -> FileColumn:
+    """An answer's own text, made safe to store."""
+    return FileColumn(name, clean_text, needed=True)
 
 
 def choice_column(name: str, known: Mapping[str, Found], owner: str, casefold: bool = False) -> FileColumn:

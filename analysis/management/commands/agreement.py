@@ -6,10 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.agreement.agreements import DRAWS, agreement_of
+from analysis.agreement.agreements import DRAWS, THRESHOLD, agreement_of
 from analysis.agreement.annotations import LabelChoice
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, coefficient, mean
-from analysis.stats.agreement.agreement import THRESHOLD
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 

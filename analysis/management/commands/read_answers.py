@@ -3,11 +3,10 @@
 import time
 from typing import Any
 
-from analysis.answers.readings import read_new
+from analysis.answers.readings import RULES_VERSION, read_new
 from analysis.runs.progress import ProgressLine
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
-from surveys.reading.answers import RULES_VERSION
 
 
 class Command(StudyCommand):

@@ -15,9 +15,8 @@ from analysis.report.filters.kinds import FilterError
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
 from analysis.report.parts import PARTS
-from analysis.report.reports import ReportError, report
+from analysis.report.reports import DRAWS, ReportError, report
 from analysis.runs.progress import ProgressLine
-from analysis.stats.resampling import DRAWS
 from surveys.imports.study_command import StudyCommand, writing
 from surveys.models import Study
 
