@@ -23,6 +23,7 @@ from analysis.charts.figure import (
     specs_of,
 )
 from analysis.charts.theme import LIGHT, printable
+from surveys.console.wording import decimal, percent
 
 Question = Mapping[str, Any]
 Draw = Callable[[Question, Sequence[str], Options], Figure]
@@ -166,7 +167,7 @@ def say_ends(table: Sequence[Row]) -> str:
 
 def parts_of(row: Row) -> list[Row]:
     where = {"panel": row["panel"], "row": row["row"]}
-    short = f"{row['value']:.2f}".replace("-", "−")
+    short = decimal(row["value"])
     text = f"{row['row']}, {row['panel']}: {short}, n {row['n']:,}"
     parts = [{**where, "kind": "value", "start": row["value"], "text": text, "short": short}]
     if row["low"] is not None:
@@ -255,7 +256,7 @@ def bars_of(shares: Sequence[Row]) -> list[Row]:
         start = ends.get(row["row"], 0.0)
         ends[row["row"]] = end = start + row["value"]
         where = {"panel": BARS, "row": row["row"], "start": start, "end": end, "middle": (start + end) / 2}
-        text = f"{row['row']}, rating {row['panel']}: {row['value']:.0%} of {row['n']:,}"
+        text = f"{row['row']}, rating {row['panel']}: {percent(row['value'])} of {row['n']:,}"
         depth = (labels.index(row["panel"]) + 1) / len(labels)
         parts.append({**where, "kind": "bar", "text": text, "depth": depth})
         if row["value"] >= LEAST_WRITTEN:
@@ -332,8 +333,8 @@ def habit_row(row: Question) -> Row:
     rate, gap = row["mention_rate"], row["gap"]
     (rate_low, rate_high), (gap_low, gap_high) = (each["ci"] or (None, None) for each in (rate, gap))
     name, judge = printable(row["generator"]), printable(row["rater"])
-    signed = f"{gap['value']:+.2f}".replace("-", "−")
-    text = f"{judge}: names the attribute in {rate['value']:.0%} of its responses, gap {signed}."
+    signed = decimal(gap["value"], sign=True)
+    text = f"{judge}: names the attribute in {percent(rate['value'])} of its responses, gap {signed}."
     ends = {"rate_low": rate_low, "rate_high": rate_high, "gap_low": gap_low, "gap_high": gap_high}
     return {"generator": name, "judge": judge, "rate": rate["value"], "gap": gap["value"], **ends, "text": text}
 

@@ -8,6 +8,7 @@ from analysis.agreement.tables import Number, read_number, write
 from analysis.stats.agreement.estimates import estimate_share
 from surveys.annotation.counted import questions_of, rater_name
 from surveys.annotation.qualification import annotators_of, gold_scores
+from surveys.console.wording import join_words, minus, percent
 from surveys.models import Participant, Study
 
 Shape = Mapping[str, Any]
@@ -31,7 +32,7 @@ class Limit:
     def write(self, value: float) -> str:
         if value == self.off:
             return "off"
-        return f"{value:.0%}".replace("%", " %") if self.is_share else f"{value:g}".replace("-", "−")
+        return percent(value) if self.is_share else minus(f"{value:g}")
 
     def read(self, text: str) -> float:
         """The limit in an address; what is no number there, or out of bounds, is where the slider starts."""
@@ -170,5 +171,4 @@ def say_rule(limits: Mapping[str, float], question: str) -> str:
     parts = [limit.says.format(limit.write(limits[limit.name])) for limit in LIMITS if limits[limit.name] != limit.off]
     if not parts:
         return "Everybody with labels that count is kept."
-    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"Kept: {listed}, by the question {question}; what cannot be measured speaks against nobody."
+    return f"Kept: {join_words(parts)}, by the question {question}; what cannot be measured speaks against nobody."

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from surveys.console.wording import INTERVAL, decimal, percent
+
 Shape = Mapping[str, Any]
 
 
@@ -74,15 +76,14 @@ class Number:
     @property
     def words(self) -> str:
         """All of it in one line, for the hover and for screen readers."""
-        parts = [f"95 % interval {self.range}" if self.ci else self.why, "" if self.n is None else f"n {self.n:,}"]
+        parts = [f"{INTERVAL} {self.range}" if self.ci else self.why, "" if self.n is None else f"n {self.n:,}"]
         return ", ".join([self.text, *(part for part in parts if part)])
 
 
 def write(value: float | None, is_share: bool = False, digits: int = 2) -> str:
     if value is None:
         return "–"
-    text = f"{100 * value:.{digits - 2}f} %" if is_share else f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text.rstrip(" %")) == 0 else text.replace("-", "−")
+    return percent(value, digits - 2) if is_share else decimal(value, digits)
 
 
 def read_number(shape: Shape, name: str, n: int | None = None, is_share: bool = False) -> Number:

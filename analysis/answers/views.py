@@ -27,6 +27,7 @@ from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
+from surveys.console.wording import plural
 from surveys.models import Prompt
 from surveys.reading.answers import DOUBTS
 
@@ -116,7 +117,7 @@ def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]
 def read_texts(request: HttpRequest) -> HttpResponse:
     if unread(request.study) <= READ_AT_ONCE:
         count = read_new(request.study)
-        messages.success(request, f"{count:,} text{'' if count == 1 else 's'} read.")
+        messages.success(request, f"{plural(count, 'text')} read.")
     else:
         read_answers.delay(request.study.pk)
         messages.info(request, "A worker is reading. This page counts along; you can leave it.")

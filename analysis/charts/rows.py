@@ -7,10 +7,10 @@ from typing import Any
 from analysis.charts.figure import Options, Report, Row
 from analysis.charts.theme import name_of_source, printable
 from analysis.models.conditions import SOURCES
+from surveys.console.wording import THIN, plural, sized
 
 Span = tuple[float, float]
 SETTINGS = ("temperature", "history_size", "per_user", "corpus", "personas")
-THIN = "\u202f"  # narrow no-break space, between a number and its unit
 
 
 def rows_of(report: Report, part: str) -> list[Row]:
@@ -118,25 +118,12 @@ def shown_model(model: object, options: Options) -> str:
 
 
 def n_words(rows: Iterable[Row], key: str = "n") -> str:
-    """`n = 400`, or `n = 352–400` where it differs."""
-    counts = sorted({int(count) for row in rows if (count := number(row.get(key))) is not None})
-    if not counts:
-        return "n unknown"
-    low, high = f"{counts[0]:,}", f"{counts[-1]:,}"
-    return f"n = {low}" if low == high else f"n = {low}–{high}"
+    counts = counts_in(rows, key)
+    return sized(*counts) if counts else "n unknown"
 
 
-def percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f}{THIN}%"
-
-
-def join_words(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count:,} {word if count == 1 else word + 's'}"
+def counts_in(rows: Iterable[Row], key: str = "n") -> list[int]:
+    return [int(count) for row in rows if (count := number(row.get(key))) is not None]
 
 
 def write_caption(report: Report, *sentences: str, definitions: Iterable[str] = (), missing: int = 0) -> str:

@@ -7,6 +7,7 @@ from analysis.charts.figure import Row
 from analysis.charts.panels import Panel
 from analysis.charts.rows import Span, interval_of, number
 from analysis.report.columns import CHANGE, FINE, PLAIN, POINTS, SHARE, Column, Form, tested
+from surveys.console.wording import sized
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Measure:
             self.form,
             lambda row: self.interval(drawn(row)),
             value=lambda row: self.value(drawn(row)),
-            soft=lambda row: f"n = {row['rarefied']['n']}",
+            soft=lambda row: sized(row["rarefied"]["n"]),
         )
 
 

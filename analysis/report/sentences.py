@@ -6,10 +6,10 @@ from urllib.parse import parse_qsl, urlencode
 from analysis.charts.figure import Report, Row
 from analysis.models.conditions import SOURCES
 from analysis.report.dataset import ALL, FIELD
+from surveys.console.wording import INTERVAL, sized
 
 SURE = 0.05  # of a corrected p-value
 FEWEST = 20  # answers of either side, below which nothing is said
-FIXED = "\u00a0"  # between a number and its unit no line is broken
 
 
 def finding(report: Report, kind: str, size: float, sentence: str, definitions: list[str], **params: Any) -> Row:
@@ -33,23 +33,8 @@ def who(row: Row) -> str:
     return f"{known.prose if known else row['source']} with {row['model']}"
 
 
-def said_percent(share: float) -> str:
-    return f"{100 * share:.0f}{FIXED}%"
-
-
 def within(ci: list[float], n: int) -> str:
-    return f"(95{FIXED}% interval {100 * ci[0]:.0f}–{100 * ci[1]:.0f}, {sized(n)})"
-
-
-def sized(n: int) -> str:
-    return f"n{FIXED}={FIXED}{n:,}"
-
-
-def minus(text: str) -> str:
-    """A real minus sign, and none before zero."""
-    if text.startswith("-"):
-        return f"\u2212{text[1:]}" if text.strip("-0.,") else text[1:]
-    return text
+    return f"({INTERVAL} {100 * ci[0]:.0f}–{100 * ci[1]:.0f}, {sized(n)})"
 
 
 def field_of(rows: list[Row], row: Row) -> Row | None:

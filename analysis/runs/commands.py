@@ -20,11 +20,13 @@ from analysis.runs.judging.judgements import read_replies
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneInterrupted
 from analysis.runs.lanes.runs import RunError, failures, progress, run_inline, start
+from analysis.runs.pages.words import say_estimate
 from analysis.runs.progress import Bar, show
 from analysis.runs.recipes.fitting import TokenizerError
 from analysis.runs.recipes.plans import Plan, PlanError, plan_run
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
+from surveys.console.wording import dollars
 from surveys.imports import study_command
 from surveys.imports.study_command import ACTOR
 from surveys.models import Study, StudyVersion
@@ -47,7 +49,7 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--history-size", type=int, metavar="K", help="conversations in front (default 100)")
     parser.add_argument("--per-user", action="store_true", help="SP-RAG: within one user's own history")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget", type=dollars, metavar="USD")
+    parser.add_argument("--budget", type=parse_dollars, metavar="USD")
     parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
     parser.add_argument("--new", action="store_true", help="a run of its own instead of extending the earlier one")
     parser.add_argument("--dry-run", action="store_true", help="say what it would cost and keep nothing")
@@ -67,7 +69,7 @@ def add_waiting_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def dollars(text: str) -> Decimal:
+def parse_dollars(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -99,9 +101,9 @@ def execute(options: dict[str, Any], stdout: TextIO, version: StudyVersion | Non
             dry_run=options["dry_run"],
         )  # fmt: skip
         if options["dry_run"]:
-            report(stdout, options["json"], {"dry_run": True, "estimate": estimate}, describe(estimate))
+            report(stdout, options["json"], {"dry_run": True, "estimate": estimate}, say_estimate(estimate))
             return
-        print(f"Run {run.pk}: {describe(estimate)}", file=sys.stderr)
+        print(f"Run {run.pk}: {say_estimate(estimate)}", file=sys.stderr)
         send(run, options, stdout)
 
 
@@ -149,13 +151,6 @@ def check_endpoint(endpoint: Endpoint, temperature: float) -> None:
         asyncio.run(check())
     except CallFailed as failure:
         raise EndpointError(f"{endpoint.name}: {failure.reason}") from None
-
-
-def describe(estimate: dict[str, Any]) -> str:
-    return (
-        "{calls:,} calls, about {prompt_tokens:,} tokens in and {completion_tokens:,} out, about ${usd:,.4f} "
-        "(at most ${usd_most:,.4f})".format(**estimate)
-    )
 
 
 def send(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
@@ -213,7 +208,7 @@ def follow(run: Run) -> None:
 def tell_end(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
     """The last word: what was done, or why it stopped (exit status 1)."""
     end = progress(run)
-    line = f"Run {end['run']}: {end['state']}, {end['done']:,} of {end['calls']:,} answered, ${end['usd']:.4f}"
+    line = f"Run {end['run']}: {end['state']}, {end['done']:,} of {end['calls']:,} answered, {dollars(end['usd'])}"
     tell_faults(run, end)
     if end["state"] != Run.State.STOPPED:
         report(stdout, options["json"], {**end, "estimate": run.estimate}, line)

@@ -9,6 +9,7 @@ from django.db import connections
 
 from analysis.models import Run
 from analysis.runs.lanes.runs import progress
+from surveys.console.wording import dollars, duration, percent
 
 ON_TERMINAL, IN_LOG = 0.3, 10.0  # seconds between two lines
 
@@ -29,8 +30,8 @@ class ProgressLine:
             return
         self.shown = now
         left = (now - self.began) * (1 - share) / share if share else None
-        until = "" if left is None else f", {describe_seconds(left)} to go"
-        self.write(f"{number:,} {self.what}, {share:.0%}{until}")
+        until = "" if left is None else f", {duration(left)} to go"
+        self.write(f"{number:,} {self.what}, {percent(share)}{until}")
 
     def count(self, done: int, total: int) -> None:
         self.show(done / max(done, total, 1), done)
@@ -48,12 +49,6 @@ class ProgressLine:
     def write(self, line: str) -> None:
         self.stream.write(f"\r\x1b[K{line}" if self.stream.isatty() else f"{line}\n")
         self.stream.flush()
-
-
-def describe_seconds(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 # --- a run
@@ -100,21 +95,15 @@ def show(run: Run) -> dict[str, Any]:
 def write_bar(now: dict[str, Any]) -> str:
     ended = now["done"] + now["failed"]
     filled = WIDTH * ended // max(1, now["calls"])
-    parts = [f"{'█' * filled}{'░' * (WIDTH - filled)} {ended:,}/{now['calls']:,}", f"${now['usd']:.4f}"]
+    parts = [f"{'█' * filled}{'░' * (WIDTH - filled)} {ended:,}/{now['calls']:,}", dollars(now["usd"])]
     if now["failed"]:
         parts.append(f"{now['failed']:,} failed")
     if now["state"] == Run.State.RUNNING:
         parts.append(f"{now['calls_per_second']:g} a second")
         if now["eta_seconds"] is not None:
-            parts.append(f"{write_duration(now['eta_seconds'])} left")
+            parts.append(f"{duration(now['eta_seconds'])} left")
     else:
         parts.append(now["state"])
     if now["waiting_until"]:
         parts.append("waiting for the provider")
     return "  ".join(parts)
-
-
-def write_duration(seconds: int) -> str:
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

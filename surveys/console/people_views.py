@@ -1,7 +1,9 @@
 """Participants: the list with its filters, one person with everything they gave, and decisions about them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import F, QuerySet
@@ -12,11 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
+from surveys.console.wording import duration, percent, plural
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
 from surveys.monitoring.decisions import DecisionError, mark_returned
 from surveys.monitoring.people import SORTS, WHO, find_people, kinds_of_people, who_or_main
 from surveys.monitoring.words import CHECK_NAMES, STATE_WORDS, reason_name
-from surveys.pasting.evidence import characters, describe_evidence, describe_personal, describe_timing
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 
@@ -103,7 +105,7 @@ class Revision:
 
     @property
     def size(self) -> str:
-        return characters(self.response.length)
+        return plural(self.response.length, "character")
 
     @property
     def folded(self) -> bool:
@@ -153,6 +155,61 @@ def describe_revision(response: Response) -> Revision:
     return Revision(response, words)
 
 
+# --- how an answer came onto the page, in words ------------------------------
+
+COUNTED = {
+    "e-mail": "e-mail address",
+    "phone": "phone number",
+    "name": "name",
+    "chat-link": "link to a chat",
+}
+
+
+def describe_evidence(evidence: Mapping[str, Any]) -> list[str]:
+    """Sentences about how the text was entered; without observation it says so and nothing else."""
+    if not evidence.get("observed"):
+        return ["Not observed: the page ran without JavaScript."]
+    sentences = [
+        "The copy button was pressed." if evidence.get("copied_at") else "The copy button was not pressed.",
+        describe_entry(evidence),
+    ]
+    if evidence.get("edited_after"):
+        sentences.append("The text was edited after the paste.")
+    if evidence.get("away_ms"):
+        sentences.append(f"Away from the page for {duration(evidence['away_ms'] / 1000)}.")
+    return sentences
+
+
+def describe_entry(evidence: Mapping[str, Any]) -> str:
+    pasted, typed, share = evidence.get("pasted", 0), evidence.get("typed", 0), evidence.get("share_pasted")
+    if not pasted and not typed:
+        return "No typing or pasting was seen."
+    times = len(evidence.get("pastes", []))
+    how_often = f" in {times:,} pastes" if times > 1 else ""
+    part = f" ({percent(share)} pasted)" if isinstance(share, int | float) else ""
+    return f"{plural(pasted, 'character')} pasted{how_often}, {typed:,} typed{part}."
+
+
+def describe_personal(personal: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """What was removed before sending, and what the person chose to leave in."""
+    verbs = {"removed": "Taken out before sending", "kept": "Left in by the participant"}
+    return [
+        f"{verbs[what]}: {', '.join(f'{n} × {COUNTED.get(kind, kind)}' for kind, n in counts.items())}."
+        for what, counts in personal.items()
+        if what in verbs and counts
+    ]
+
+
+def describe_timing(response: Response) -> str:
+    """The time between sending the page and getting the form back, by the server's clock."""
+    if response.shown_at is None:
+        return "The time on the page is not known."
+    return f"{duration((response.submitted_at - response.shown_at).total_seconds())} on the page."
+
+
+# --- what else is known of a person -------------------------------------------
+
+
 def name_check(flag: Flag) -> str:
     return CHECK_NAMES.get(flag.check_name, flag.check_name)
 
@@ -177,7 +234,7 @@ def make_timeline(person, revisions, flags, sessions, drafts, decisions) -> list
         events.append((person.context.recorded_at, "Chatbot context given", str(person.context)))
     for response in revisions:
         what = "Answer stored" if response.accepted else "Answer held by a question"
-        detail = f"{response.prompt.title}, revision {response.revision}, {characters(response.length)}"
+        detail = f"{response.prompt.title}, revision {response.revision}, {plural(response.length, 'character')}"
         events.append((response.submitted_at, what, detail))
     for flag in flags:
         events.append((flag.shown_at, "Question shown", f"{name_check(flag)}: {flag.prompt.title}"))

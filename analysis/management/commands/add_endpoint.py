@@ -1,11 +1,12 @@
 """Make an endpoint: one model at one address."""
 
 import json
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.endpoints.endpoints import EndpointError, add_endpoint
+from analysis.runs.commands import parse_dollars
 
 
 class Command(BaseCommand):
@@ -22,8 +23,8 @@ class Command(BaseCommand):
         parser.add_argument("--concurrency", type=int, default=8, help="calls in flight in each lane")
         parser.add_argument("--context-window", type=int, default=128_000, help="tokens")
         parser.add_argument("--max-tokens", type=int, default=1024, help="longest reply")
-        parser.add_argument("--price-in", type=dollars, default=Decimal(0), help="USD per million tokens")
-        parser.add_argument("--price-out", type=dollars, default=Decimal(0), help="USD per million tokens")
+        parser.add_argument("--price-in", type=parse_dollars, default=Decimal(0), help="USD per million tokens")
+        parser.add_argument("--price-out", type=parse_dollars, default=Decimal(0), help="USD per million tokens")
         parser.add_argument("--tokenizer", default="", metavar="FILE", help="a tokenizer.json, to count exactly")
         parser.add_argument("--extra", type=fields, default={}, metavar="JSON", help="more fields of each request")
         parser.add_argument("--json-schema", action="store_true", help="ask for answers by JSON schema")
@@ -44,13 +45,6 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"endpoint": endpoint.name, "model": endpoint.model}))
         else:
             self.stdout.write(f"{endpoint.name}: {endpoint.model} at {endpoint.base_url or 'no address'}")
-
-
-def dollars(text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"{text!r} is no amount") from None
 
 
 def fields(text: str) -> dict:

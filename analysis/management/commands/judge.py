@@ -11,8 +11,8 @@ from analysis.runs.commands import (
     add_waiting_arguments,
     check_end,
     check_endpoint,
-    describe,
-    dollars,
+    parse_dollars,
+    say_estimate,
     send_off,
     tell_faults,
 )
@@ -20,12 +20,13 @@ from analysis.runs.judging.judgements import MOST_EXAMPLES, count_labels, positi
 from analysis.runs.judging.plans import judge_plan, plan_judging
 from analysis.runs.judging.prompts import PROMPTS
 from analysis.runs.lanes.runs import progress, resume
+from analysis.runs.progress import dollars, percent
 from surveys.imports.study_command import ACTOR, StudyCommand
 from surveys.models import Study
 
 LONGEST_EXAMPLE = 200
 UNDER_WAY = "  the workers go on with it: manage.py run {run}"
-IN_BOTH = "  in both orders ({pairs}): {consistent:.0%} the same response, {left:.0%} left, {right:.0%} right twice"
+IN_BOTH = "  in both orders ({pairs}): {consistent} the same response, {left} left, {right} right twice"
 
 
 class Command(StudyCommand):
@@ -41,7 +42,7 @@ class Command(StudyCommand):
         parser.add_argument("--temperature", type=float, default=0.0)
         parser.add_argument("--pilot", action="store_true", help="the pilot's items")
         parser.add_argument("--limit", type=int, metavar="N", help="at most so many calls")
-        parser.add_argument("--budget", type=dollars, metavar="USD")
+        parser.add_argument("--budget", type=parse_dollars, metavar="USD")
         parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
         parser.add_argument("--new", action="store_true", help="a run of its own for what has no label yet")
         parser.add_argument("--dry-run", action="store_true", help="say what it would cost and keep nothing")
@@ -54,9 +55,9 @@ class Command(StudyCommand):
         run, estimate = plan(study, options)
         if options["dry_run"]:
             judge = rater_of(run)
-            self.tell(options, {"judge": judge, **estimate}, f"{judge}: {describe(estimate)}")
+            self.tell(options, {"judge": judge, **estimate}, f"{judge}: {say_estimate(estimate)}")
             return
-        print(f"Run {run.pk}: {describe(estimate)}", file=sys.stderr)
+        print(f"Run {run.pk}: {say_estimate(estimate)}", file=sys.stderr)
         run = send_off(resume(run), {**options, "inline": not (options["workers"] or options["wait"])})
         end = progress(run)
         tell_faults(run, end)
@@ -91,10 +92,15 @@ def report_on(run: Run, end: dict[str, Any]) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    line = "{judge}: {labelled:,} labelled, {unread:,} replies were no label, {failed:,} calls failed, ${usd:.4f}"
-    lines = [line.format(**report), *(f"  no label: {reply!r}" for reply in report["examples"])]
+    line = "{judge}: {labelled:,} labelled, {unread:,} replies were no label, {failed:,} calls failed, {cost}"
+    lines = [
+        line.format(**report, cost=dollars(report["usd"])),
+        *(f"  no label: {reply!r}" for reply in report["examples"]),
+    ]
     if report["state"] == Run.State.RUNNING:
         lines.append(UNDER_WAY.format(**report))
     if report["position"]["pairs"]:
-        lines.append(IN_BOTH.format(**report["position"]))
+        position = report["position"]
+        shares = {name: percent(position[name]) for name in ("consistent", "left", "right")}
+        lines.append(IN_BOTH.format(pairs=position["pairs"], **shares))
     return "\n".join(lines)

@@ -6,13 +6,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.models import Run
-from analysis.runs.commands import add_way_arguments, dollars, find_study, one_line_errors, send
+from analysis.runs.commands import add_way_arguments, find_study, one_line_errors, parse_dollars, send
 from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import end_schedule, make_schedule
 from analysis.runs.pages.reads import OWN, RunProgress, stand
-from analysis.runs.progress import write_bar
+from analysis.runs.progress import dollars, write_bar
 
-LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  ${usd:.4f}"
+LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  {cost}"
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser) -> None:
         parser.add_argument("id", help="the run's number; list shows all runs")
         parser.add_argument("action", nargs="?", default="show", choices=sorted(ACTIONS))
-        parser.add_argument("--budget", type=dollars, metavar="USD", help="with resume: the new budget")
+        parser.add_argument("--budget", type=parse_dollars, metavar="USD", help="with resume: the new budget")
         parser.add_argument("--every", type=int, default=7, metavar="DAYS", help="with schedule")
         parser.add_argument("--study", metavar="SLUG", help="with list: only this study's runs")
         add_way_arguments(parser)
@@ -40,7 +40,9 @@ class Command(BaseCommand):
         """The newest first, and those without a study too, which no page shows."""
         found = Run.objects.filter(study=find_study(slug)) if slug else Run.objects.all()
         rows = [describe(entry) for entry in stand(list(found.select_related("study", *OWN).order_by("-id")))]
-        lines = [LINE.format_map(row) for row in rows] or ["There are no runs yet: run_baseline or run_benchmark."]
+        lines = [LINE.format(**row, cost=dollars(row["usd"])) for row in rows] or [
+            "There are no runs yet: run_baseline or run_benchmark."
+        ]
         self.stdout.write(json.dumps({"runs": rows}) if as_json else "\n".join(lines))
 
     def show(self, run: Run, options: dict) -> None:
@@ -49,7 +51,7 @@ class Command(BaseCommand):
         lines = [f"Run {run.pk} {run.source} {run.endpoint or run.model}", write_bar(now), now["reason"]]
         lines += [f"{failure['count']:,} failed: {failure['reason']}" for failure in now["failures"]]
         if lost["attempts"]:
-            lines.append(f"{lost['attempts']:,} attempts may have been paid without an answer (${lost['usd']:.4f})")
+            lines.append(f"{lost['attempts']:,} attempts may have been paid without an answer ({dollars(lost['usd'])})")
         self.stdout.write(json.dumps(now) if options["json"] else "\n".join(line for line in lines if line))
 
     def pause(self, run: Run, options: dict) -> None:

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from analysis.answers.readings import give_opinions
 from analysis.endpoints.endpoints import EndpointError
-from analysis.runs.progress import ProgressLine
+from analysis.runs.progress import ProgressLine, dollars
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 
@@ -33,7 +33,7 @@ class Command(StudyCommand):
         except InvalidOperation:
             raise CommandError(f"--budget must be dollars such as 2.50, not {options['budget']!r}.") from None
         report = {"study": study.slug, **vars(given), "usd": float(given.usd)}
-        line = "{study}: {replies} texts read, {failed} calls failed, ${usd:.4f}"
-        self.tell(options, report, line.format(**report))
+        line = "{study}: {replies} texts read, {failed} calls failed, {cost}"
+        self.tell(options, report, line.format(**report, cost=dollars(given.usd)))
         if given.stopped:
             raise CommandError(f"Stopped early: {given.stopped}")

@@ -11,6 +11,7 @@ from analysis.charts.figure import Options, Report, Row
 from analysis.report.columns import Column, Ends, Form, Listing
 from analysis.report.findings import findings
 from analysis.report.parts import PARTS
+from surveys.console.wording import decimal, dollars, p_value, plural, with_unit
 
 NOTHING = "–"
 
@@ -72,21 +73,19 @@ def write_value(form: Form, value: Any, ci: Ends = None) -> str:
     if value is None or value == "":
         return NOTHING
     if form.kind == "p":
-        return "< 0.001" if value < 0.001 else f"{value:.3f}"
+        return p_value(value)
     if form.kind == "ends":
-        return f"{ends(form, value)} {form.unit}"
+        return with_unit(ends(form, value), form.unit)
     if form.kind == "dollars":
-        return f"{value:,.{2 if value >= 1 or value == 0 else 4}f}"
+        return dollars(value)
     if not form.is_number:
         return str(value)
-    unit = f" {form.unit}" if form.unit else ""
-    sign = "+" if form.sign else ""
-    shown = f"{form.scale * value:{sign},.{form.digits}f}{unit}"
+    shown = decimal(form.scale * value, form.digits, form.unit, form.sign)
     return shown if ci is None else f"{shown} ({ends(form, ci)})"
 
 
 def ends(form: Form, pair: Sequence[float]) -> str:
-    return " to ".join(f"{form.scale * end:,.{form.digits}f}" for end in pair)
+    return " to ".join(decimal(form.scale * end, form.digits) for end in pair)
 
 
 # What is printed unless parts are named.
@@ -140,10 +139,6 @@ def basis(report: Mapping[str, Any]) -> Iterator[str]:
 def moment(written: str) -> str:
     at = datetime.fromisoformat(written).astimezone(UTC)
     return f"{at.day} {at:%B %Y, %H:%M} UTC"
-
-
-def plural(number: int, word: str, many: str = "") -> str:
-    return f"{number:,} {word if number == 1 else many or word + 's'}"
 
 
 def found_lines(report: Mapping[str, Any], columns: int) -> Iterator[str]:

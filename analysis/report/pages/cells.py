@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analysis.charts.rows import THIN, number, span
+from analysis.charts.rows import number, span
 from analysis.report.columns import Form
-from analysis.report.sentences import minus
+from surveys.console.wording import decimal, dollars, p_value, with_unit
 
 NONE = "–"
 
@@ -58,25 +58,21 @@ def words(text: Any, href: str = "", chip: str = "", soft: str = "", key: Any = 
 def write(form: Form, value: Any, interval: Any = None, nothing: str = NONE, why: str = "") -> Cell:
     """A number as a page shows it: 35 % and 30–40, +0.12 and −0.50 to 0.70; a p-value is never 0."""
     if form.kind == "ends" and span(value) is not None:
-        return Cell(f"{between(form, value, '–')}{unit_of(form)}", key=value, is_number=True)
+        return Cell(with_unit(between(form, value, "–"), form.unit), key=value, is_number=True)
     known, bounds = number(value), span(interval)
     if known is None:
         return Cell(nothing, why=why, is_number=True)
     if form.kind == "p":
-        return Cell(f"<{THIN}0.001" if known < 0.001 else f"{known:.3f}", key=known, is_number=True)
+        return Cell(p_value(known), key=known, is_number=True)
     if form.kind == "dollars":
-        return Cell(f"${known:,.{2 if known >= 1 or known == 0 else 4}f}", key=known, is_number=True)
-    text = minus(f"{known * form.scale:{'+' if form.sign else ''},.{form.digits}f}")
+        return Cell(dollars(known), key=known, is_number=True)
+    text = decimal(known * form.scale, form.digits, form.unit, form.sign)
     around = between(form, bounds, " to " if bounds[0] < 0 else "–") if bounds else ""
-    return Cell(text + unit_of(form), around, why=why, key=known, is_number=True)
-
-
-def unit_of(form: Form) -> str:
-    return f"{THIN}{form.unit}" if form.unit else ""
+    return Cell(text, around, why=why, key=known, is_number=True)
 
 
 def between(form: Form, bounds: Sequence[float], joined: str) -> str:
-    return joined.join(minus(f"{end * form.scale:,.{form.digits}f}") for end in bounds)
+    return joined.join(decimal(end * form.scale, form.digits) for end in bounds)
 
 
 def make_table(name: str, title: str, labels: Sequence[str], rows: Iterable[list[Cell]], **more: Any) -> Table:

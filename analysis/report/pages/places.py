@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from analysis.charts.figure import Options
-from analysis.charts.rows import THIN
 from analysis.charts.theme import name_of_source
 from analysis.report.columns import Column, Listing, prompt_name
 from analysis.report.dataset import ALL, FIELD
@@ -16,6 +15,7 @@ from analysis.report.filters.filters import names_of
 from analysis.report.pages.cells import Cell, Table, make_table, words, write
 from analysis.report.pages.contents import PAGE_OF_FIGURE
 from analysis.report.pages.shown import Shown
+from surveys.console.wording import THIN
 
 Row = dict[str, Any]
 ABOUT = ("prompt", "source", "model")

@@ -11,7 +11,7 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, below, e
 from analysis.charts.keys import draw_key
 from analysis.charts.panels import room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
-from analysis.charts.rows import in_order, label_variants, number, percent, rows_of, shown_model, span, write_caption
+from analysis.charts.rows import in_order, label_variants, number, rows_of, shown_model, span, write_caption
 from analysis.charts.theme import name_of_source, printable
 from analysis.models import Completion, Run
 from analysis.report.columns import (
@@ -35,11 +35,12 @@ from analysis.report.measures import DEFINITIONS, ENTROPY, NOVEL
 from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
 from analysis.report.rows import generator_for, low_high
 from analysis.report.samples import Data, Source, source_of, source_order
-from analysis.report.sentences import finding, said_percent, who, within
+from analysis.report.sentences import finding, who, within
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import interval
 from analysis.stats.item_measures import entropy
 from analysis.stats.samples import UNKNOWN
+from surveys.console.wording import percent, sized
 from surveys.models import BenchmarkItem
 
 CALLS = ("run", "user", "repeat", "item", "status", "answer", "letter")
@@ -297,12 +298,11 @@ def table_row(row: Row) -> Row:
 
 def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
     runs = [len(row["runs"]) for row in drawn]
-    counts = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)}–{max(runs)}"
     questions = sorted({int(row["questions"]) for row in drawn if number(row.get("questions"))})
     asked = f" of {' and '.join(f'{count:,}' for count in questions)} questions" if questions else ""
     return write_caption(
         report,
-        f"n = {counts} runs{asked} a row; one run is one repeat, or one simulated user.",
+        f"{sized(*runs)} runs{asked} a row; one run is one repeat, or one simulated user.",
         "The axis does not begin at 0.",
         definitions=[ACCURACY, "noise_floor"],
         missing=len(rows) - len(drawn),
@@ -399,7 +399,7 @@ def say(report: Report) -> str:
     widest = max(known, key=lambda row: row["range"] or 0)
     return (
         f"{name_of_source(widest['source'])} with {widest['model']} scores {100 * widest['min']:.0f} to "
-        f"{100 * widest['max']:.0f} % of {widest['benchmark']} over {len(widest['runs'])} runs."
+        f"{percent(widest['max'])} of {widest['benchmark']} over {len(widest['runs'])} runs."
     )
 
 
@@ -412,7 +412,7 @@ def find_ranges(report: Report) -> Iterator[Row]:
     """Ranges of benchmark scores that offline runs do not reach."""
     for row in several_runs(report):
         if row["overlaps_offline"] is False:
-            ranges = f"{said_percent(row['min'])} to {said_percent(row['max'])} in {len(row['runs'])} runs"
+            ranges = f"{percent(row['min'])} to {percent(row['max'])} in {len(row['runs'])} runs"
             words = f"{who(row)} scores {ranges} of {row['benchmark']}: a range that offline runs never reach."
             params = {"source": row["source"], "model": row["model"]}
             gap = abs(row["mean"] - row["offline_mean"])
@@ -424,7 +424,7 @@ def find_new_letters(report: Report) -> Iterator[Row]:
     for row in several_runs(report):
         if share := row[NOVEL.key]:
             words = (
-                f"On {said_percent(share)} of {row['shared_questions']} questions of {row['benchmark']} a run "
+                f"On {percent(share)} of {row['shared_questions']} questions of {row['benchmark']} a run "
                 f"of {who(row)} gives a letter that no offline run gives"
             )
             words += f" {within(row['novel_ci'], row['shared_questions'])}." if row.get("novel_ci") else "."

@@ -26,7 +26,6 @@ from analysis.charts.rows import (
     interval_of,
     label_variants,
     number,
-    plural,
     rows_of,
     shown_model,
     shown_source,
@@ -53,8 +52,9 @@ from analysis.report.dataset import OFFLINE
 from analysis.report.measures import DISTANCE
 from analysis.report.rows import low_high, to_field
 from analysis.report.samples import Data, Group, Source
-from analysis.report.sentences import FIXED, finding, who
+from analysis.report.sentences import finding, who
 from analysis.stats import distances
+from surveys.console.wording import INTERVAL, plural, sized
 
 NO_PROMPT = "No prompt has answers of both the field and this source."
 
@@ -247,11 +247,10 @@ def size_layers(steps: Sequence[str], series: Series, top: float, width: int, op
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
-    counts = sorted({int(row["prompts"]) for row in table if number(row["prompts"])})
-    over = "–".join(str(count) for count in dict.fromkeys([counts[0], counts[-1]])) if counts else "0"
+    counts = [int(row["prompts"]) for row in table if number(row["prompts"])] or [0]
     return write_caption(
         report,
-        f"Means over n = {over} prompts. A ring marks each model's nearest sock puppet.",
+        f"Means over {sized(*counts)} prompts. A ring marks each model's nearest sock puppet.",
         "Lines are 95 % bootstrap intervals.",
         definitions=[DISTANCE.name],
         missing=sum(row[DISTANCE.name] is None for row in table),
@@ -322,7 +321,7 @@ def find_calibration(report: Report) -> Iterator[Row]:
         beside = f"; offline is at {bits(offline)}" if offline and DISTANCE.value(offline) is not None else ""
         words = (
             f"The sock puppet nearest to the field is {who(row)}{size}: mean distance {bits(row)} over "
-            f"{row['prompts']} prompt{'' if row['prompts'] == 1 else 's'}{beside}."
+            f"{plural(row['prompts'], 'prompt')}{beside}."
         )
         params = {"source": row["source"], "model": row["model"]}
         definitions = [DISTANCE.name, "around", "calibration"]
@@ -332,7 +331,7 @@ def find_calibration(report: Report) -> Iterator[Row]:
 def bits(row: Row) -> str:
     """A mean distance with its interval."""
     around = row.get("around")
-    interval = f" (95{FIXED}% interval {around[0]:.2f}–{around[1]:.2f})" if around else ""
+    interval = f" ({INTERVAL} {around[0]:.2f}–{around[1]:.2f})" if around else ""
     return f"{row[DISTANCE.key]:.2f} bits{interval}"
 
 

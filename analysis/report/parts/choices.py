@@ -27,11 +27,9 @@ from analysis.charts.panels import PERCENT, Strips, room_for
 from analysis.charts.rows import (
     all_sources,
     in_order,
-    join_words,
     line_up,
     n_words,
     number,
-    percent,
     rows_of,
     shown_model,
     shown_source,
@@ -65,9 +63,10 @@ from analysis.report.dataset import FIELD, LETTERS
 from analysis.report.measures import CORRECT, DEFINITIONS, ENTROPY
 from analysis.report.rows import correct_over_prompts, difference_in, generator_for, low_high
 from analysis.report.samples import Data, Group, Source
-from analysis.report.sentences import FEWEST, SURE, field_of, finding, said_percent, who, within
+from analysis.report.sentences import FEWEST, SURE, field_of, finding, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
+from surveys.console.wording import join_words, percent, sized
 
 TESTS = (CORRECT.key, "tv")
 
@@ -214,7 +213,7 @@ def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
     """Everything that is drawn of one bar, each part with its `kind`."""
     source, n = shown_source(row["source"]), sum(row["counts"].values())
     where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
-    parts: list[Row] = [{"kind": "n", "start": 1, "text": f"n = {n:,}"}]
+    parts: list[Row] = [{"kind": "n", "start": 1, "text": sized(n)}]
     start = 0.0
     for letter in in_stack(row):
         end = start + row["counts"][letter] / n
@@ -433,7 +432,7 @@ def say(report: Report) -> str:
     if not known:
         return "No question with a right answer has been answered by people yet."
     low, high = min(known), max(known)
-    return f"In the field {100 * low:.0f} to {100 * high:.0f} % of answers are right, by question and chatbot."
+    return f"In the field {100 * low:.0f} to {percent(high)} of answers are right, by question and chatbot."
 
 
 def find_choices(report: Report) -> Iterator[Row]:
@@ -445,8 +444,8 @@ def find_choices(report: Report) -> Iterator[Row]:
             continue
         if test["p_holm"] < SURE:
             words = (
-                f"{who(row)} answers “{row['prompt']}” correctly in {said_percent(row[CORRECT.key])} of cases, "
-                f"{who(field)} in {said_percent(field[CORRECT.key])} {within(field['ci'], field['n'])}."
+                f"{who(row)} answers “{row['prompt']}” correctly in {percent(row[CORRECT.key])} of cases, "
+                f"{who(field)} in {percent(field[CORRECT.key])} {within(field['ci'], field['n'])}."
             )
             params = {"prompt": row["prompt"], "source": row["source"], "model": row["model"]}
             yield finding(report, "choices", abs(test["effect"]), words, [CORRECT.name, "against_field"], **params)

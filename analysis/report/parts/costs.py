@@ -56,6 +56,7 @@ from analysis.report.columns import (
 from analysis.report.rows import low_high
 from analysis.report.samples import Data, is_made_up, source_of, source_order
 from analysis.stats.scores import Percentile, percentiles
+from surveys.console.wording import dollars, sized
 
 Status = Completion.Status
 CALLS = ("run", "prompt", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms", "usd")
@@ -208,8 +209,8 @@ def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
     where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
     parts: list[Row] = []
     if (usd := row["usd_per_1000"]) is not None:
-        told = f"{name}: {money(usd)} for 1,000 of {row['completions']:,} completions"
-        parts += [{"kind": "usd", "start": 0, "end": usd, "text": told}, text_part("usd", usd, money(usd))]
+        told = f"{name}: {dollars(usd)} for 1,000 of {row['completions']:,} completions"
+        parts += [{"kind": "usd", "start": 0, "end": usd, "text": told}, text_part("usd", usd, dollars(usd))]
     tokens = [number(row.get(f"{part}_tokens")) for part in ("prompt", "completion")]
     asked, given = ((value or 0) / row["completions"] for value in tokens)
     if any(value is not None for value in tokens):
@@ -218,11 +219,6 @@ def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
         parts.append({"kind": "tokens", "start": asked, "end": asked + given, "colour": LIGHT["ink"], "text": told})
         parts.append(text_part("tokens", asked + given, f"{asked + given:,.0f}"))
     return [where | part for part in parts]
-
-
-def money(usd: float) -> str:
-    """Cents, and two significant digits of what is less."""
-    return f"${usd:,.2f}" if usd >= 0.1 or not usd else f"${float(f'{usd:.2g}'):f}".rstrip("0")
 
 
 def text_part(kind: str, at: float, text: str) -> Row:
@@ -281,9 +277,9 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
         return f"All {sum(row['completions'] for _, row in rows):,} completions together cost nothing."
     least, most = (pick(priced, key=lambda pair: pair[1]["usd_per_1000"]) for pick in (min, max))
     ends = [
-        f"{money(row['usd_per_1000'])} ({name}, {shown_model(row['model'], options)})" for name, row in (least, most)
+        f"{dollars(row['usd_per_1000'])} ({name}, {shown_model(row['model'], options)})" for name, row in (least, most)
     ]
-    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together {money(total)}."
+    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together {dollars(total)}."
 
 
 # Waiting times ---------------------------------------------------------------------------------------------
@@ -322,7 +318,7 @@ def latency_table_row(row: Row) -> Row:
 def time_parts(name: str, row: Row, options: Options) -> list[Row]:
     where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
     late = row["p95"] if row["p95"] is not None else row["p50"]
-    told = f"{name}: median {row['p50']:.2f} s, 95th percentile {late:.2f} s, n = {row['n']:,}"
+    told = f"{name}: median {row['p50']:.2f} s, 95th percentile {late:.2f} s, {sized(row['n'])}"
     text = f"{row['p50']:.1f} – {late:.1f} s"
     parts: list[Row] = [{"kind": "time", "start": row["p50"], "end": late, "text": told}]
     parts += [{"kind": "ci", "start": low, "end": high} for low, high in spans_of(row)]
@@ -435,8 +431,8 @@ def say(report: Report) -> str:
     rows = report["costs"]
     if not rows:
         return "No run has answered yet."
-    dollars, answers = sum(row["usd"] for row in rows), sum(row["completions"] for row in rows)
-    cost = f"cost ${dollars:,.2f}" if dollars else "cost nothing"
+    usd, answers = sum(row["usd"] for row in rows), sum(row["completions"] for row in rows)
+    cost = f"cost {dollars(usd)}" if usd else "cost nothing"
     timed = [row for row in rows if at(row, "latency_s.p50") is not None]
     if not timed:
         return f"{answers:,} completions {cost}; none of them was timed."

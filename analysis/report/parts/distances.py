@@ -8,11 +8,11 @@ from analysis.charts.panels import Grid, Panel, draw_grid
 from analysis.charts.rows import (
     all_sources,
     bootstrap_words,
+    counts_in,
     in_order,
     interval_of,
     n_words,
     number,
-    plural,
     prompts_in_order,
     rows_of,
     shown_model,
@@ -44,6 +44,7 @@ from analysis.report.measures import DEFINITIONS, DISTANCE
 from analysis.report.rows import correct_over_prompts, low_high, to_field
 from analysis.report.samples import Data
 from analysis.stats.distances import Distance
+from surveys.console.wording import INTERVAL, count_range, plural, sized
 
 
 def compute(data: Data) -> list[Row]:
@@ -135,14 +136,14 @@ def table_row(row: Row) -> Row:
 
 def point_of(row: Row, options: Options) -> Row:
     source, prompt, model = shown_source(row["source"]), options.name(row["prompt"]), shown_model(row["model"], options)
-    interval = f", 95 % interval {row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None else ""
-    told = f"{source}, {prompt}, {model}: {row[DISTANCE.name]:.3f} bits from the field{interval}, n = {row['n']}"
+    interval = f", {INTERVAL} {row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None else ""
+    told = f"{source}, {prompt}, {model}: {row[DISTANCE.name]:.3f} bits from the field{interval}, {sized(row['n'])}"
     where = {"panel": DISTANCE.name, "model": model, "prompt": prompt, "series": source, "text": told}
     return where | {"value": row[DISTANCE.name], "low": row["low"], "high": row["high"], "chance": row["chance"]}
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
-    field = n_words(table, "n_field").removeprefix("n = ")
+    field = count_range(*counts_in(table, "n_field"))
     return write_caption(
         report,
         f"{n_words(table)} responses a mark, against {field} of the field.",
@@ -199,7 +200,7 @@ def say(report: Report) -> str:
     near = min(known, key=lambda row: row[DISTANCE.key])
     return (
         f"Nearest to the field is {name_of_source(near['source'])} with {near['model']} on “{near['prompt']}”: "
-        f"{near[DISTANCE.key]:.2f} bits (n = {near['n']:,})."
+        f"{near[DISTANCE.key]:.2f} bits ({sized(near['n'])})."
     )
 
 

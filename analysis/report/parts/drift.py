@@ -25,11 +25,11 @@ from analysis.charts.figure import (
 from analysis.charts.panels import AXIS, colour_scale, make_legend, shape_scale
 from analysis.charts.rows import (
     Span,
+    counts_in,
     in_order,
     interval_of,
     n_words,
     number,
-    plural,
     rows_of,
     shown_model,
     shown_source,
@@ -63,6 +63,7 @@ from analysis.report.rows import correct_over_prompts, generator_for, low_high
 from analysis.report.samples import Data, Source, source_of
 from analysis.report.sentences import SURE, finding, who
 from analysis.stats import choices, distances
+from surveys.console.wording import count_range, decimal, plural
 
 
 def compute(data: Data) -> list[Row]:
@@ -274,7 +275,7 @@ def moment(day: str) -> alt.DateTime:
 
 
 def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
-    first = n_words(table, "n_first").removeprefix("n = ")
+    first = count_range(*counts_in(table, "n_first"))
     return write_caption(
         report,
         f"{n_words(table)} answers a mark, against {first} of the first run.",
@@ -300,7 +301,8 @@ def describe(points: Sequence[Row]) -> str:
 
 def told_largest(point: Row) -> str:
     if point["kind"] == "choice":
-        return f"the largest change is {100 * point['value']:+.1f} points, {point['prompt']} on {point['date']}"
+        points = decimal(100 * point["value"], 1, sign=True)
+        return f"the largest change is {points} points, {point['prompt']} on {point['date']}"
     return f"the largest distance is {point['value']:.3f} bits, {point['prompt']} on {point['date']}"
 
 

@@ -10,9 +10,7 @@ from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
 from analysis.charts.rows import (
     bootstrap_words,
     in_order,
-    join_words,
     n_words,
-    plural,
     prompts_in_order,
     rows_of,
     shown_model,
@@ -45,9 +43,10 @@ from analysis.report.parts.heterogeneity import difference_rows, measured
 from analysis.report.rows import Drawn, correct_over_prompts, difference_in, generator_for, low_high, low_highs
 from analysis.report.samples import Data, Rows, Source
 from analysis.report.sentences import FEWEST as FEWEST_TOLD
-from analysis.report.sentences import SURE, finding, sized
+from analysis.report.sentences import SURE, finding
 from analysis.stats import choices
 from analysis.stats.heterogeneity import MEASURES
+from surveys.console.wording import INTERVAL, join_words, plural, sized
 
 CONTEXTS = ("memory", "plan", "model_shown")
 Parts = dict[str, Rows]
@@ -260,8 +259,8 @@ def table_columns(word: str, measure: Measure) -> list[tuple[str, str, str]]:
 
 def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
     prompt, model, value = options.name(row["prompt"]), shown_model(row["model"], options), row[measure.name]
-    interval = f", 95 % interval {row['low']:.2f} to {row['high']:.2f}" if row["low"] is not None else ""
-    told = f"{row[word]}, {prompt}, {model}: {measure.spoken} {value:.2f}{interval}, n = {row['n']}"
+    interval = f", {INTERVAL} {row['low']:.2f} to {row['high']:.2f}" if row["low"] is not None else ""
+    told = f"{row[word]}, {prompt}, {model}: {measure.spoken} {value:.2f}{interval}, {sized(row['n'])}"
     where = {"panel": measure.name, "model": model, "prompt": prompt, "series": row[word], "text": told}
     return where | {"value": value, "low": row["low"], "high": row["high"]}
 

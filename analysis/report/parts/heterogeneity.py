@@ -10,10 +10,8 @@ from analysis.charts.rows import (
     all_sources,
     bootstrap_words,
     in_order,
-    join_words,
     line_up,
     n_words,
-    percent,
     prompts_in_order,
     rows_of,
     shown_model,
@@ -55,6 +53,7 @@ from analysis.report.samples import Data, Group, Source
 from analysis.report.sentences import FEWEST, SURE, finding, who
 from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
 from analysis.stats.intervals import wilson_interval
+from surveys.console.wording import INTERVAL, join_words, percent, sized
 
 TOP = 10
 
@@ -200,7 +199,7 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
     bounds = span([row[f"{measure.name}_low"], row[f"{measure.name}_high"]])
     value, prompt, source = row[measure.name], options.name(row["prompt"]), shown_source(row["source"])
     digits = 0 if measure.is_whole and not options.rarefied else 2
-    interval = f", 95 % interval {bounds[0]:.{digits}f} to {bounds[1]:.{digits}f}" if bounds else ""
+    interval = f", {INTERVAL} {bounds[0]:.{digits}f} to {bounds[1]:.{digits}f}" if bounds else ""
     model = shown_model(row["model"], options)
     return {
         "panel": measure.name,
@@ -210,7 +209,7 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
         "value": value,
         "low": bounds[0] if bounds else None,
         "high": bounds[1] if bounds else None,
-        "text": f"{source}, {prompt}, {model}: {measure.spoken} {value:.{digits}f}{interval}, n = {row['n']}",
+        "text": f"{source}, {prompt}, {model}: {measure.spoken} {value:.{digits}f}{interval}, {sized(row['n'])}",
     }
 
 

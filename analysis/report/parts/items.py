@@ -25,12 +25,9 @@ from analysis.charts.rows import (
     all_sources,
     bootstrap_words,
     in_order,
-    join_words,
     line_up,
     n_words,
     number,
-    percent,
-    plural,
     prompts_in_order,
     rows_of,
     shown_model,
@@ -57,7 +54,8 @@ from analysis.report.columns import (
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.parts.heterogeneity import item_rows
 from analysis.report.samples import Data, Source
-from analysis.report.sentences import FEWEST, field_of, finding, said_percent, who, within
+from analysis.report.sentences import FEWEST, field_of, finding, who, within
+from surveys.console.wording import INTERVAL, join_words, percent, plural
 
 TOP = 20
 
@@ -155,7 +153,7 @@ def table_row(row: Row) -> Row:
 def point_of(row: Row, name: str, options: Options) -> Row:
     low, high = span(row.get("ci")) or (None, None)
     model, source = shown_model(row["model"], options), shown_source(row["source"])
-    interval = f", 95 % interval {percent(low)} to {percent(high)}" if low is not None and high is not None else ""
+    interval = f", {INTERVAL} {percent(low)} to {percent(high)}" if low is not None and high is not None else ""
     told = f"{name}, {source}, {model}: {percent(row['share'])}{interval}, {row['count']} of {row['n']}"
     return {
         "item": name,
@@ -321,8 +319,8 @@ def find_items(report: Report) -> Iterator[Row]:
         item, here, there = furthest(row, field)
         if item and apart(here["ci"], there["ci"]):
             words = (
-                f"{who(row)} names {item['name']} in {said_percent(here['share'])} of answers to “{row['prompt']}”, "
-                f"{who(field)} in {said_percent(there['share'])} {within(there['ci'], field['n'])}."
+                f"{who(row)} names {item['name']} in {percent(here['share'])} of answers to “{row['prompt']}”, "
+                f"{who(field)} in {percent(there['share'])} {within(there['ci'], field['n'])}."
             )
             params = {"prompt": row["prompt"], "source": row["source"], "model": row["model"], "item": item["item"]}
             size = abs(here["share"] - there["share"])

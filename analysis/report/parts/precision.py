@@ -14,6 +14,7 @@ from analysis.report.rows import generator_for, low_high
 from analysis.report.samples import Data, Source
 from analysis.stats import precision
 from analysis.stats.precision import ExpectedWidth
+from surveys.console.wording import sized
 
 TOP_SHARE = "item_share"
 PLANNED = (50, 100, 200, 400, 800)
@@ -112,7 +113,7 @@ def draw_precision(report: Report, options: Options) -> Figure:
 
 
 def planned(size: int) -> str:
-    return f"n = {size:,}"
+    return sized(size)
 
 
 def table_row(row: Row) -> Row:

@@ -45,6 +45,7 @@ from analysis.report.samples import Data
 from analysis.stats.resampling import generator
 from analysis.stats.samples import UNKNOWN
 from analysis.stats.scores import accuracy_within, rank_correlation
+from surveys.console.wording import INTERVAL, sized
 
 NO_SCALE = "No choice prompt of this study has options that are rising numbers."
 LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -216,9 +217,9 @@ def table_row(row: Row) -> Row:
 
 def point_of(row: Row, options: Options) -> Row:
     source, where = shown_source(row["source"]), place_of(row, options)
-    interval = f", 95 % interval {row['low']:.2f} to {row['high']:.2f}" if row["low"] is not None else ""
+    interval = f", {INTERVAL} {row['low']:.2f} to {row['high']:.2f}" if row["low"] is not None else ""
     measure = IN_ROWS[row["measure"]].heading
-    told = f"{measure}, {source}, {where}: rho {row['spearman']:.2f}{interval}, n = {row['n']}"
+    told = f"{measure}, {source}, {where}: rho {row['spearman']:.2f}{interval}, {sized(row['n'])}"
     found = {"measure": row["measure"], "row": where, "series": source, "text": told}
     return found | {"value": row["spearman"], "low": row["low"], "high": row["high"]}
 

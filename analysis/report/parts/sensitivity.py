@@ -24,7 +24,7 @@ from analysis.report.measures import ASKED, CORRECT, DEFAULT, ENTROPY, OF_LISTS,
 from analysis.report.parts.choices import RIGHT
 from analysis.report.parts.groups import GroupFigure, choice_values, common, item_values
 from analysis.report.samples import Data
-from analysis.report.sentences import minus
+from surveys.console.wording import decimal
 
 # What a reader sees of each set, and the filters that choose it.
 SETS: dict[str, dict[str, str]] = {
@@ -121,9 +121,10 @@ def say(report: Report) -> str:
         return "No answer is flagged or excluded: there is nothing to leave out."
     size, row, change = max(changes, key=lambda entry: entry[0])
     if is_choice(row):
-        what = f"the share of right answers to “{row['prompt']}” by {minus(f'{100 * change:+.0f}')} percentage points"
+        points = decimal(100 * change, 0, sign=True)
+        what = f"the share of right answers to “{row['prompt']}” by {points} percentage points"
     else:
-        what = f"the entropy of “{row['prompt']}” by {minus(f'{change:+.2f}')} bits"
+        what = f"the entropy of “{row['prompt']}” by {decimal(change, sign=True)} bits"
     if size == 0:
         return "Flagged or excluded answers, in or out: no number changes."
     return f"Of what could be left out or in, “{row['set']}” changes most: {what}."

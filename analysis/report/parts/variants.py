@@ -11,6 +11,7 @@ from analysis.charts.panels import Grid, Panel, draw_grid
 from analysis.charts.rows import (
     all_sources,
     bootstrap_words,
+    counts_in,
     in_order,
     interval_of,
     line_up,
@@ -48,6 +49,7 @@ from analysis.report.samples import Data, Source
 from analysis.stats import distances
 from analysis.stats.samples import UNKNOWN
 from analysis.stats.scores import paired_difference
+from surveys.console.wording import INTERVAL, count_range, decimal, sized
 
 UNIT = ["unit", "user", "repeat"]
 
@@ -197,14 +199,14 @@ def point_of(row: Row, options: Options) -> Row:
     low, high = interval_of(row, measure_of(row).name) or (None, None)
     source, model = shown_source(row["source"]), shown_model(row["model"], options)
     prompt, value = f"{options.name(row['prompt'])}: {printable(row['variant'])}", value_of(row)
-    interval = f", 95 % interval {low:.3f} to {high:.3f}" if low is not None else ""
-    told = f"{source}, {prompt}, {model}: {value:.3f}{interval}, n = {row.get('n')}"
+    interval = f", {INTERVAL} {low:.3f} to {high:.3f}" if low is not None else ""
+    told = f"{source}, {prompt}, {model}: {value:.3f}{interval}, {sized(row['n'])}"
     where = {"panel": measure_of(row).name, "model": model, "prompt": prompt, "series": source, "text": told}
     return where | {"value": value, "low": low, "high": high, "chance": number(row.get("chance"))}
 
 
 def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
-    original = n_words(table, "n_original").removeprefix("n = ")
+    original = count_range(*counts_in(table, "n_original"))
     return write_caption(
         report,
         f"{n_words(table)} answers to a variant, against {original} to the original.",
@@ -227,7 +229,11 @@ def describe(points: Sequence[Row]) -> str:
 
 
 def told_size(point: Row) -> str:
-    return f"{point['value']:.3f} bits" if point["panel"] == DISTANCE.name else f"{100 * point['value']:+.1f} points"
+    return (
+        f"{point['value']:.3f} bits"
+        if point["panel"] == DISTANCE.name
+        else f"{decimal(100 * point['value'], 1, sign=True)} points"
+    )
 
 
 # In tables --------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, Leas
 from analysis.runs.recipes.fitting import TokenizerError
 from analysis.runs.recipes.messages import estimate_prompt_tokens, messages_for
 from analysis.runs.recipes.questions import BenchmarkPromptError, reply_format
+from surveys.console.wording import dollars, exact_dollars
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt
 
 log = logging.getLogger(__name__)
@@ -184,8 +185,8 @@ class Lane:
         if now.reserved > 0 or now.spent + cost <= now.budget:
             return True
         await self.feed_book.stop(
-            f"The budget of ${now.budget.normalize():f} is used up: ${now.spent:.4f} spent, and the next "
-            f"call may cost ${cost:.6f}. Raise it when you resume the run "
+            f"The budget of {exact_dollars(now.budget)} is used up: {exact_dollars(round(now.spent, 4))} spent, and "
+            f"the next call may cost {dollars(cost)}. Raise it when you resume the run "
             f"(manage.py run {self.run.pk} resume --budget USD)."
         )
         return False

@@ -18,6 +18,7 @@ from analysis.runs.pages.forms import RunForm
 from analysis.runs.recipes.plans import PlanError, lock_plans, plan_run
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.access import audit
+from surveys.console.wording import exact_dollars, plural
 
 log = logging.getLogger(__name__)
 CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError)
@@ -70,7 +71,7 @@ def pause_run(run: Run) -> tuple[str, dict]:
 def resume_run(run: Run, budget: Decimal | None = None) -> tuple[str, dict]:
     if budget is not None and budget <= run.spent:
         raise RunError(
-            f"${budget.normalize():f} is no more than the ${run.spent.normalize():f} spent already. "
+            f"{exact_dollars(budget)} is no more than the {exact_dollars(run.spent)} spent already. "
             "Give a larger budget."
         )
     send_on_commit(resume(run, budget))
@@ -87,7 +88,7 @@ def retry_run(run: Run) -> tuple[str, dict]:
     if not again:
         raise RunError(f"Run {run.pk} has no failed calls.")
     send_on_commit(resume(run))
-    return f"{again:,} failed call{'' if again == 1 else 's'} will be sent again.", {"calls": again}
+    return f"{plural(again, 'failed call')} will be sent again.", {"calls": again}
 
 
 def repeat_run(run: Run, days: int = 7) -> tuple[str, dict]:

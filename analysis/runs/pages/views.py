@@ -23,10 +23,10 @@ from analysis.runs.pages.reads import (
     runs_of,
     stand,
 )
-from analysis.runs.pages.words import bar_of, dollars, say_runs, say_state
-from analysis.runs.progress import describe_seconds
+from analysis.runs.pages.words import bar_of, say_runs, say_state
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
+from surveys.console.wording import dollars, duration
 from surveys.models import BenchmarkItem
 
 State = Run.State
@@ -74,7 +74,7 @@ def run_row(entry: RunProgress) -> dict:
         "simulated": is_simulated(run),
         "bar": bar_of(entry.done, entry.failed, entry.in_flight, entry.calls),
         "cost": cost_words(run.spent, run.budget),
-        "eta": "" if entry.eta_seconds is None else describe_seconds(entry.eta_seconds),
+        "eta": "" if entry.eta_seconds is None else duration(entry.eta_seconds),
     }
 
 
@@ -149,7 +149,7 @@ def run_page(shown: Run) -> dict:
         "simulated": is_simulated(shown),
         "bar": bar_of(now["done"], now["failed"], now["in_flight"], now["calls"]),
         "cost": cost_words(now["usd"], now["budget_usd"]),
-        "eta": "" if eta is None else describe_seconds(eta),
+        "eta": "" if eta is None else duration(eta),
         "budget": "" if shown.budget is None else f"{shown.budget.normalize():f}",
         "reserved": dollars(now["reserved_usd"]) if now["reserved_usd"] else "",
         "lost_cost": dollars(now["maybe_paid"]["usd"]),

@@ -1,30 +1,28 @@
-"""What a reader is told about runs: where one stands in a sentence, durations, dollars, and bars."""
+"""What a reader is told about runs: where one stands in a sentence, and bars."""
 
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from analysis.models import Run
 from analysis.runs.pages.reads import RunProgress
-from analysis.runs.progress import describe_seconds
+from surveys.console.wording import dollars, duration, plural
 
 State = Run.State
 BAR = 1000  # width of a bar's own units
-SMALL = Decimal("0.01")  # below this a sum needs more than cents to be seen
 
 
 def say_state(run: Run, now: dict[str, Any]) -> str:
     """The page's heading; `now` is the run's progress."""
     ended, calls = now["done"] + now["failed"], now["calls"]
-    answered = f"{now['done']:,} of {count(calls, 'call')} answered"
+    answered = f"{now['done']:,} of {plural(calls, 'call')} answered"
     if run.state == State.PLANNED:
-        return f"Planned: {count(calls - ended, 'call')} to send, {answered}."
+        return f"Planned: {plural(calls - ended, 'call')} to send, {answered}."
     if run.state == State.STOPPED:
         return f"Stopped, {answered}: {run.reason}"
     if run.state == State.CANCELLED:
         return f"Cancelled, {answered}."
     if run.state == State.PAUSED:
-        flying = f" {count(now['in_flight'], 'call')} still in flight." if now["in_flight"] else ""
+        flying = f" {plural(now['in_flight'], 'call')} still in flight." if now["in_flight"] else ""
         return f"Paused, {answered}.{flying}"
     if run.state == State.DONE:
         failed = f"; {now['failed']:,} failed" if now["failed"] else ""
@@ -37,9 +35,9 @@ def say_running(answered: str, now: dict[str, Any]) -> str:
         at = datetime.fromtimestamp(now["waiting_until"], UTC)
         return f"Running, {answered}. The provider asked us to wait until {at:%H:%M:%S} UTC."
     if now["eta_seconds"] is not None:
-        return f"Running, {answered}, about {describe_seconds(now['eta_seconds'])} to go."
+        return f"Running, {answered}, about {duration(now['eta_seconds'])} to go."
     if now["in_flight"]:
-        return f"Running, {answered}; {count(now['in_flight'], 'call')} in flight."
+        return f"Running, {answered}; {plural(now['in_flight'], 'call')} in flight."
     return f"Running, {answered}. No worker has taken it yet."
 
 
@@ -49,10 +47,10 @@ def say_runs(standings: list[RunProgress], total: int) -> str:
         return "No baseline has been run yet."
     running = [entry for entry in standings if entry.run.state == State.RUNNING]
     stopped = sum(entry.run.state == State.STOPPED for entry in standings)
-    parts = [count(total, "run")]
+    parts = [plural(total, "run")]
     if running:
         left = sum(entry.pending + entry.in_flight for entry in running)
-        parts.append(f"{len(running)} going on with {count(left, 'call')} left")
+        parts.append(f"{len(running)} going on with {plural(left, 'call')} left")
     if stopped:
         parts.append(f"{stopped} stopped and waiting for you")
     return ", ".join(parts) + "."
@@ -60,22 +58,10 @@ def say_runs(standings: list[RunProgress], total: int) -> str:
 
 def say_estimate(estimate: dict[str, Any]) -> str:
     return (
-        f"{count(estimate['calls'], 'call')}, about {estimate['prompt_tokens']:,} tokens in and "
+        f"{plural(estimate['calls'], 'call')}, about {estimate['prompt_tokens']:,} tokens in and "
         f"{estimate['completion_tokens']:,} out: {dollars(estimate['usd'])}, at most "
         f"{dollars(estimate['usd_most'])}."
     )
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def dollars(amount: float | Decimal | None) -> str:
-    """Cents, or as many places as a small sum needs to be told from nothing."""
-    if amount is None:
-        return ""
-    value = Decimal(str(amount))
-    return f"${value:,.4f}" if 0 < value < SMALL else f"${value:,.2f}"
 
 
 def bar_of(done: int, failed: int, in_flight: int, calls: int) -> dict[str, int]:

@@ -12,6 +12,7 @@ from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run, Simul
 from analysis.models.conditions import CONDITIONS
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
+from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, StudyVersion
 
 State = Run.State
@@ -182,8 +183,8 @@ def check_budget(run: Run, estimate: dict[str, Any], budget: Decimal | None) -> 
     total = run.spent + Decimal(str(estimate["usd"]))
     if total > limit:
         raise PlanError(
-            f"{estimate['calls']:,} calls will cost about ${total:.4f}, above the budget of ${limit:f}. "
-            "Nothing was planned. Raise the budget, or ask for fewer repeats or users."
+            f"{plural(estimate['calls'], 'call')} will cost about {exact_dollars(round(total, 4))}, above the budget "
+            f"of {exact_dollars(limit)}. Nothing was planned. Raise the budget, or ask for fewer repeats or users."
         )
 
 

@@ -107,7 +107,7 @@ def test_gold_items_show_who_knows_what_is_right() -> None:
     # Wilson's interval of one in two.
     assert (right.gold_share, half.gold_share, half.gold.n) == (1, 0.5, 2)
     assert half.gold.ci == (pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4))
-    assert page.context["broken"] == {right.pseudonym: [], half.pseudonym: ["gold items right 50 %"]}
+    assert page.context["broken"] == {right.pseudonym: [], half.pseudonym: ["gold items right 50\u202f%"]}
     assert "gold right 50 % 9 % to 91 %, n 2" in lines_of(page)
     assert "80 % or more of their gold items right" in lines_of(page)
     assert half.figures["gold_right"] == 0.5 and half.figures["gold_items"] == 2
@@ -154,4 +154,6 @@ def test_a_limit_out_of_bounds_is_where_its_slider_starts(text: str) -> None:
 def test_the_rule_says_only_the_limits_that_are_on() -> None:
     assert say_rule({limit.name: limit.off for limit in LIMITS}, "q") == "Everybody with labels that count is kept."
     limits = read_limits({"kappa": "-0.2", "labels": "10", "share": "0.9"})
-    assert say_rule(limits, "q").startswith("Kept: at least 10 labels and no label that takes more than 90 % of theirs")
+    assert say_rule(limits, "q").startswith(
+        "Kept: at least 10 labels and no label that takes more than 90\u202f% of theirs"
+    )

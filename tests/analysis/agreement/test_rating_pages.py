@@ -33,7 +33,7 @@ def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     ratings = page.context["ratings"]
     assert [line.label for line in ratings.generators.lines] == ["plain", "showy"]
     assert [line.label for line in ratings.raters.lines] == ["people", "plain same-1", "showy same-1"]
-    assert [number.text for number in ratings.raters.lines[2].numbers] == ["3.50", "75 %", "0.82", "2.00"]
+    assert [number.text for number in ratings.raters.lines[2].numbers] == ["3.50", "75\u202f%", "0.82", "2.00"]
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])

@@ -76,7 +76,7 @@ def test_choices_name_what_only_the_field_gives() -> None:
     assert made.alt == (
         "Medicine 1, m: correct in Field 40\u202f% and Offline 90\u202f%; A given in the field but not offline."
     )
-    assert "n = 5–10 answers a bar; 1 of all 15 are unknown and count as wrong." in made.caption
+    assert "n\u00a0=\u00a05–10 answers a bar; 1 of all 15 are unknown and count as wrong." in made.caption
 
 
 def test_choices_without_a_correct_answer_are_drawn_without_hatching() -> None:
@@ -144,7 +144,7 @@ def test_benchmarks_name_ranges_that_offline_does_not_reach() -> None:
 
 def test_benchmark_caption_counts_runs_and_questions() -> None:
     made = make("benchmarks", [run_row("offline", [0.6, 0.61]), run_row("sp-rag", [0.6, 0.62, 0.63])])
-    assert "n = 2–3 runs of 514 questions a row" in made.caption
+    assert "n\u00a0=\u00a02–3 runs of 514 questions a row" in made.caption
     assert made.table[1]["highest_bound"] == pytest.approx(0.64)
 
 
@@ -157,7 +157,7 @@ def test_distances_name_the_nearest_source_of_each_prompt() -> None:
     rows += [distance("b", "sp-rag", 0.3), distance("c", "offline", 0.5), distance("c", "sp-rag", 0.1)]
     made = make("distances", rows)
     assert made.alt == "m: nearest to the field is SP-RAG for 2, Offline for 1 of 3 prompts."
-    assert "n = 40 responses a mark, against 50 of the field." in made.caption
+    assert "n\u00a0=\u00a040 responses a mark, against 50 of the field." in made.caption
 
 
 def test_calibration_names_the_nearest_sock_puppet() -> None:
@@ -268,7 +268,7 @@ def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_caption_states_n_version_exclusions_and_what_is_simulated(name: str) -> None:
     caption = FIGURES[name](make_report(), Options()).caption
-    assert "n = " in caption
+    assert "n\u00a0=\u00a0" in caption
     assert "Study field-13, version 3." in caption
     assert "Two attention checks failed (48 answers, declared before launch)." in caption
     assert "Simulated, not real: 800 of 800 participants and 41,600 completions." in caption

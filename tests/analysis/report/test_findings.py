@@ -3,7 +3,7 @@
 from typing import Any
 
 from analysis.report.findings import findings
-from analysis.report.sentences import FIXED
+from surveys.console.wording import FIXED, THIN
 
 FIELD = {"prompt": "companies", "source": "field", "model": "chatgpt", "chatbot": "chatgpt", "n": 400}
 OFFLINE = {"prompt": "companies", "source": "offline", "model": "gpt-4o-mini", "chatbot": "chatgpt", "n": 400}
@@ -31,8 +31,12 @@ def make_lists(p_holm: float = 0.004, effect: float = 1.5, n: int = 400) -> list
     ]
 
 
+def spaced(sentence: str) -> str:
+    return sentence.replace(FIXED, " ").replace(THIN, " ")
+
+
 def sentences(report: dict[str, Any], kind: str) -> list[str]:
-    return [found["sentence"].replace(FIXED, " ") for found in findings(report) if found["kind"] == kind]
+    return [spaced(found["sentence"]) for found in findings(report) if found["kind"] == kind]
 
 
 def test_the_item_that_differs_most() -> None:
@@ -92,7 +96,7 @@ def test_choices_benchmarks_and_drift() -> None:
         benchmarks=[benchmark],
         drift=[drift],
     )
-    found = [(entry["kind"], entry["size"], entry["sentence"].replace(FIXED, " ")) for entry in findings(report)]
+    found = [(entry["kind"], entry["size"], spaced(entry["sentence"])) for entry in findings(report)]
     assert found == [
         (
             "choices",

@@ -33,7 +33,7 @@ def test_spent_is_the_sum_of_what_the_calls_cost() -> None:
 
 def test_run_that_turns_out_dearer_stops_within_its_budget() -> None:
     run = work_off(with_budget("1.50"))
-    assert run.state == "stopped" and "budget of $1.5 is used up" in run.reason
+    assert run.state == "stopped" and "budget of $1.50 is used up" in run.reason
     assert Decimal("1.40") - Decimal("0.1") < run.spent <= Decimal("1.50") and run.reserved == 0
     assert set(run.completions.values_list("status", flat=True)) == {"done", "pending"}
 

@@ -367,7 +367,7 @@ def test_failed_calls_are_sent_again(
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        ("0.20", "$0.2 is no more than the $0.25 spent already. Give a larger budget."),
+        ("0.20", "$0.20 is no more than the $0.25 spent already. Give a larger budget."),
         ("much", "“much” is no amount in dollars."),
         ("nan", "The budget must be above 0 and below 1,000,000 dollars."),
     ],

@@ -121,7 +121,7 @@ def test_participant_shows_answers_revisions_flags_and_evidence() -> None:
         "1. Two 2. Three",
         "1 other revision",
         "held by a question",
-        "The copy button was pressed. 11 characters pasted, 0 typed (100% pasted).",
+        "The copy button was pressed. 11 characters pasted, 0 typed (100 % pasted).",
         "Fewer items than asked",
         "this is what i got",
         "GPT-4o mini",

@@ -2,10 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
+from surveys.console.people_views import describe_evidence, describe_personal, describe_timing
 from surveys.models import Response
-from surveys.pasting.evidence import describe_evidence, describe_personal, describe_timing, duration
 
 
 def test_evidence_without_observation_claims_nothing() -> None:
@@ -25,7 +23,7 @@ def test_evidence_of_a_paste_says_how_much_and_how() -> None:
     noted |= {"edited_after": True, "pastes": [{"plain": 700}, {"plain": 500}]}
     assert describe_evidence(noted) == [
         "The copy button was pressed.",
-        "1,200 characters pasted in 2 pastes, 300 typed (80% pasted).",
+        "1,200 characters pasted in 2 pastes, 300 typed (80\u202f% pasted).",
         "The text was edited after the paste.",
         "Away from the page for 1 min 01 s.",
     ]
@@ -52,18 +50,3 @@ def test_timing_is_by_the_servers_clock() -> None:
         "1 min 35 s on the page."
     )
     assert describe_timing(Response(shown_at=None, submitted_at=at)) == "The time on the page is not known."
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (-2, "0 s"),
-        (0.4, "0 s"),
-        (59, "59 s"),
-        (60, "1 min 00 s"),
-        (3599, "59 min 59 s"),
-        (7260, "2 h 01 min"),
-    ],
-)
-def test_duration_is_short(seconds: float, words: str) -> None:
-    assert duration(seconds) == words

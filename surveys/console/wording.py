@@ -1,0 +1,80 @@
+"""How numbers, money, shares, durations and plurals are written for people, on pages, terminals and paper alike.
+
+It knows nothing of what it writes, so that every room above may use it.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+THIN = "\u202f"  # narrow no-break space, between a number and its unit
+FIXED = "\u00a0"  # a space at which no line is broken
+INTERVAL = f"95{THIN}% interval"
+SMALL = Decimal("0.1")  # dollars below which cents do not tell one sum from another
+
+
+def minus(text: str) -> str:
+    """A real minus sign, and none before zero."""
+    if text.startswith("-"):
+        return f"\u2212{text[1:]}" if text.strip("-0.,") else text[1:]
+    return text
+
+
+def decimal(value: float, digits: int = 2, unit: str = "", sign: bool = False) -> str:
+    """1,234.50, −0.12 or 35 %; with a sign +0.12."""
+    return with_unit(minus(f"{value:{'+' if sign else ''},.{digits}f}"), unit)
+
+
+def with_unit(text: str, unit: str) -> str:
+    return f"{text}{THIN}{unit}" if unit else text
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return decimal(100 * share, digits, "%")
+
+
+def p_value(p: float) -> str:
+    """Never 0."""
+    return f"<{THIN}0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def dollars(amount: float | Decimal) -> str:
+    """Cents, and two significant digits of what is less than ten of them."""
+    value = Decimal(str(amount))
+    return exact_dollars(Decimal(f"{value:.2g}")) if 0 < value < SMALL else f"${value:,.2f}"
+
+
+def exact_dollars(amount: Decimal) -> str:
+    """To the last digit, at least cents: where two sums are held against each other."""
+    places = max(2, -int(amount.normalize().as_tuple().exponent))
+    return f"${amount:,.{places}f}"
+
+
+def duration(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def plural(count: int, word: str, many: str = "") -> str:
+    """1 call, 1,200 calls; `many` where an s does not make it."""
+    return f"{count:,} {word if count == 1 else many or word + 's'}"
+
+
+def sized(*counts: int) -> str:
+    """`n = 400`, or `n = 352–400` where it differs."""
+    return f"n{FIXED}={FIXED}{count_range(*counts)}"
+
+
+def count_range(*counts: int) -> str:
+    if not counts:
+        return "an unknown number"
+    least, most = min(counts), max(counts)
+    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

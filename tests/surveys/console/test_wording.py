@@ -1,0 +1,70 @@
+"""Numbers, money, shares, durations and plurals as people read them."""
+
+from decimal import Decimal
+
+import pytest
+
+from surveys.console.wording import (
+    decimal,
+    dollars,
+    duration,
+    exact_dollars,
+    join_words,
+    p_value,
+    percent,
+    plural,
+    sized,
+)
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [
+        (0, "$0.00"),
+        (1234.5, "$1,234.50"),
+        (0.1, "$0.10"),
+        (0.0999, "$0.10"),
+        (0.05, "$0.05"),
+        (0.01234, "$0.012"),
+        (Decimal("0.00421"), "$0.0042"),
+        (0.0000003, "$0.0000003"),
+    ],
+)
+def test_small_sums_keep_two_digits(amount: float | Decimal, words: str) -> None:
+    assert dollars(amount) == words
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [("0.25000000", "$0.25"), ("1.5", "$1.50"), ("1000", "$1,000.00"), ("0.4998", "$0.4998"), ("0", "$0.00")],
+)
+def test_sums_to_compare_keep_every_digit(amount: str, words: str) -> None:
+    assert exact_dollars(Decimal(amount)) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-2, "0 s"),
+        (0.4, "0 s"),
+        (59, "59 s"),
+        (60, "1 min 00 s"),
+        (3599, "59 min 59 s"),
+        (7260, "2 h 01 min"),
+    ],
+)
+def test_duration_is_short(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_numbers_have_a_real_minus_and_a_thin_space() -> None:
+    assert (decimal(-0.126), decimal(-0.001), decimal(0.12, sign=True)) == ("\u22120.13", "0.00", "+0.12")
+    assert (percent(0.354), percent(0.354, 1), percent(-0.02)) == ("35\u202f%", "35.4\u202f%", "\u22122\u202f%")
+    assert (p_value(0.0004), p_value(0.04)) == ("<\u202f0.001", "0.040")
+
+
+def test_plurals_and_counts() -> None:
+    assert [plural(n, "call") for n in (0, 1, 1200)] == ["0 calls", "1 call", "1,200 calls"]
+    assert plural(2, "person", "people") == "2 people"
+    assert (sized(400, 400), sized(352, 1400)) == ("n\u00a0=\u00a0400", "n\u00a0=\u00a0352–1,400")
+    assert join_words(["a", "b", "c"]) == "a, b and c"
