@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.charts.theme import name_of_source
+from analysis.models.conditions import SOURCES
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.filters.kinds import (
     ONLY,
@@ -96,7 +97,7 @@ class Filters:
     )
     source: tuple[str, ...] = several(
         "Source",
-        "field, offline, sp-history, sp-rag, sp-profile, …",
+        f"{', '.join(SOURCES)}, …",
         lambda offer: {name: name_of_source(name) for name in (FIELD, *offer.of_runs("source"))},
         source=lambda source, wanted: source.name in wanted,
         of_rows=True,
