@@ -48,14 +48,16 @@ test-all: tools chromium check unit browser ## all that CI runs: with servers an
 
 check: lint types migrations
 
-lint: tools ## style, as ruff sees it; do the pinned requirements fit the chosen ones?
+lint: tools ## style, as ruff and djangofmt see it; do the pinned requirements fit the chosen ones?
 	@$(PYTHON) .ci/lock.py --check
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
+	@.venv/bin/djangofmt --quiet --check templates
 
-fix: tools ## repair what ruff can repair
+fix: tools ## repair what ruff and djangofmt can repair
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
+	@.venv/bin/djangofmt --quiet templates
 
 types: tools ## annotations, strict on the pure modules
 	@.venv/bin/mypy

@@ -1,0 +1,41 @@
+"""Templates are set in lines that a person can read; djangofmt (`make lint`) holds how."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "templates"
+PATHS = sorted(FOLDER.rglob("*.html"))
+LONGEST = 120
+# Django reads a tag on one line only, a sentence is the key of its translation, and a value may hold no white space.
+UNBREAKABLE = re.compile(
+    r'{% translate "[^"]*" %}'
+    r"|{% blocktranslate\b(?:(?!endblocktranslate).)*{% endblocktranslate %}"
+    r'|[\w-]+="(?:{%.*?%}|{{.*?}}|[^"])*"'
+)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_lines_fit_on_a_screen_unless_they_cannot_be_broken(path: Path) -> None:
+    long = [line.strip() for line in path.read_text().splitlines() if len(line) > LONGEST]
+    assert [line for line in long if not UNBREAKABLE.fullmatch(line)] == []
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_template_is_read_at_one_go(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 150
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{% translate "One." %} {% translate "Two." %}',
+        "{% blocktranslate %}One.{% endblocktranslate %} {% blocktranslate %}Two.{% endblocktranslate %}",
+        '<a href="{{ address }}">Words',
+        'class="row" id="words"',
+        "{% if one %}{{ one }}{% else %}{{ two }}{% endif %}",
+    ],
+)
+def test_what_can_be_broken_is_known(line: str) -> None:
+    assert not UNBREAKABLE.fullmatch(line)
