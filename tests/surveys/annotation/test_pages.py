@@ -156,7 +156,9 @@ def test_evidence_is_marked_in_the_history_and_its_opening_is_noted(client: Clie
     make_items(study, 1, evidence=["I like tea", "never said"])
     someone = make_annotator(study)
     page = open_work(client, someone)
-    assert re.search(r'<a id="evidence-1"></a><mark class="evidence" data-marks="1">I like tea</mark>', page.text)
+    assert re.search(
+        r'<a\s+id="evidence-1"\s*></a><mark\s+class="evidence"\s+data-marks="1"\s*>I like tea</mark>', page.text
+    )
     assert "These words do not stand in the conversation." in page.text
     link = re.search(r'href="(\?opened=1)#evidence-1"', page.text)
     assert link

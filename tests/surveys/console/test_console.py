@@ -150,7 +150,7 @@ def test_all_faults_of_a_file_are_listed_with_line_and_place_and_nothing_is_made
     )
     response = log_in().post("/console/new/", {"text": text})
     assert response.status_code == 422
-    rows = re.findall(r'<tr><td class="number">(\d+)</td><td><code>([^<]+)</code>', text_of(response))
+    rows = re.findall(r'<tr>\s*<td class="number">(\d+)</td>\s*<td><code>([^<]+)</code>', text_of(response))
     lines = text.splitlines()
     assert [(place, lines[int(line) - 1]) for line, place in rows] == [
         ("title", "title = 5"),
