@@ -13,7 +13,7 @@ from django.db.models import Count, Max
 from analysis.agreement.annotations import EVERYTHING, Gathered, LabelChoice, gather, line_up
 from analysis.agreement.ratings import MENTION_RULE, has_sides, measure_ratings
 from analysis.models import Endpoint
-from analysis.report.metric_cache import keep_part
+from analysis.report.reports import keep_part
 from analysis.stats.agreement.agreement import (
     THRESHOLD,
     Agreement,

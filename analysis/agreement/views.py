@@ -29,7 +29,7 @@ from analysis.agreement.kind_tables import compare_published, make_maybe, make_r
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.exports.formats import csv_cell
-from analysis.report.pages.drawings import FILES, write_csv
+from analysis.report.pages.sections import FILES, write_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study

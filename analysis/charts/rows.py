@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from analysis.charts.figure import Options, Report, Row
-from analysis.charts.theme import name_of_source, printable
+from analysis.charts.theme import printable
 from analysis.models.conditions import SOURCES
 from surveys.console.wording import THIN, plural, sized
 
@@ -107,6 +107,10 @@ def label_variants(rows: Sequence[Row]) -> list[str]:
         differing = [name for name in SETTINGS if len({repr(other.get(name)) for other in same}) > 1]
         labels.append(", ".join([shown_source(row["source"]), *setting_words(row, differing)]))
     return labels
+
+
+def name_of_source(source: str) -> str:
+    return SOURCES[source].label if source in SOURCES else source
 
 
 def shown_source(source: object) -> str:

@@ -144,10 +144,6 @@ def shape_of(source: str) -> str:
     return SHAPES.get(shape, shape)
 
 
-def name_of_source(source: str) -> str:
-    return SOURCES[source].label if source in SOURCES else source
-
-
 def recolour(spec: Any, scheme: str) -> Any:
     """The spec in the colours of another scheme."""
     swap = {colour: PALETTES[scheme][token] for colour, token in TOKENS.items()}

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.report.dataset import ALL, FIELD, LETTERS, load_frames
-from analysis.report.filters.filters import Filters
+from analysis.report.filters import Filters
 from analysis.report.samples import Data, Rows, Source
-from analysis.stats.samples import UNKNOWN
+from analysis.stats.resampling import UNKNOWN
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
 

@@ -11,8 +11,7 @@ from rest_framework.views import APIView
 
 from analysis.charts.figure import Options
 from analysis.exports.api import AnyType, BadRequest
-from analysis.report.filters.filters import FILTERS, Filters, checked
-from analysis.report.filters.kinds import Filter, FilterError
+from analysis.report.filters import FILTERS, Filter, FilterError, Filters, checked
 from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS
 from analysis.report.reports import ReportError, report
 from analysis.stats.resampling import DRAWS

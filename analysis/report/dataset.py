@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.answers.aliases import alias_map
 from analysis.models import Completion, Run
-from analysis.stats.samples import UNKNOWN
+from analysis.stats.resampling import UNKNOWN
 from surveys.models import Flag, Participant, Prompt, Response, Study
 from surveys.studies.exclusions import excluded_people, excluded_responses
 from surveys.studies.lifecycle import definition_of

@@ -1,22 +1,197 @@
-"""A study's report: every part computed from the same answers, kept until something of it changes."""
+"""A study's report: every part computed from the same answers and kept until something changes, and its sentences."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+import json
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
+from django.contrib.postgres.aggregates import StringAgg
+from django.db import connection, transaction
+from django.db.models import Count, Max, Q
+
 from analysis.answers.aliases import alias_version
-from analysis.models import MetricValue
-from analysis.report.dataset import Frames, load_frames
-from analysis.report.filters.filters import Filters, chatbots_of, computed_with, narrow, narrow_groups
-from analysis.report.metric_cache import fingerprint, keep_part
+from analysis.charts.figure import Report, Row
+from analysis.models import AliasDecision, Answer, AnswerDecision, Completion, MetricValue
+from analysis.report.dataset import ALL, FIELD, Frames, load_frames, runs_of
+from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
-from analysis.report.rows import tidy
-from analysis.report.samples import Data
+from analysis.report.samples import Data, tidy
 from analysis.stats.resampling import DRAWS
-from surveys.models import Study
+from surveys.models import (
+    AnonymousExit,
+    BenchmarkItem,
+    ChatbotContext,
+    Flag,
+    Participant,
+    Response,
+    Study,
+    StudyVersion,
+)
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import definition_of
+
+HERE = Path(__file__).parent
+# What numbers come from: whoever changes a formula or a column has kept results computed again.
+CODE = ("parts", "columns.py", "dataset.py", "measures.py", "samples.py", "../stats")
+
+
+@cache
+def code_version() -> str:
+    digest = hashlib.sha256()
+    for path in (found for name in CODE for found in sorted((HERE / name).glob("*.py")) or [HERE / name]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def fingerprint(study: Study, filters: Filters, seed: int, draws: int) -> str:
+    runs = list(runs_of(study).values_list("pk", "benchmark", "endpoint__model", "endpoint__provider", "first_run"))
+    content = {
+        "code": code_version(),
+        "rules": RULES_VERSION,
+        "filters": filters.to_pairs(),
+        "draws": [seed, draws],
+        "versions": list(StudyVersion.objects.filter(study=study).order_by("pk").values_list("sha256", "amendment")),
+        "people": people_stamp(study),
+        "responses": response_stamp(study),
+        "aliases": AliasDecision.objects.filter(study=study).aggregate(Max("number")),
+        "runs": sorted(runs),
+        "completions": completion_stamp([run[0] for run in runs]),
+        "keys": key_stamp({run[1] for run in runs if run[1]}),
+    }
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def people_stamp(study: Study) -> list[Any]:
+    people = Participant.objects.filter(study=study).order_by("state", "origin", "pilot")
+    grouped = people.values_list("state", "origin", "pilot", "step", "overflow")
+    contexts = ChatbotContext.objects.filter(participant__study=study)
+    flags = Flag.objects.filter(participant__study=study).order_by("outcome").values_list("outcome")
+    exits = AnonymousExit.objects.filter(version__study=study)
+    return [
+        list(grouped.annotate(Count("pk"), Max("pk"), Max("finished_at"))),
+        contexts.aggregate(Count("pk"), Max("pk"), Max("recorded_at")),
+        list(flags.annotate(Count("pk"), Max("decided_at"))),
+        exits.aggregate(Count("pk"), Max("pk")),
+    ]
+
+
+def response_stamp(study: Study) -> list[Any]:
+    accepted = Response.objects.filter(participant__study=study, accepted=True)
+    return [
+        accepted.aggregate(Count("pk"), Max("pk"), Max("submitted_at")),
+        answer_stamp(Q(response__participant__study=study)),
+    ]
+
+
+def completion_stamp(runs: list[int]) -> list[Any]:
+    calls = Completion.objects.filter(run__in=runs).order_by("run", "status").values_list("run", "status")
+    return [
+        list(calls.annotate(Count("pk"), Max("done_at"))),
+        answer_stamp(Q(completion__run__in=runs)),
+    ]
+
+
+def answer_stamp(whose: Q) -> list[Any]:
+    answers = Answer.objects.filter(whose)
+    decisions = AnswerDecision.objects.filter(answer__in=answers)
+    return [
+        answers.aggregate(Count("pk"), Max("pk"), Max("read_at"), decided=Count("pk", filter=Q(decided=True))),
+        decisions.aggregate(Count("pk"), Max("pk")),
+    ]
+
+
+def key_stamp(benchmarks: set[str]) -> list[Any]:
+    """The benchmarks' keys: importing one again may change them."""
+    items = BenchmarkItem.objects.filter(benchmark__in=benchmarks).order_by("benchmark").values_list("benchmark")
+    return list(items.annotate(key=StringAgg("answer", "", order_by="pk")))
+
+
+# --- what is kept
+
+MOST_KEPT = 500  # of one study: parts × views that somebody has looked at
+
+
+def find_part(study: Study, name: str, fingerprint: str) -> MetricValue | None:
+    return MetricValue.objects.filter(study=study, name=name, fingerprint=fingerprint).first()
+
+
+def keep_part(study: Study, name: str, fingerprint: str, compute: Callable[[], Any]) -> MetricValue:
+    """The part of this name and fingerprint. Who asks while somebody else computes it waits for that."""
+    if found := find_part(study, name, fingerprint):
+        return found
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [f"report {name}", study.pk])
+        if found := find_part(study, name, fingerprint):
+            return found
+        began = time.monotonic()
+        value = compute()
+        kept = MetricValue.objects.create(
+            study=study, name=name, fingerprint=fingerprint, value=value, seconds=time.monotonic() - began
+        )
+        discard_old(kept)
+    return kept
+
+
+def discard_old(kept: MetricValue) -> None:
+    """What the same part was before, and beyond MOST_KEPT what was computed longest ago."""
+    rows = MetricValue.objects.filter(study=kept.study_id)
+    rows.filter(name=kept.name).exclude(pk=kept.pk).delete()
+    oldest = rows.order_by("-computed_at", "-pk").values_list("pk", flat=True)[MOST_KEPT:]
+    rows.filter(pk__in=list(oldest)).delete()
+
+
+# --- filters that only choose among rows
+
+# Of parts whose rows are made of several prompts or sources: the filters that still choose among them.
+MIXED = {"calibration": ("source", "model"), "scores": ()}
+
+
+def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filters:
+    """What the part is computed with: without what only chooses among its rows, so that one result serves many views.
+
+    `every_item`: of prompts that are asked for by name all items are wanted, not only the frequent ones.
+    """
+    names = MIXED.get(part, ROW_FILTERS)
+    if part == "items" and every_item:
+        names = tuple(name for name in names if name != "prompt")
+    dropped: dict[str, Any] = dict.fromkeys(names, ())
+    return replace(filters, **dropped)
+
+
+def narrow_groups(groups: Iterable[Row], models: Collection[str]) -> list[Row]:
+    """The comparisons of these models; all when there are none."""
+    if not models:
+        return list(groups)
+    kept = [{**group, "models": [model for model in group["models"] if model in models]} for group in groups]
+    return [group for group in kept if group["models"]]
+
+
+def chatbots_of(groups: Iterable[Row]) -> set[str]:
+    return {str(group["chatbot"] or ALL) for group in groups}
+
+
+def narrow(rows: Any, filters: Filters, chatbots: Collection[str]) -> Any:
+    """A part's rows as far as the filters leave them; a part that is one object stays."""
+    return [row for row in rows if _is_left(row, filters, chatbots)] if isinstance(rows, list) else rows
+
+
+def _is_left(row: Row, filters: Filters, chatbots: Collection[str]) -> bool:
+    """Whether the filters leave the row; a field row belongs to the models that its chatbot is compared with."""
+    for name in ROW_FILTERS:
+        chosen, value = getattr(filters, name), row.get(name)
+        wanted = chatbots if name == "model" and row.get("source") == FIELD else chosen
+        if chosen and value is not None and value not in wanted:
+            return False
+    return True
+
+
+# --- the report
 
 Progress = Callable[[int, int, str], None]  # parts done, parts in all, the part that comes next
 
@@ -147,3 +322,24 @@ def compute_parts(views: Mapping[str, Reporting], progress: Progress | None) -> 
 def prompt_rows(study: Study) -> list[dict[str, Any]]:
     fields = ("slug", "title", "kind", "text", "items", "choices", "answer")
     return list(study.current.prompts.order_by("position").values(*fields))
+
+
+# --- in sentences
+
+MOST_OF_A_KIND = 4
+
+
+def findings(report: Report, parts: Collection[str] = tuple(PARTS), most: int = 12) -> list[Row]:
+    """What differs most between field, offline and sock puppets, as the finders of these parts tell it.
+
+    Sentences with their `kind` (the page that shows more), `size` (0 to 1), `params` and `query` of that page's
+    address, and the names of the definitions that they rest on. Differences that chance explains are left out.
+
+    Sizes of different kinds have nothing in common, so the largest of each kind come first, in the order of their
+    places, then the second largest of each.
+    """
+    chosen = []
+    for finder in (finder for name in parts for finder in PARTS[name].finders):
+        found = sorted(finder.find(report), key=lambda finding: -finding["size"])[:MOST_OF_A_KIND]
+        chosen += [(number, finder.place, finding) for number, finding in enumerate(found)]
+    return [finding for _, _, finding in sorted(chosen, key=lambda entry: entry[:2])[:most]]

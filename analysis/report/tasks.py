@@ -7,7 +7,7 @@ from celery import shared_task
 from django.conf import settings
 from django.http import QueryDict
 
-from analysis.report.filters.filters import Filters
+from analysis.report.filters import Filters
 from analysis.report.reports import Reporting
 from surveys.models import Study
 

@@ -1,45 +1,25 @@
 """Addresses of the console's comparing pages, their figures, and the texts behind their numbers."""
 
+from collections.abc import Iterable
+
 from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from analysis.report.bundle.views import bundle
 from analysis.report.pages import text_views, views
-from analysis.report.pages.contents import OVERVIEW, PAGE_OF_FIGURE, PAGES
-from analysis.report.pages.drawings import FILES
+from analysis.report.pages.sections import FILES
+from analysis.report.pages.shown import OVERVIEW, PAGE_OF_FIGURE, PAGES
 
 
-class OneOf:
-    """A word out of a list."""
-
-    regex = ""
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
+def register_one_of(name: str, words: Iterable[str]) -> None:
+    """A converter that takes a word out of a list."""
+    register_converter(type(name, (StringConverter,), {"regex": "|".join(words)}), name)
 
 
-class PageName(OneOf):
-    regex = "|".join(name for name in PAGES if name != OVERVIEW.name)
-
-
-class AnyPageName(OneOf):
-    regex = "|".join(PAGES)
-
-
-class FigureName(OneOf):
-    regex = "|".join(PAGE_OF_FIGURE)
-
-
-class FileKind(OneOf):
-    regex = "|".join(FILES)
-
-
-register_converter(PageName, "compare-page")
-register_converter(AnyPageName, "any-compare-page")
-register_converter(FigureName, "figure")
-register_converter(FileKind, "file")
+register_one_of("compare-page", (name for name in PAGES if name != OVERVIEW.name))
+register_one_of("any-compare-page", PAGES)
+register_one_of("figure", PAGE_OF_FIGURE)
+register_one_of("file", FILES)
 
 app_name = "compare"
 HERE = "console/<slug:slug>/compare/"

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.intervals import Interval, interval, share_interval
-from analysis.stats.resampling import DRAWS, p_value
-from analysis.stats.samples import UNKNOWN
+from analysis.stats.resampling import DRAWS, UNKNOWN, p_value
 
 NO_RUNS = "There are no runs."
 ONE_RUN = "One run alone has no spread."

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.stats.heterogeneity import entropy
 from analysis.stats.intervals import Interval, interval, share_interval
-from analysis.stats.item_measures import entropy
-from analysis.stats.resampling import DRAWS, p_value
-from analysis.stats.samples import ChoiceSample
+from analysis.stats.resampling import DRAWS, ChoiceSample, p_value
 
 NO_RESPONSES = "There are no responses."
 ALL_UNKNOWN = "No response names an option."

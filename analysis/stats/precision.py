@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.stats.heterogeneity import entropy
 from analysis.stats.intervals import Interval, interval, wilson_interval
-from analysis.stats.item_measures import entropy
-from analysis.stats.resampling import bootstrap_counts, bootstrap_weights
-from analysis.stats.samples import ChoiceSample, ItemSample
+from analysis.stats.resampling import ChoiceSample, ItemSample, bootstrap_counts, bootstrap_weights
 
 SAMPLES = 40  # future samples imagined
 DRAWS = 400  # bootstrap draws in each of them

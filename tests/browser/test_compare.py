@@ -9,7 +9,7 @@ from django.core.cache import cache
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from analysis.report.pages import shown
-from analysis.report.pages.contents import PAGES
+from analysis.report.pages.shown import PAGES
 from analysis.report.reports import Reporting, views_for
 from surveys.models import Study
 from tests.analysis.report.compare_samples import FEW, make_compared

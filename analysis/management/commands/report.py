@@ -10,8 +10,7 @@ from django.http import QueryDict
 
 from analysis.answers.readings import read_new
 from analysis.exports.exports import write_whole
-from analysis.report.filters.filters import IN_ADDRESSES, Filters, checked
-from analysis.report.filters.kinds import FilterError
+from analysis.report.filters import IN_ADDRESSES, FilterError, Filters, checked
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
 from analysis.report.parts import PARTS

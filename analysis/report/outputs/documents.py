@@ -14,9 +14,9 @@ from django.utils.safestring import mark_safe
 
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
-from analysis.report.findings import findings
 from analysis.report.outputs.text import Table, basis, tables_of
 from analysis.report.parts import PARTS
+from analysis.report.reports import findings
 
 
 @dataclass(frozen=True)

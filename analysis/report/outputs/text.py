@@ -9,8 +9,8 @@ from typing import Any
 
 from analysis.charts.figure import Options, Report, Row
 from analysis.report.columns import Column, Ends, Form, Listing
-from analysis.report.findings import findings
 from analysis.report.parts import PARTS
+from analysis.report.reports import findings
 from surveys.console.wording import decimal, dollars, p_value, plural, with_unit
 
 NOTHING = "–"

@@ -1,21 +1,255 @@
-"""The part of a report that a page shows: read where it is kept, else computed by a worker while the page counts."""
+"""Which comparing pages there are, what an address asks of them, and what is kept of the report that they show."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlencode
 
 from celery.exceptions import OperationalError
+from django.http import QueryDict
 from redis import RedisError
 
+from analysis.charts.figure import Report
 from analysis.models import Completion, MetricValue
 from analysis.report.dataset import runs_of
-from analysis.report.pages.asked import Asked
-from analysis.report.pages.contents import Page
+from analysis.report.filters import FILTERS, FilterError, Filters, checked, write_value
+from analysis.report.measures import ASKED
 from analysis.report.parts import PARTS
 from analysis.report.reports import Reporting, views_for, write_report
 from analysis.report.tasks import enqueue_report
 from surveys.models import Response, Study
+
+
+@dataclass(frozen=True)
+class Page:
+    """`parts` are what has to be computed, of which `shown` stand on the page, all unless it says so.
+
+    `kind` names the findings that may head it; `switches` what a reader may choose on it.
+    """
+
+    name: str
+    title: str
+    question: str
+    parts: tuple[str, ...]
+    kind: str = ""
+    switches: tuple[str, ...] = ()
+    shown: tuple[str, ...] | None = None
+    otherwise: str = ""  # what it opens with where no finding does, instead of the sentence of its first part
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        return self.parts if self.shown is None else self.shown
+
+    def say(self, report: Report) -> str:
+        say = PARTS[self.parts[0]].say
+        return self.otherwise or (say(report) if say else self.question)
+
+
+OVERVIEW = Page(
+    "overview",
+    "Compare",
+    "What differs most between the field, offline runs and sock puppets.",
+    ("heterogeneity", "choices", "benchmarks", "calibration", "cells", "drift"),
+    shown=(),
+    otherwise="No difference between the field and the models is sure yet.",
+)
+PAGES: dict[str, Page] = {
+    page.name: page
+    for page in (
+        OVERVIEW,
+        Page(
+            "heterogeneity",
+            "Heterogeneity",
+            "How different are the answers of each source?",
+            ("heterogeneity",),
+            "heterogeneity",
+            ("values",),
+        ),
+        Page(
+            "choices",
+            "Choices",
+            "Which option does each source take, and how often is it right?",
+            ("choices",),
+            "choices",
+        ),
+        Page(
+            "benchmarks", "Benchmarks", "How far do the scores of single runs lie apart?", ("benchmarks",), "benchmarks"
+        ),
+        Page(
+            "items",
+            "Items",
+            "What does each source recommend?",
+            ("items", "heterogeneity"),
+            "items",
+            ("prompt", "search"),
+            ("items",),
+        ),
+        Page(
+            "distances",
+            "Distances",
+            "How far is each source from the field, and which sock puppet comes nearest?",
+            ("distances", "calibration", "scores"),
+            "calibration",
+            shown=("calibration", "distances", "scores"),
+        ),
+        Page(
+            "demographics",
+            "Demographics",
+            "Do groups of people, and ways to set up the chatbot, get other answers?",
+            ("cells", "contexts"),
+            "demographics",
+            ("values", "measure"),
+        ),
+        Page(
+            "drift",
+            "Drift",
+            "Does the same run give the same answers on another day, or to a noisy variant of a prompt?",
+            ("drift", "variants"),
+            "drift",
+        ),
+        Page("costs", "Cost and latency", "What do completions cost, and how long do they take?", ("costs", "latency")),
+        Page(
+            "precision",
+            "Precision",
+            "How wide will the intervals be with a planned number of answers?",
+            ("precision",),
+        ),
+        Page(
+            "sensitivity",
+            "Sensitivity",
+            "What changes with or without flagged and excluded answers?",
+            ("sensitivity",),
+            "",
+            ("measure",),
+        ),
+    )
+}
+# The page that shows a figure: what has to be there before it can be drawn.
+PAGE_OF_FIGURE = {PARTS[part].drawn_as: page for page in PAGES.values() for part in page.sections}
+# Where a finding leads.
+PAGE_OF_KIND = {page.kind: page.name for page in PAGES.values() if page.kind}
+
+
+# --- what an address asks for: filters, and how a page shows the report
+
+VALUES = ("rarefied", "raw")
+MEASURES = tuple(ASKED)
+# The pages' own parameters; all others are filters.
+OWN = ("values", "measure", "sort", "q", "page", "show")
+LONGEST_SEARCH = 200
+MOST_OFFERED = 40
+IN_FORM = tuple(dict.fromkeys(("prompt", "model", "chatbot", "source", *FILTERS)))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One view of the report."""
+
+    filters: Filters
+    values: str = VALUES[0]
+    measure: str = MEASURES[0]
+    sort: str = ""  # table and column, such as `items.2`, with a minus in front for falling
+    q: str = ""
+
+    @classmethod
+    def read(cls, study: Study, query: QueryDict, ignore: tuple[str, ...] = ()) -> Self:
+        """Raises FilterError."""
+        filters = checked(study, Filters.from_query(query, ignore=(*OWN, *ignore)))
+        return cls(
+            filters,
+            _one_of("values", query.get("values") or VALUES[0], VALUES),
+            _one_of("measure", query.get("measure") or MEASURES[0], MEASURES),
+            query.get("sort", "")[:60],
+            query.get("q", "").strip()[:LONGEST_SEARCH],
+        )
+
+    @property
+    def rarefied(self) -> bool:
+        return self.values == "rarefied"
+
+    def address(self, **changes: Any) -> str:
+        """The query of this view with changes; `filters` may be one of them."""
+        asked = replace(self, **changes)
+        own = [(name, getattr(asked, name)) for name in ("values", "measure", "sort", "q")]
+        return urlencode([*asked.filters.to_pairs(), *((name, v) for name, v in own if v != getattr(Asked, name))])
+
+    def with_filters(self, **changes: Any) -> str:
+        return self.address(filters=replace(self.filters, **changes))
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise FilterError(f"{name} is one of {', '.join(known)}, not {value[:60]}.")
+    return value
+
+
+# --- the filters as a form and as chips
+
+
+@dataclass(frozen=True)
+class Option:
+    value: str
+    label: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class FilterField:
+    """One filter of the form; of `single` ones one option is always chosen."""
+
+    name: str
+    label: str
+    options: list[Option]
+    single: bool
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.options) > 5
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A filter that is on, and the view without it."""
+
+    words: str
+    query: str
+
+
+Offered = Mapping[str, Mapping[Any, str]]
+
+
+def words_of(offered: Offered, name: str) -> dict[Any, str]:
+    """The values of a filter and how each is written."""
+    return {value: words for value, (words, _) in FILTERS[name].options.items()} or dict(offered[name])
+
+
+def form_of(offered: Offered, filters: Filters) -> list[FilterField]:
+    """A filter that leaves no choice is not shown."""
+    found = []
+    for name in IN_FORM:
+        single, chosen = bool(FILTERS[name].options), getattr(filters, name)
+        options = [
+            Option(write_value(value), words, value == chosen if single else value in chosen)
+            for value, words in words_of(offered, name).items()
+        ][:MOST_OFFERED]
+        if len(options) > 1:
+            found.append(FilterField(name, FILTERS[name].label, options, single))
+    return found
+
+
+def chips_of(offered: Offered, asked: Asked) -> list[Chip]:
+    return [
+        Chip(
+            f"{FILTERS[name].label}: {words_of(offered, name).get(value, value)}",
+            asked.address(filters=asked.filters.without(name, value)),
+        )
+        for name, value in asked.filters.values()
+    ]
+
+
+# --- what is shown: read where it is kept, else computed by a worker while the page counts
 
 
 @dataclass

@@ -13,15 +13,13 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis.answers.aliases import alias_map
-from analysis.charts.theme import name_of_source
+from analysis.charts.rows import name_of_source
 from analysis.models import Completion
 from analysis.report.answers_behind import behind
 from analysis.report.dataset import ALL, FIELD, families_of, runs_of, spellings_of
-from analysis.report.filters.filters import names_of
-from analysis.report.filters.kinds import FilterError
-from analysis.report.pages.asked import Asked
-from analysis.report.pages.page_contents import other_pages
-from analysis.report.pages.views import compare_page
+from analysis.report.filters import FilterError, names_of
+from analysis.report.pages.shown import Asked
+from analysis.report.pages.views import compare_page, other_pages
 from surveys.console.pages import address_without_page, show
 from surveys.models import Response, Study
 from surveys.studies.lifecycle import definition_of

@@ -1,22 +1,44 @@
 """The comparing pages: shown at once where their numbers are kept, else while a worker computes them."""
 
 from functools import wraps
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from analysis.report.filters.kinds import FilterError
-from analysis.report.pages.asked import Asked
-from analysis.report.pages.contents import OVERVIEW, PAGE_OF_FIGURE, PAGES, Page
-from analysis.report.pages.drawings import FILES, SCHEMES, draw, write_figure
-from analysis.report.pages.page_contents import contents, drawing_of, frame, other_pages
-from analysis.report.pages.places import Places
-from analysis.report.pages.shown import Shown, begin, has_few_texts, standing
+from analysis.report.filters import FilterError, filter_options
+from analysis.report.measures import ASKED
+from analysis.report.pages.sections import (
+    FILES,
+    SCHEMES,
+    Places,
+    draw,
+    drawing_of,
+    section_of,
+    setting_words,
+    write_figure,
+)
+from analysis.report.pages.shown import (
+    OVERVIEW,
+    PAGE_OF_FIGURE,
+    PAGE_OF_KIND,
+    PAGES,
+    VALUES,
+    Asked,
+    Page,
+    Shown,
+    begin,
+    chips_of,
+    form_of,
+    has_few_texts,
+    standing,
+)
+from analysis.report.parts import DEFINITIONS, PARTS
+from analysis.report.reports import findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
-
-# --- what is asked for
 
 
 def compare_page(view: View) -> View:
@@ -126,3 +148,119 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     response = HttpResponse(written, content_type=FILES[kind])
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
     return response
+
+
+# --- what stands on a page
+
+
+def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
+    """What a page has before its numbers are there: the others, filters, chips and its address."""
+    study = request.study
+    offered = filter_options(study)
+    return {
+        "page": wanted,
+        "asked": asked,
+        "query": asked.address(),
+        "compare_pages": other_pages(study, asked.filters.to_query()),
+        "form": form_of(offered, asked.filters),
+        "chips": chips_of(offered, asked),
+        "hidden": [(name, value) for name, value in (("values", asked.values), ("measure", asked.measure))],
+        "link": request.build_absolute_uri(f"{request.path}?{asked.address()}".rstrip("?")),
+        "switches": switches_of(wanted, asked),
+    }
+
+
+def other_pages(study: Study, query: str = "") -> list[tuple[str, str, str]]:
+    """The entries of the rail: the filters go with the reader."""
+    return [(f"compare-{page.name}", page.title, address_of(study, page.name, query)) for page in PAGES.values()]
+
+
+def address_of(study: Study, name: str, query: str = "") -> str:
+    path = reverse("compare:overview", args=[study.slug])
+    path = path if name == OVERVIEW.name else reverse("compare:page", args=[study.slug, name])
+    return f"{path}?{query}" if query else path
+
+
+def switches_of(wanted: Page, asked: Asked) -> list[dict[str, Any]]:
+    """The page's own choices, each a row of links."""
+    found = []
+    if "values" in wanted.switches:
+        options = [(value, value, asked.address(values=value), value == asked.values) for value in VALUES]
+        found.append({"label": "Values", "options": options})
+    if "measure" in wanted.switches:
+        options = [
+            (name, measure.label, asked.address(measure=name), name == asked.measure) for name, measure in ASKED.items()
+        ]
+        found.append({"label": "Measure", "options": options})
+    return found
+
+
+def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str]) -> dict[str, Any]:
+    places = Places(shown)
+    report = shown.report
+    found = findings(report, PARTS if wanted is OVERVIEW else wanted.parts)
+    of_kind = found if wanted is OVERVIEW else [entry for entry in found if entry["kind"] == wanted.kind]
+    sections = [section_of(places, section) for section in wanted.sections]
+    used = [name for section in sections for table in section["tables"] for name in table.definitions]
+    used += [name for finding in of_kind for name in finding["definitions"]]
+    picked = places.chosen_prompt if "prompt" in wanted.switches else ""
+    return {
+        **frame(request, wanted, shown.asked),
+        "report": report,
+        "answer": of_kind[0]["sentence"] if of_kind else wanted.say(report),
+        "found": [finding_links(places, entry) for entry in of_kind],
+        "others": [finding_links(places, entry) for entry in of_kind[1:]],
+        "sections": sections,
+        "definitions": [(name, DEFINITIONS[name]) for name in dict.fromkeys(used) if name in DEFINITIONS],
+        "computed_at": shown.computed_at,
+        "newer": shown.older,
+        "missing": missing,
+        "picker": picker_of(places, picked) if picked else [],
+        "picked": picked,
+        "plain_query": shown.asked.address(sort=""),
+        "without_search": shown.asked.address(q="", sort=""),
+        "kept_pairs": searched_with(shown.asked, picked),
+        "compared": [compared_row(places, row) for row in report["sources"]],
+        "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
+        "looks": 1,
+    }
+
+
+def finding_links(places: Places, finding: dict[str, Any]) -> dict[str, Any]:
+    """Where a finding is shown, and the texts it rests on."""
+    params = finding["params"]
+    filters = {name: (params[name],) for name in ("prompt",) if name in params}
+    query = places.shown.asked.with_filters(**filters)
+    name = PAGE_OF_KIND.get(finding["kind"], OVERVIEW.name)
+    texts = ""
+    if {"prompt", "source", "model"} <= params.keys():
+        texts = places.texts(params, **{key: params[key] for key in ("item",) if key in params})
+    return {
+        "sentence": finding["sentence"],
+        "page": PAGES[name].title,
+        "href": address_of(places.shown.study, name, query),
+        "texts": texts,
+    }
+
+
+def picker_of(places: Places, picked: str) -> list[tuple[str, str, bool]]:
+    lists = [prompt for prompt in places.shown.report["prompts"] if prompt["kind"] == "recommendation"]
+    asked = places.shown.asked
+    return [
+        (places.prompt(prompt["slug"]), asked.with_filters(prompt=(prompt["slug"],)), prompt["slug"] == picked)
+        for prompt in lists
+    ]
+
+
+def searched_with(asked: Asked, picked: str) -> list[tuple[str, str]]:
+    """What a search keeps of the view: its filters, and the prompt that is shown."""
+    kept = [pair for pair in asked.filters.to_pairs() if pair[0] != "prompt"]
+    return [*kept, ("prompt", picked)] if picked else kept
+
+
+def compared_row(places: Places, row: dict[str, Any]) -> dict[str, Any]:
+    return row | {
+        "source": places.source_cell(row).text,
+        "chatbot": places.chatbot(row["chatbot"]),
+        "setting": setting_words(row),
+    }

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from analysis.report.columns import Part
-from analysis.report.rows import Row
-from analysis.report.samples import Data, Source, is_made_up
+from analysis.report.samples import Data, Row, Source, is_made_up
 from surveys.models import Participant
 from surveys.monitoring.flow import flow_counts
 from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of

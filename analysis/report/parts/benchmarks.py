@@ -11,8 +11,17 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, below, e
 from analysis.charts.keys import draw_key
 from analysis.charts.panels import room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
-from analysis.charts.rows import in_order, label_variants, number, rows_of, shown_model, span, write_caption
-from analysis.charts.theme import name_of_source, printable
+from analysis.charts.rows import (
+    in_order,
+    label_variants,
+    name_of_source,
+    number,
+    rows_of,
+    shown_model,
+    span,
+    write_caption,
+)
+from analysis.charts.theme import printable
 from analysis.models import Completion, Run
 from analysis.report.columns import (
     COUNT,
@@ -33,13 +42,12 @@ from analysis.report.columns import (
 from analysis.report.dataset import LETTERS, OFFLINE
 from analysis.report.measures import DEFINITIONS, ENTROPY, NOVEL
 from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
-from analysis.report.rows import generator_for, low_high
-from analysis.report.samples import Data, Source, source_of, source_order
+from analysis.report.samples import Data, Source, generator_for, low_high, source_of, source_order
 from analysis.report.sentences import finding, who, within
 from analysis.stats import benchmark_runs
+from analysis.stats.heterogeneity import entropy
 from analysis.stats.intervals import interval
-from analysis.stats.item_measures import entropy
-from analysis.stats.samples import UNKNOWN
+from analysis.stats.resampling import UNKNOWN
 from surveys.console.wording import percent, sized
 from surveys.models import BenchmarkItem
 

@@ -50,10 +50,9 @@ from analysis.report.columns import (
 )
 from analysis.report.dataset import OFFLINE
 from analysis.report.measures import DISTANCE
-from analysis.report.rows import low_high, to_field
-from analysis.report.samples import Data, Group, Source
+from analysis.report.samples import Data, Group, Source, low_high, to_field
 from analysis.report.sentences import finding, who
-from analysis.stats import distances
+from analysis.stats import heterogeneity
 from surveys.console.wording import INTERVAL, plural, sized
 
 NO_PROMPT = "No prompt has answers of both the field and this source."
@@ -74,7 +73,7 @@ def compute(data: Data) -> list[Row]:
 def source_row(data: Data, group: Group, source: Source) -> Row:
     tried = {prompt: to_field(data, group, source, prompt) for prompt in data.lists}
     found = {prompt: distance for prompt, distance in tried.items() if distance is not None}
-    mean = distances.average(list(found.values()))
+    mean = heterogeneity.average(list(found.values()))
     by_prompt = [
         {
             "prompt": prompt,

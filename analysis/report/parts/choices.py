@@ -61,8 +61,7 @@ from analysis.report.columns import (
 from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
 from analysis.report.dataset import FIELD, LETTERS
 from analysis.report.measures import CORRECT, DEFINITIONS, ENTROPY
-from analysis.report.rows import correct_over_prompts, difference_in, generator_for, low_high
-from analysis.report.samples import Data, Group, Source
+from analysis.report.samples import Data, Group, Source, correct_over_prompts, difference_in, generator_for, low_high
 from analysis.report.sentences import FEWEST, SURE, field_of, finding, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices

@@ -27,6 +27,7 @@ from analysis.charts.rows import (
     in_order,
     label_variants,
     n_words,
+    name_of_source,
     number,
     rows_of,
     shown_model,
@@ -34,7 +35,7 @@ from analysis.charts.rows import (
     span,
     write_caption,
 )
-from analysis.charts.theme import LIGHT, name_of_source, printable, series_of_sources
+from analysis.charts.theme import LIGHT, printable, series_of_sources
 from analysis.models import Completion, Run
 from analysis.report.columns import (
     COMPARED,
@@ -53,8 +54,7 @@ from analysis.report.columns import (
     intervals,
     rows_in,
 )
-from analysis.report.rows import low_high
-from analysis.report.samples import Data, is_made_up, source_of, source_order
+from analysis.report.samples import Data, is_made_up, low_high, source_of, source_order
 from analysis.stats.scores import Percentile, percentiles
 from surveys.console.wording import dollars, sized
 

@@ -12,6 +12,7 @@ from analysis.charts.rows import (
     in_order,
     interval_of,
     n_words,
+    name_of_source,
     number,
     prompts_in_order,
     rows_of,
@@ -19,7 +20,7 @@ from analysis.charts.rows import (
     shown_source,
     write_caption,
 )
-from analysis.charts.theme import name_of_source, series_of_sources
+from analysis.charts.theme import series_of_sources
 from analysis.report.columns import (
     COMPARED,
     COUNT,
@@ -41,9 +42,8 @@ from analysis.report.columns import (
 )
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.measures import DEFINITIONS, DISTANCE
-from analysis.report.rows import correct_over_prompts, low_high, to_field
-from analysis.report.samples import Data
-from analysis.stats.distances import Distance
+from analysis.report.samples import Data, correct_over_prompts, low_high, to_field
+from analysis.stats.heterogeneity import Distance
 from surveys.console.wording import INTERVAL, count_range, plural, sized
 
 

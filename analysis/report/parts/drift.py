@@ -59,10 +59,9 @@ from analysis.report.columns import (
 )
 from analysis.report.measures import CORRECT, DISTANCE
 from analysis.report.parts.distances import VARIATION, distance_values
-from analysis.report.rows import correct_over_prompts, generator_for, low_high
-from analysis.report.samples import Data, Source, source_of
+from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high, source_of
 from analysis.report.sentences import SURE, finding, who
-from analysis.stats import choices, distances
+from analysis.stats import choices, heterogeneity
 from surveys.console.wording import count_range, decimal, plural
 
 
@@ -109,7 +108,7 @@ def day_of(run: Run) -> str:
 
 def compare_items(data: Data, old: Source, new: Source, prompt: str) -> Row:
     rng = generator_for(data, "drift", new, prompt, old.runs, new.runs)
-    return distance_values(distances.compare(data.items(old, prompt), data.items(new, prompt), rng, data.draws))
+    return distance_values(heterogeneity.compare(data.items(old, prompt), data.items(new, prompt), rng, data.draws))
 
 
 def compare_choices(data: Data, old: Source, new: Source, prompt: str) -> Row:

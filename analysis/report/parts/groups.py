@@ -40,8 +40,17 @@ from analysis.report.measures import ASKED, CORRECT, DEFAULT, ENTROPY, OF_LISTS,
 from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, option_shares
 from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured
-from analysis.report.rows import Drawn, correct_over_prompts, difference_in, generator_for, low_high, low_highs
-from analysis.report.samples import Data, Rows, Source
+from analysis.report.samples import (
+    Data,
+    Drawn,
+    Rows,
+    Source,
+    correct_over_prompts,
+    difference_in,
+    generator_for,
+    low_high,
+    low_highs,
+)
 from analysis.report.sentences import FEWEST as FEWEST_TOLD
 from analysis.report.sentences import SURE, finding
 from analysis.stats import choices

@@ -40,7 +40,10 @@ from analysis.report.columns import (
 )
 from analysis.report.dataset import FIELD
 from analysis.report.measures import DEFAULT, DEFINITIONS, ENTROPY, OF_LISTS, Measure
-from analysis.report.rows import (
+from analysis.report.samples import (
+    Data,
+    Group,
+    Source,
     against_field,
     comparison,
     correct_over_prompts,
@@ -49,7 +52,6 @@ from analysis.report.rows import (
     low_highs,
     name_of,
 )
-from analysis.report.samples import Data, Group, Source
 from analysis.report.sentences import FEWEST, SURE, finding, who
 from analysis.stats.heterogeneity import MEASURES, Difference, Heterogeneity
 from analysis.stats.intervals import wilson_interval

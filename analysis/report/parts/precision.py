@@ -10,8 +10,7 @@ from analysis.charts.rows import in_order, n_words, number, prompts_in_order, ro
 from analysis.charts.theme import series_of_groups
 from analysis.report.columns import CHATBOT, COUNT, FINE, PROMPT, Column, Form, Listing, N, Part, intervals, rows_in
 from analysis.report.measures import CORRECT, ENTROPY
-from analysis.report.rows import generator_for, low_high
-from analysis.report.samples import Data, Source
+from analysis.report.samples import Data, Source, generator_for, low_high
 from analysis.stats import precision
 from analysis.stats.precision import ExpectedWidth
 from surveys.console.wording import sized

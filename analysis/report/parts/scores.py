@@ -40,10 +40,8 @@ from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
 from analysis.report.dataset import FIELD
 from analysis.report.measures import CORRECT, IN_ROWS, OF_LISTS
 from analysis.report.parts import choices, heterogeneity
-from analysis.report.rows import low_high
-from analysis.report.samples import Data
-from analysis.stats.resampling import generator
-from analysis.stats.samples import UNKNOWN
+from analysis.report.samples import Data, low_high
+from analysis.stats.resampling import UNKNOWN, generator
 from analysis.stats.scores import accuracy_within, rank_correlation
 from surveys.console.wording import INTERVAL, sized
 

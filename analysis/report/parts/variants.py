@@ -44,10 +44,9 @@ from analysis.report.columns import (
 from analysis.report.measures import CORRECT, DISTANCE
 from analysis.report.parts.distances import distance_values
 from analysis.report.parts.drift import CHANGE
-from analysis.report.rows import correct_over_prompts, generator_for, low_high
-from analysis.report.samples import Data, Source
-from analysis.stats import distances
-from analysis.stats.samples import UNKNOWN
+from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high
+from analysis.stats import heterogeneity
+from analysis.stats.resampling import UNKNOWN
 from analysis.stats.scores import paired_difference
 from surveys.console.wording import INTERVAL, count_range, decimal, sized
 
@@ -76,7 +75,7 @@ def compare_items(data: Data, source: Source, original: str, variant: str) -> Ro
     """The distance between the items of both; they share the original's vocabulary."""
     rng = generator_for(data, "variant", source, variant)
     before, after = data.items(source, original), data.items(source, variant)
-    return distance_values(distances.compare(before, after, rng, data.draws))
+    return distance_values(heterogeneity.compare(before, after, rng, data.draws))
 
 
 def compare_choices(data: Data, source: Source, original: str, variant: str) -> Row:

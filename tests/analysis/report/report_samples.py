@@ -7,8 +7,7 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.models import Completion, Run
-from analysis.report.metric_cache import find_part
-from analysis.report.reports import Reporting
+from analysis.report.reports import Reporting, find_part
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run

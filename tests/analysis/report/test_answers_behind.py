@@ -5,7 +5,7 @@ import pytest
 from analysis.answers.aliases import accept
 from analysis.models import Completion
 from analysis.report.answers_behind import behind
-from analysis.report.filters.filters import Filters
+from analysis.report.filters import Filters
 from surveys.models import Response
 from tests.analysis.report.report_samples import make_teas
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.report.filters.filters import Filters
+from analysis.report.filters import Filters
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
 from surveys.imports.benchmarks import import_benchmark

@@ -5,8 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from analysis.report.columns import CHANGE, COUNT, PLAIN, SHARE, Column, Form, P
-from analysis.report.pages.cells import Cell, make_table, sort_table, words, write
-from analysis.report.pages.places import Places
+from analysis.report.pages.sections import Cell, Places, make_table, sort_table, words, write
 from analysis.report.pages.text_views import mark_names
 
 THIN = "\u202f"

@@ -20,7 +20,7 @@ from django.urls import reverse
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
 from analysis.report.pages import shown
-from analysis.report.pages.contents import PAGE_OF_FIGURE, PAGES
+from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGES
 from analysis.report.parts import FIGURES, PARTS
 from analysis.report.reports import Reporting, views_for
 from surveys.models import Participant, Study

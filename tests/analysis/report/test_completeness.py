@@ -12,14 +12,13 @@ from django.conf import settings
 from analysis.charts.figure import Options, Report
 from analysis.charts.theme import PALETTES
 from analysis.report.columns import Column, Listing, Part
-from analysis.report.findings import FINDERS
 from analysis.report.measures import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Measure
 from analysis.report.outputs.text import SHORT, tables_of
-from analysis.report.pages.asked import MEASURES as IN_ADDRESSES
-from analysis.report.pages.contents import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
+from analysis.report.pages.shown import MEASURES as IN_ADDRESSES
+from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
 from analysis.report.parts import DEFINITIONS, FIGURES, INTERVALS, PART_OF_FIGURE, PARTS
 from analysis.report.reports import report as make_whole
-from analysis.stats import item_measures
+from analysis.stats import heterogeneity
 from analysis.stats.intervals import share_interval
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.test_bundle import make_world
@@ -65,7 +64,7 @@ def test_a_page_opens_with_a_sentence(page: object) -> None:
 
 
 def test_every_kind_of_finding_has_its_place_and_its_page() -> None:
-    places = [finder.place for finder in FINDERS]
+    places = sorted(finder.place for part in PARTS.values() for finder in part.finders)
     assert places == list(range(len(places)))
     assert {page.kind for page in PAGES.values() if page.kind} == PAGE_OF_KIND.keys()
 
@@ -87,7 +86,7 @@ def test_a_measure_is_named_defined_and_asked_for(measure: Measure) -> None:
 
 
 def test_what_the_statistics_measure_is_what_the_report_shows() -> None:
-    assert {measure.key for measure in OF_LISTS} == set(item_measures.MEASURES)
+    assert {measure.key for measure in OF_LISTS} == set(heterogeneity.MEASURES)
     assert next(iter(ASKED.values())) is DEFAULT
 
 

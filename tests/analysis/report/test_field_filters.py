@@ -7,9 +7,8 @@ from django.http import QueryDict
 
 from analysis.answers.readings import read_new
 from analysis.report.api import CHOSEN
-from analysis.report.filters.filters import FILTERS, Filters, checked, filter_options
-from analysis.report.filters.kinds import FilterError
-from analysis.report.pages.asked import Asked, chips_of, form_of, words_of
+from analysis.report.filters import FILTERS, FilterError, Filters, checked, filter_options
+from analysis.report.pages.shown import Asked, chips_of, form_of, words_of
 from analysis.report.reports import report
 from surveys.models import Flag, Participant, Study
 from surveys.participation import recruitment

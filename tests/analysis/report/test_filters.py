@@ -6,10 +6,9 @@ from django.http import QueryDict
 
 from analysis.report.api import OF_FIGURES
 from analysis.report.api import OWN as OF_API
-from analysis.report.filters.filters import FILTERS, IN_ADDRESSES, ROW_FILTERS, Filters, check_filters
-from analysis.report.filters.kinds import FilterError
-from analysis.report.pages.asked import IN_FORM
-from analysis.report.pages.asked import OWN as OF_PAGES
+from analysis.report.filters import FILTERS, IN_ADDRESSES, ROW_FILTERS, FilterError, Filters, check_filters
+from analysis.report.pages.shown import IN_FORM
+from analysis.report.pages.shown import OWN as OF_PAGES
 
 COMPARE = (settings.BASE_DIR / "docs" / "compare.md").read_text(encoding="utf-8")
 IN_DOCS = " ".join(COMPARE.partition("## Filters")[2].partition("\n## ")[0].lower().split())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.report.findings import findings
+from analysis.report.reports import findings
 from surveys.console.wording import FIXED, THIN
 
 FIELD = {"prompt": "companies", "source": "field", "model": "chatgpt", "chatbot": "chatgpt", "n": 400}

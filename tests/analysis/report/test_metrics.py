@@ -7,9 +7,9 @@ import pytest
 
 from analysis.answers.aliases import accept
 from analysis.answers.readings import read_new
-from analysis.report.filters.filters import Filters
+from analysis.report.filters import Filters
 from analysis.report.reports import report
-from analysis.report.rows import correct_over_prompts
+from analysis.report.samples import correct_over_prompts
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_model_run, make_teas, reply
 

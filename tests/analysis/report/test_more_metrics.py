@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.models import Run, SimulatedUser
-from analysis.report.filters.filters import Filters
+from analysis.report.filters import Filters
 from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell

@@ -8,7 +8,7 @@ import redis
 from django.conf import settings
 
 from analysis.report import tasks
-from analysis.report.filters.filters import Filters
+from analysis.report.filters import Filters
 from analysis.report.reports import Reporting
 from tests.analysis.report.report_samples import is_kept, make_teas
 

@@ -14,12 +14,11 @@ from django.utils import timezone
 from analysis.answers import aliases, reviews
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, MetricValue, Run
-from analysis.report import metric_cache, reports
+from analysis.report import reports
 from analysis.report.dataset import load_frames
-from analysis.report.filters.filters import ROW_FILTERS, Filters
-from analysis.report.metric_cache import fingerprint, keep_part
+from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import PARTS, items
-from analysis.report.reports import ReportError, Reporting, report
+from analysis.report.reports import ReportError, Reporting, fingerprint, keep_part, report
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
@@ -184,7 +183,7 @@ def test_what_a_part_was_before_is_thrown_away() -> None:
 
 
 def test_no_more_than_so_many_views_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metric_cache, "MOST_KEPT", 3)
+    monkeypatch.setattr(reports, "MOST_KEPT", 3)
     study = make_teas()
     for seed in range(5):
         report(study, seed=seed, draws=FEW, parts=[])
@@ -360,7 +359,7 @@ def test_fingerprint_changes_with_filters_seed_and_draws() -> None:
 def test_fingerprint_changes_with_the_rules_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_teas()
     before = stamp(study)
-    monkeypatch.setattr("analysis.report.metric_cache.RULES_VERSION", 10_000)
+    monkeypatch.setattr("analysis.report.reports.RULES_VERSION", 10_000)
     assert stamp(study) != before
 
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from analysis.stats import heterogeneity
 from analysis.stats.heterogeneity import Difference, Heterogeneity
-from analysis.stats.resampling import DRAWS, redraw, split, subset_counts
-from analysis.stats.samples import ItemSample
+from analysis.stats.resampling import DRAWS, ItemSample, redraw, split, subset_counts
 
 
 def make_items(*responses: str, size: int = 8) -> ItemSample:

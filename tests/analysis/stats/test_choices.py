@@ -10,7 +10,7 @@ from scipy import stats
 
 from analysis.stats.choices import compare, describe
 from analysis.stats.intervals import share_interval
-from analysis.stats.samples import ChoiceSample
+from analysis.stats.resampling import ChoiceSample
 
 
 def rng(seed: int = 1) -> np.random.Generator:

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
-from analysis.stats.distances import average, compare, compare_sources, measure
-from analysis.stats.resampling import SharedDraws
-from analysis.stats.samples import ItemSample
+from analysis.stats.heterogeneity import average, compare, compare_sources, measure_distance
+from analysis.stats.resampling import ItemSample, SharedDraws
 from tests.analysis.stats import sample_factories
 from tests.analysis.stats.sample_factories import draw_items, item_samples, make_items, relabelled, reordered
 
@@ -18,7 +17,7 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 
 def distance_of(a: list[int], b: list[int]) -> tuple[float, float]:
-    jsd, tv = measure(np.array(a), np.array(b))
+    jsd, tv = measure_distance(np.array(a), np.array(b))
     return float(jsd), float(tv)
 
 
@@ -37,8 +36,8 @@ def test_distance_to_nothing_is_undefined() -> None:
 def test_distances_are_symmetric_bounded_and_agree_with_scipy(first: ItemSample, second: ItemSample) -> None:
     a, b = first.counts(), second.counts()
     if a.sum() and b.sum():
-        jsd, tv = measure(a, b)
-        assert measure(b, a) == pytest.approx((jsd, tv))
+        jsd, tv = measure_distance(a, b)
+        assert measure_distance(b, a) == pytest.approx((jsd, tv))
         assert 0 <= jsd <= 1 and 0 <= tv <= 1
         assert jsd == pytest.approx(jensenshannon(a, b, base=2) ** 2, abs=1e-7)
         assert jsd <= tv + 1e-12  # Lin 1991, theorem 3
@@ -56,8 +55,8 @@ def test_distances_know_neither_names_nor_order(a: ItemSample, b: ItemSample) ->
 def test_draws_in_single_precision_are_near_enough() -> None:
     dice = rng()
     a, b = dice.poisson(3, (50, 200)), dice.poisson(2, (50, 200))
-    single = measure(a.astype(np.float32), b.astype(np.float32))
-    for fast, exact in zip(single, measure(a, b), strict=True):
+    single = measure_distance(a.astype(np.float32), b.astype(np.float32))
+    for fast, exact in zip(single, measure_distance(a, b), strict=True):
         assert fast == pytest.approx(exact, abs=2e-6)
 
 

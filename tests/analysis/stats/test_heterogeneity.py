@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from scipy import stats
 
-from analysis.stats.heterogeneity import MEASURES, differences
-from analysis.stats.item_measures import measure, rarefied_measures
-from analysis.stats.samples import ItemSample
+from analysis.stats.heterogeneity import MEASURES, differences, measure, rarefied_measures
+from analysis.stats.resampling import ItemSample
 from tests.analysis.stats.sample_factories import (
     compare,
     describe,

@@ -8,7 +8,7 @@ from analysis.stats.precision import (
     entropy_width,
     item_share_width,
 )
-from analysis.stats.samples import ChoiceSample
+from analysis.stats.resampling import ChoiceSample
 from tests.analysis.stats.sample_factories import describe, draw_items, make_items
 
 

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from analysis.stats import distances, heterogeneity, resampling
-from analysis.stats.item_measures import entropy
+from analysis.stats import heterogeneity, resampling
+from analysis.stats.heterogeneity import entropy
 from analysis.stats.resampling import (
+    ItemSample,
     SharedDraws,
     bootstrap_counts,
     bootstrap_weights,
@@ -19,7 +20,6 @@ from analysis.stats.resampling import (
     subset_counts,
     subset_weights,
 )
-from analysis.stats.samples import ItemSample
 from tests.analysis.stats.sample_factories import describe, draw_items, make_items
 
 
@@ -158,12 +158,12 @@ def test_subsets_and_splits_take_each_response_once() -> None:
 def mean_width(shared: list[SharedDraws]) -> float:
     """Of the mean distance over ten prompts that all have the same answers."""
     drawn = [
-        distances.compare_redrawn(
+        heterogeneity.compare_redrawn(
             draws.redraw(FIELD, "field"), draws.redraw(OTHER, "offline"), draws.split(FIELD, OTHER, "field", "offline")
         )
         for draws in shared
     ]
-    found = distances.average(drawn).ci
+    found = heterogeneity.average(drawn).ci
     assert found is not None
     return found[1] - found[0]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.stats.samples import ChoiceSample, ItemSample, pool
+from analysis.stats.resampling import ChoiceSample, ItemSample, pool
 from tests.analysis.stats.sample_factories import make_items
 
 
