@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from analysis.report.columns import ASKED
 from analysis.report.filters import FilterError, filter_options
-from analysis.report.measures import ASKED
 from analysis.report.pages.sections import (
     FILES,
     SCHEMES,

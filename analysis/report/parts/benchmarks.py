@@ -25,9 +25,12 @@ from analysis.charts.theme import printable
 from analysis.models import Completion, Run
 from analysis.report.columns import (
     COUNT,
+    DEFINITIONS,
+    ENTROPY,
     FINE_ENDS,
     FINE_SHARE,
     MODEL,
+    NOVEL,
     SETTINGS,
     SOURCE,
     VARIANT,
@@ -40,7 +43,6 @@ from analysis.report.columns import (
     rows_in,
 )
 from analysis.report.dataset import LETTERS, OFFLINE
-from analysis.report.measures import DEFINITIONS, ENTROPY, NOVEL
 from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
 from analysis.report.samples import Data, Source, generator_for, low_high, source_of, source_order
 from analysis.report.sentences import finding, who, within

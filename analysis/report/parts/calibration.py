@@ -35,6 +35,7 @@ from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_s
 from analysis.models.conditions import PUPPETS
 from analysis.report.columns import (
     COUNT,
+    DISTANCE,
     MODEL,
     SETTINGS,
     SOURCE,
@@ -49,7 +50,6 @@ from analysis.report.columns import (
     rows_in,
 )
 from analysis.report.dataset import OFFLINE
-from analysis.report.measures import DISTANCE
 from analysis.report.samples import Data, Group, Source, low_high, to_field
 from analysis.report.sentences import finding, who
 from analysis.stats import heterogeneity

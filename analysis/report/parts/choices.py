@@ -40,7 +40,10 @@ from analysis.charts.rows import (
 from analysis.charts.theme import LIGHT, text_width
 from analysis.report.columns import (
     COMPARED,
+    CORRECT,
+    DEFINITIONS,
     ENDS,
+    ENTROPY,
     OF_LETTERS,
     PLAIN,
     PROMPT,
@@ -60,7 +63,6 @@ from analysis.report.columns import (
 )
 from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
 from analysis.report.dataset import FIELD, LETTERS
-from analysis.report.measures import CORRECT, DEFINITIONS, ENTROPY
 from analysis.report.samples import Data, Group, Source, correct_over_prompts, difference_in, generator_for, low_high
 from analysis.report.sentences import FEWEST, SURE, field_of, finding, who, within
 from analysis.stats import choices

@@ -24,6 +24,8 @@ from analysis.charts.theme import series_of_sources
 from analysis.report.columns import (
     COMPARED,
     COUNT,
+    DEFINITIONS,
+    DISTANCE,
     FINE,
     OF_DISTANCES,
     P_HOLM,
@@ -41,7 +43,6 @@ from analysis.report.columns import (
     rows_in,
 )
 from analysis.report.dataset import ALL, FIELD
-from analysis.report.measures import DEFINITIONS, DISTANCE
 from analysis.report.samples import Data, correct_over_prompts, low_high, to_field
 from analysis.stats.heterogeneity import Distance
 from surveys.console.wording import INTERVAL, count_range, plural, sized

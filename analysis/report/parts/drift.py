@@ -40,7 +40,9 @@ from analysis.charts.theme import LIGHT, Series, printable, series_of_groups
 from analysis.models import Run
 from analysis.report.columns import (
     COMPARED,
+    CORRECT,
     COUNT,
+    DISTANCE,
     FINE,
     OF_DISTANCES,
     P_HOLM,
@@ -57,7 +59,6 @@ from analysis.report.columns import (
     is_choice,
     rows_in,
 )
-from analysis.report.measures import CORRECT, DISTANCE
 from analysis.report.parts.distances import VARIATION, distance_values
 from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high, source_of
 from analysis.report.sentences import SURE, finding, who

@@ -18,9 +18,14 @@ from analysis.charts.rows import (
 )
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report.columns import (
+    ASKED,
     CHATBOT,
+    CORRECT,
+    DEFAULT,
+    ENTROPY,
     OF_ITEMS,
     OF_LETTERS,
+    OF_LISTS,
     PROMPT,
     SHARE,
     SIZE,
@@ -29,6 +34,7 @@ from analysis.report.columns import (
     Columns,
     Finder,
     Listing,
+    Measure,
     N,
     Part,
     intervals,
@@ -36,7 +42,6 @@ from analysis.report.columns import (
     is_list,
     rows_in,
 )
-from analysis.report.measures import ASKED, CORRECT, DEFAULT, ENTROPY, OF_LISTS, Measure
 from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, option_shares
 from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured

@@ -23,7 +23,11 @@ from analysis.charts.theme import series_of_sources
 from analysis.report.columns import (
     COMPARED,
     COUNT,
+    DEFAULT,
+    DEFINITIONS,
+    ENTROPY,
     OF_ITEMS,
+    OF_LISTS,
     PROMPT,
     SETTINGS,
     SIZE,
@@ -33,13 +37,13 @@ from analysis.report.columns import (
     Column,
     Finder,
     Listing,
+    Measure,
     N,
     Part,
     intervals,
     rows_in,
 )
 from analysis.report.dataset import FIELD
-from analysis.report.measures import DEFAULT, DEFINITIONS, ENTROPY, OF_LISTS, Measure
 from analysis.report.samples import (
     Data,
     Group,

@@ -8,8 +8,21 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, below, e
 from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
 from analysis.charts.rows import in_order, n_words, number, prompts_in_order, rows_of, shown_model, span, write_caption
 from analysis.charts.theme import series_of_groups
-from analysis.report.columns import CHATBOT, COUNT, FINE, PROMPT, Column, Form, Listing, N, Part, intervals, rows_in
-from analysis.report.measures import CORRECT, ENTROPY
+from analysis.report.columns import (
+    CHATBOT,
+    CORRECT,
+    COUNT,
+    ENTROPY,
+    FINE,
+    PROMPT,
+    Column,
+    Form,
+    Listing,
+    N,
+    Part,
+    intervals,
+    rows_in,
+)
 from analysis.report.samples import Data, Source, generator_for, low_high
 from analysis.stats import precision
 from analysis.stats.precision import ExpectedWidth

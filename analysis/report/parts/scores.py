@@ -35,10 +35,24 @@ from analysis.charts.rows import (
     write_caption,
 )
 from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
-from analysis.report.columns import PLAIN, SHARE, SIZE, SOURCE, WHO, Column, Listing, N, Part, intervals, rows_in
+from analysis.report.columns import (
+    CORRECT,
+    IN_ROWS,
+    OF_LISTS,
+    PLAIN,
+    SHARE,
+    SIZE,
+    SOURCE,
+    WHO,
+    Column,
+    Listing,
+    N,
+    Part,
+    intervals,
+    rows_in,
+)
 from analysis.report.columns import UNKNOWN as UNKNOWN_COUNT
 from analysis.report.dataset import FIELD
-from analysis.report.measures import CORRECT, IN_ROWS, OF_LISTS
 from analysis.report.parts import choices, heterogeneity
 from analysis.report.samples import Data, low_high
 from analysis.stats.resampling import UNKNOWN, generator

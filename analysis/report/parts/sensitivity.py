@@ -6,21 +6,26 @@ from dataclasses import replace
 from analysis.charts.figure import Options, Report, Row
 from analysis.charts.theme import printable
 from analysis.report.columns import (
+    ASKED,
     CHATBOT,
+    CORRECT,
+    DEFAULT,
+    ENTROPY,
     OF_ITEMS,
     OF_LETTERS,
+    OF_LISTS,
     PROMPT,
     SIZE,
     UNKNOWN,
     Column,
     Listing,
+    Measure,
     N,
     Part,
     is_choice,
     rows_in,
 )
 from analysis.report.dataset import FIELD
-from analysis.report.measures import ASKED, CORRECT, DEFAULT, ENTROPY, OF_LISTS, Measure
 from analysis.report.parts.choices import RIGHT
 from analysis.report.parts.groups import GroupFigure, choice_values, common, item_values
 from analysis.report.samples import Data

@@ -26,7 +26,9 @@ from analysis.charts.rows import (
 from analysis.charts.theme import printable, series_of_sources
 from analysis.report.columns import (
     COMPARED,
+    CORRECT,
     COUNT,
+    DISTANCE,
     OF_DISTANCES,
     P_HOLM,
     PROMPT,
@@ -41,7 +43,6 @@ from analysis.report.columns import (
     is_list,
     rows_in,
 )
-from analysis.report.measures import CORRECT, DISTANCE
 from analysis.report.parts.distances import distance_values
 from analysis.report.parts.drift import CHANGE
 from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high

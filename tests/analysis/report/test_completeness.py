@@ -11,8 +11,7 @@ from django.conf import settings
 
 from analysis.charts.figure import Options, Report
 from analysis.charts.theme import PALETTES
-from analysis.report.columns import Column, Listing, Part
-from analysis.report.measures import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Measure
+from analysis.report.columns import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Column, Listing, Measure, Part
 from analysis.report.outputs.text import SHORT, tables_of
 from analysis.report.pages.shown import MEASURES as IN_ADDRESSES
 from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
