@@ -259,7 +259,7 @@ def test_export_page_leads_to_the_bundle_with_and_without_texts() -> None:
     study = make_teas()
     page = log_in(study, "viewer").get(reverse("export:page", args=["teas"])).content.decode()
     address = reverse("compare:bundle", args=["teas"])
-    assert f'href="{address}">' in page and f'href="{address}?texts=1">' in page
+    assert f'href="{address}"' in page and f'href="{address}?texts=1"' in page
 
 
 @pytest.mark.parametrize(("query", "column"), [({}, False), ({"texts": "1"}, True)])
