@@ -66,8 +66,9 @@ def test_feedback_names_the_answers_as_they_stood_on_the_page(client: Client) ->
     better = "A" if left == "personalised" else "B"
     worst = "5" if better == "A" else "1"
     page = send(client, page, preference__milk=worst, preference__budget="3")
-    assert f"<b>{'B' if better == 'A' else 'A'}, strongly</b>" in page.text
-    assert f"<b>{better}, a little, {better}, strongly</b>" in page.text
+    told = [" ".join(words.split()) for words in re.findall(r"<b\s*>(.*?)</b>", page.text, re.DOTALL)]
+    assert f"{'B' if better == 'A' else 'A'}, strongly" in told
+    assert f"{better}, a little, {better}, strongly" in told
 
 
 def test_skip_asks_why_and_leaves_the_item_to_others(client: Client) -> None:
@@ -100,7 +101,7 @@ def test_undo_says_what_it_undid_and_shows_it_again(client: Client) -> None:
     assert "“Maybe”" in page.text
     page = undo(client, someone, page)
     assert path_of(page) == path_of(first)
-    assert "Taken back: “Maybe”." in page.text and 'value="maybe" checked' in page.text
+    assert "Taken back: “Maybe”." in page.text and re.search(r'value="maybe"\s+checked', page.text)
     assert "0 of 2 done" in page.text
     page = send(client, page)  # as it was
     assert "1 of 2 done" in page.text
