@@ -91,7 +91,7 @@ COMPLETION = (
 def model_tables() -> Iterator[Table]:
     study = named(ORIGIN, "study")
     yield Table("prompts", "one prompt of the study", (*study, *PROMPTS, *WORDING), Prompts)
-    yield Table("runs", "one run of a model, or one import", (*study, *RUNS, *ORDER), Runs)
+    yield Table("runs", "one run of a model, or one import", (*study, *RUNS, *ORDER), RunRows)
     yield Table("completions", "one call of a model that was answered or failed", (*study, *COMPLETION), calls, 200)
 
 
@@ -130,7 +130,7 @@ def all_runs(study: Study, selection: Selection) -> QuerySet[Run]:
     return (runs if selection.simulated else runs.exclude(endpoint__provider=FAKE)).order_by("pk")
 
 
-class Runs:
+class RunRows:
     def __init__(self, study: Study, selection: Selection) -> None:
         self.rows = all_runs(study, selection)
 

@@ -12,7 +12,7 @@ ALIKE = str.maketrans("‘’‚‛“”„‟«»‐‑‒–—―\u00a0\u202
 AROUND = " \t\r\n\"'.…"
 
 
-class Place(NamedTuple):
+class QuotePlace(NamedTuple):
     """Characters `start` to `end` of the message with this number, from 0."""
 
     message: int
@@ -20,7 +20,7 @@ class Place(NamedTuple):
     end: int
 
 
-def locate(quote: str, messages: Sequence[Message]) -> Place | None:
+def locate(quote: str, messages: Sequence[Message]) -> QuotePlace | None:
     """The first place of the quote, in what the user wrote before what was replied; None where it stands nowhere.
 
     White space, case, the kind of quotation marks and dashes, and marks around the quote make no difference.
@@ -29,14 +29,14 @@ def locate(quote: str, messages: Sequence[Message]) -> Place | None:
     for number in order:
         if quote in messages[number]["content"]:
             start = messages[number]["content"].index(quote)
-            return Place(number, start, start + len(quote))
+            return QuotePlace(number, start, start + len(quote))
     words = quote.translate(ALIKE).strip(AROUND).split()
     if not words:
         return None
     pattern = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
     for number in order:
         if found := pattern.search(messages[number]["content"].translate(ALIKE)):
-            return Place(number, *found.span())
+            return QuotePlace(number, *found.span())
     return None
 
 

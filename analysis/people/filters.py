@@ -172,16 +172,16 @@ def judge_assistant_use(seen: Evidence) -> Verdict:
     return Verdict(mean >= seen.settings.assistant_use, reason, {"asked": len(seen.scores), "score": mean})
 
 
-class Filter(NamedTuple):
+class FilterRule(NamedTuple):
     label: str
     judge: Callable[[Evidence], Verdict]
 
 
-FILTERS: dict[str, Filter] = {
-    "language": Filter("Language", judge_language),
-    "templates": Filter("Scripted templates", judge_templates),
-    "activity": Filter("Activity", judge_activity),
-    "assistant-use": Filter("Use as an assistant", judge_assistant_use),
+FILTERS: dict[str, FilterRule] = {
+    "language": FilterRule("Language", judge_language),
+    "templates": FilterRule("Scripted templates", judge_templates),
+    "activity": FilterRule("Activity", judge_activity),
+    "assistant-use": FilterRule("Use as an assistant", judge_assistant_use),
 }
 
 

@@ -40,7 +40,7 @@ CODE_TYPES = {
 
 
 @dataclass(frozen=True)
-class Step:
+class LifeStep:
     """A step in a study's life: the rule, what its button says, and what the reader must know before."""
 
     rule: Callable[[Study, str], None]
@@ -51,7 +51,7 @@ class Step:
 
 
 STEPS = {
-    "pilot": Step(
+    "pilot": LifeStep(
         lifecycle.start_pilot,
         "Start the pilot",
         "Start the pilot?",
@@ -61,14 +61,14 @@ STEPS = {
         ),
         (State.DRAFT,),
     ),
-    "end-pilot": Step(
+    "end-pilot": LifeStep(
         lifecycle.end_pilot,
         "End the pilot",
         "End the pilot?",
         ("Nobody new can begin. People who have begun may finish and are paid.", "The study is a draft again."),
         (State.PILOT,),
     ),
-    "launch": Step(
+    "launch": LifeStep(
         lifecycle.launch,
         "Launch",
         "Launch the study?",
@@ -79,21 +79,21 @@ STEPS = {
         ),
         (State.DRAFT, State.PILOT),
     ),
-    "pause": Step(
+    "pause": LifeStep(
         lifecycle.pause,
         "Pause recruiting",
         "Pause recruiting?",
         ("Nobody new can begin. People who have begun may finish and are paid.", "You can resume at any time."),
         (State.LIVE,),
     ),
-    "resume": Step(
+    "resume": LifeStep(
         lifecycle.resume,
         "Resume recruiting",
         "Resume recruiting?",
         ("The link works again, with the current version.",),
         (State.PAUSED,),
     ),
-    "close": Step(
+    "close": LifeStep(
         lifecycle.close,
         "Close the study",
         "Close the study for good?",

@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, FloatField, Func
 
 from surveys.models import Participant, ProlificStudy, Session, Study
-from surveys.prolific.meanings import APPROVED, BONUSES, MEANINGS, Entry, Kind, Ours, Paid, Theirs, meaning_of
+from surveys.prolific.meanings import APPROVED, BONUSES, MEANINGS, Kind, LedgerEntry, Ours, Paid, Theirs, meaning_of
 from surveys.studies.lifecycle import ERASED, definition_of
 
 # Prolific approves by itself what nobody has reviewed by then.
@@ -94,7 +94,7 @@ class Board:
 
 
 @dataclass(slots=True)
-class Visit:
+class BoardRow:
     ours: Ours
     origin: str
     began: float
@@ -137,21 +137,21 @@ def read_theirs(study: Study) -> tuple[list[Remote], list[Theirs]]:
         if theirs is None:
             theirs = submissions[row[5]] = Theirs(*row[5:size])
         if row[size] is not None:
-            theirs.payments.append(Entry(*row[size:]))
+            theirs.payments.append(LedgerEntry(*row[size:]))
     return list(remotes.values()), list(submissions.values())
 
 
-def read_visits(study: Study) -> dict[str, Visit]:
+def read_visits(study: Study) -> dict[str, BoardRow]:
     """By SESSION_ID, in the order in which they began."""
     person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name")
     took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
     began = ("participant__origin", Seconds("first_seen_at"))
     paths = ("session_id", *(f"participant__{name}" for name in person), took, *began)
     found = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
-    return {row[0]: Visit(Ours(*row[1:9]), row[9], row[10], order) for order, row in enumerate(found)}
+    return {row[0]: BoardRow(Ours(*row[1:9]), row[9], row[10], order) for order, row in enumerate(found)}
 
 
-def choose(submissions: Iterable[Theirs], visits: dict[str, Visit]) -> dict[int, str]:
+def choose(submissions: Iterable[Theirs], visits: dict[str, BoardRow]) -> dict[int, str]:
     """By participant the one submission that counts: paid, else to be reviewed, else the newest at work."""
     mine: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for theirs in submissions:
@@ -167,7 +167,7 @@ def rank(theirs: Theirs) -> int:
     return 4 if paid else RANKS.get(theirs.status, 1)
 
 
-def find_unknown(visits: dict[str, Visit], there: set[str], read_at: float | None) -> Iterable[Row]:
+def find_unknown(visits: dict[str, BoardRow], there: set[str], read_at: float | None) -> Iterable[Row]:
     """Sessions of people from Prolific that began before the last reading and are not in it."""
     for session, visit in visits.items():
         is_ours = visit.origin == Participant.Origin.PROLIFIC and not session.startswith(ERASED)

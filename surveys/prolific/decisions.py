@@ -21,7 +21,7 @@ HERE = {"mark_returned", "book", "drop"}  # what is done in this database alone
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposedDecision:
     """What could be decided about all rows of one meaning, with what it costs in cents."""
 
     meaning: str
@@ -55,13 +55,13 @@ def fee_of(cents: int) -> int:
     return ceil(cents * Fraction(settings.PROLIFIC_FEE))
 
 
-def propose(study: Study, board: Board) -> list[Proposal]:
+def propose(study: Study, board: Board) -> list[ProposedDecision]:
     """One proposal for each meaning that some row has and that asks for something, in the order of MEANINGS."""
     screen_out = definition_of(study.current_id).pay.screen_out_cents
     sums: dict[str, list[int]] = {}
     for row in board.open:
         sums.setdefault(row.meaning, []).append(cents_of(row, screen_out))
-    return [Proposal(name, len(sums[name]), sum(sums[name])) for name in MEANINGS if name in sums]
+    return [ProposedDecision(name, len(sums[name]), sum(sums[name])) for name in MEANINGS if name in sums]
 
 
 def cents_of(row: Row, screen_out: int) -> int:

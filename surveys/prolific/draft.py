@@ -63,7 +63,7 @@ class SetUpError(Exception):
 
 
 @dataclass(frozen=True)
-class Part:
+class DraftField:
     """One field of the study: as the study file wants it, and as Prolific has it."""
 
     name: str
@@ -137,15 +137,17 @@ def wanted_filters(study: Study) -> list[dict[str, Any]]:
 # --- ours x theirs ------------------------------------------------------------
 
 
-def compare(study: Study, link: str, theirs: Mapping[str, Any]) -> list[Part]:
+def compare(study: Study, link: str, theirs: Mapping[str, Any]) -> list[DraftField]:
     """Field by field; numbers that come as texts are numbers."""
     definition, ours = definition_of(study.current_id), wanted(study, link)
-    parts = [Part(name, label, show(name, ours[name]), show(name, theirs.get(name))) for name, label in LABELS.items()]
+    parts = [
+        DraftField(name, label, show(name, ours[name]), show(name, theirs.get(name))) for name, label in LABELS.items()
+    ]
     if currency := theirs.get("currency_code"):
-        parts.append(Part("currency_code", "Currency", definition.pay.currency, str(currency)[:10]))
+        parts.append(DraftField("currency_code", "Currency", definition.pay.currency, str(currency)[:10]))
     known, there = definition.prolific_study_ids, str(theirs.get("id"))[:64]
     let_in = there if not known or there in known else ", ".join(known)
-    return [*parts, Part("id", "Study id that is let in here", let_in, there)]
+    return [*parts, DraftField("id", "Study id that is let in here", let_in, there)]
 
 
 def show(name: str, value: Any) -> str:

@@ -139,7 +139,7 @@ class Ours:
 
 
 @dataclass(slots=True)
-class Entry:
+class LedgerEntry:
     """A payment of the ledger, as far as meanings go."""
 
     id: int
@@ -162,7 +162,7 @@ class Theirs:
     bonus: int
     excluded: bool
     completed: float | None  # seconds since 1970
-    payments: list[Entry] = field(default_factory=list)
+    payments: list[LedgerEntry] = field(default_factory=list)
 
     def done(self, *kinds: str) -> bool:
         return any(entry.kind in kinds and entry.state == Paid.PAID for entry in self.payments)

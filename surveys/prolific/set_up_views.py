@@ -40,7 +40,7 @@ def on_prolific(request: HttpRequest) -> HttpResponse:
 def set_up_page(study: Study) -> dict:
     """The study as it is on Prolific now, or why it cannot be read."""
     link, remote = participant_link(study), draft.remote_id(study)
-    parts: list[draft.Part] = []
+    parts: list[draft.DraftField] = []
     status = fault = ""
     if remote:
         try:
@@ -77,7 +77,7 @@ def group_rows(study: Study) -> list[dict]:
     ]
 
 
-def say_parts(remote: str, parts: list[draft.Part], status: str) -> str:
+def say_parts(remote: str, parts: list[draft.DraftField], status: str) -> str:
     if not remote:
         return "There is no study on Prolific yet."
     if not parts:

@@ -20,7 +20,7 @@ from surveys.console.wording import duration, money, plural
 from surveys.models import Payment
 from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import Board, read_board
-from surveys.prolific.decisions import Amount, Proposal, decide, decide_amounts, propose
+from surveys.prolific.decisions import Amount, ProposedDecision, decide, decide_amounts, propose
 from surveys.prolific.meanings import ACTIONS, MEANINGS, Kind, Theirs
 from surveys.prolific.mirror import prolific_ids
 from surveys.prolific.promise import REASONS, CellPay, cost_of, pay_by_cell
@@ -77,7 +77,7 @@ def reason_of(payment: Payment) -> str:
     return MEANINGS[payment.reason].label if payment.reason in MEANINGS else payment.reason
 
 
-def say_board(board: Board, proposals: list[Proposal], currency: str) -> str:
+def say_board(board: Board, proposals: list[ProposedDecision], currency: str) -> str:
     if not any(remote.read_at for remote in board.remotes):
         return "Nothing has been read from Prolific yet."
     there = sum(row.theirs is not None for row in board.rows)
@@ -100,7 +100,7 @@ def money_of(theirs: Theirs | None, currency: str) -> tuple[str, str]:
     return (money(theirs.reward, currency), money(theirs.bonus, currency)) if theirs else ("", "")
 
 
-def proposal_row(proposal: Proposal, currency: str) -> dict:
+def proposal_row(proposal: ProposedDecision, currency: str) -> dict:
     return {
         "proposal": proposal,
         "meaning": MEANINGS[proposal.meaning],

@@ -28,9 +28,9 @@ from surveys.study_files.schema import (
     ComprehensionCheck,
     Consent,
     Exclusion,
-    Filter,
     Key,
     LabelScale,
+    ProlificFilter,
     PromptDefinition,
     Question,
     Reference,
@@ -110,7 +110,7 @@ class Definition(StudyHead):
     own_language: str = ""  # of the file, where the texts here are those of another
     description: str = ""  # on Prolific
     blocked_from: tuple[str, ...] = ()  # slugs of studies whose people may not come
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[ProlificFilter, ...] = ()
 
     @property
     def offered(self) -> tuple[str, ...]:

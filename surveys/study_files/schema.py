@@ -327,7 +327,7 @@ class RecruitingKeys:
 
 
 @dataclass(frozen=True)
-class Filter:
+class ProlificFilter:
     """One of Prolific's filters: some of its values, or a range of numbers, both ends included."""
 
     filter: Annotated[str, matching(r"[a-z0-9][a-z0-9_-]{0,99}", "the id of one of Prolific's filters, such as age")]
@@ -440,7 +440,7 @@ LISTS: dict[str, type] = {
     "exclusions": Exclusion,
     "references": Reference,
     "wordings": WordingKeys,
-    "filters": Filter,
+    "filters": ProlificFilter,
 }
 
 

@@ -15,7 +15,7 @@ from django.utils.safestring import mark_safe
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.charts.rows import names_in
-from analysis.report.outputs.text import Table, basis, tables_of
+from analysis.report.outputs.text import TextTable, basis, tables_of
 from analysis.report.parts import PARTS
 from analysis.report.reports import findings
 
@@ -32,7 +32,7 @@ class Section:
     title: str
     definitions: list[tuple[str, str]]
     drawings: list[Drawing]
-    tables: list[Table]
+    tables: list[TextTable]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ FLOW = {
 
 
 def sections_of(report: Mapping[str, Any], scheme: str) -> Iterator[Section]:
-    tables: dict[str, list[Table]] = {}
+    tables: dict[str, list[TextTable]] = {}
     for table in tables_of(report):
         tables.setdefault(table.part, []).append(table)
     for part, of_part in tables.items():
@@ -166,7 +166,7 @@ def height_of(svg: str) -> float:
     return min(HIGH, WIDE * high / wide)
 
 
-def table_data(table: Table) -> dict[str, Any]:
+def table_data(table: TextTable) -> dict[str, Any]:
     return {
         "title": table.title,
         "labels": table.labels,

@@ -17,7 +17,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Cells as they are shown; `right` says which columns hold numbers."""
 
     part: str
@@ -40,7 +40,7 @@ class Table:
         ]
 
 
-def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[Table]:
+def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[TextTable]:
     """The tables of these parts that have rows, in the order of the registry; by default of all."""
     wanted = PARTS.keys() if parts is None else set(parts)
     chosen = [(part.name, listing) for part in PARTS.values() if part.name in wanted for listing in part.tables]
@@ -48,13 +48,13 @@ def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[Table]
     return [table for table in found if table.rows]
 
 
-def make_table(part: str, listing: Listing, rows: list[Row]) -> Table:
+def make_table(part: str, listing: Listing, rows: list[Row]) -> TextTable:
     """Columns that hold nothing are left out."""
     written = [(column, [write(column, row) for row in rows]) for column in listing.columns_of(rows, Options())]
     shown = [(column, cells) for column, cells in written if any(cell != NOTHING for cell in cells)]
     undefined = [row[key] for row in rows for key in ("why", "why_references", "why_nearest") if row.get(key)]
     unsure = [why for column, _ in shown for row in rows if (why := column.unsure(row))]
-    return Table(
+    return TextTable(
         part=part,
         title=str(listing.title),
         definitions=listing.definitions,
@@ -158,7 +158,7 @@ def found_lines(report: Mapping[str, Any], columns: int) -> Iterator[str]:
         yield from textwrap.wrap(finding["sentence"], columns, initial_indent=lead, subsequent_indent=" " * len(lead))
 
 
-def table_lines(table: Table, definitions: Mapping[str, str], columns: int) -> Iterator[str]:
+def table_lines(table: TextTable, definitions: Mapping[str, str], columns: int) -> Iterator[str]:
     yield table.title.upper()
     for name in table.definitions:
         if name in definitions:
@@ -169,7 +169,7 @@ def table_lines(table: Table, definitions: Mapping[str, str], columns: int) -> I
         yield from textwrap.wrap(f"– {note}", columns, subsequent_indent="  ")
 
 
-def aligned(table: Table) -> Iterator[str]:
+def aligned(table: TextTable) -> Iterator[str]:
     """Numbers to the right, words to the left; what repeats the row above is left blank in the first column."""
     lines = [list(table.labels), *table.rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(table.labels))]

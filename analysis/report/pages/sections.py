@@ -58,7 +58,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """`definitions` names what its numbers are called in the report."""
 
     name: str
@@ -102,16 +102,16 @@ def between(form: Form, bounds: Sequence[float], joined: str) -> str:
     return joined.join(decimal(end * form.scale, form.digits) for end in bounds)
 
 
-def make_table(name: str, title: str, labels: Sequence[str], rows: Iterable[list[Cell]], **more: Any) -> Table:
+def make_table(name: str, title: str, labels: Sequence[str], rows: Iterable[list[Cell]], **more: Any) -> PageTable:
     """A column is a column of numbers where its cells are."""
     given = list(rows)
     numbers = [bool(given) and all(row[place].is_number for row in given) for place in range(len(labels))]
     headers = [Header(label, is_number) for label, is_number in zip(labels, numbers, strict=True)]
     whys = list(dict.fromkeys(cell.why for row in given for cell in row if cell.why))
-    return Table(name, title, headers, given, whys=whys, **more)
+    return PageTable(name, title, headers, given, whys=whys, **more)
 
 
-def sort_table(table: Table, wanted: str) -> Table:
+def sort_table(table: PageTable, wanted: str) -> PageTable:
     """The rows by the column that `wanted` names (`items.2`, `-items.2`), undefined ones last."""
     name, _, place = wanted.removeprefix("-").rpartition(".")
     falling = wanted.startswith("-")
@@ -216,7 +216,7 @@ class Places:
         wanted = self.shown.asked.filters.prompt
         return next((slug for slug in lists if not wanted or slug in wanted), "")
 
-    def table(self, listing: Listing, options: Options) -> Table | None:
+    def table(self, listing: Listing, options: Options) -> PageTable | None:
         rows = listing.rows(self.shown.report, options)
         if listing.optional and not rows:
             return None
@@ -280,7 +280,7 @@ DRAWN_BY = FIGURES | {name: glance.draw for name, glance in GLANCES.items()}
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PageFigure:
     """A figure as a page shows it: broad, and narrow for phones."""
 
     name: str
@@ -324,17 +324,17 @@ def kept(places: Places, what: str, make: Callable[[], Made]) -> Made:
     return found
 
 
-def find_drawing(places: Places, name: str) -> Drawing | None:
+def find_drawing(places: Places, name: str) -> PageFigure | None:
     """The figure if it has been drawn; drawing takes a second that a page need not wait for."""
-    found: Drawing | None = cache.get(key_of(places, f"page {name}"))
+    found: PageFigure | None = cache.get(key_of(places, f"page {name}"))
     return found
 
 
-def draw(places: Places, name: str) -> Drawing:
-    def make() -> Drawing:
+def draw(places: Places, name: str) -> PageFigure:
+    def make() -> PageFigure:
         wide, narrow = (make_figure(places, name, narrow=narrow) for narrow in (False, True))
         pictures = [render(figure, "svg").decode() for figure in (wide, narrow)[wide.width == narrow.width :]]
-        return Drawing(name, wide.title, wide.caption, wide.own, wide.alt, pictures[0], pictures[-1])
+        return PageFigure(name, wide.title, wide.caption, wide.own, wide.alt, pictures[0], pictures[-1])
 
     return kept(places, f"page {name}", make)
 
@@ -378,7 +378,7 @@ def figure_of(places: Places, name: str) -> dict[str, Any]:
     return {"figure": name, **drawing_of(find_drawing(places, name))}
 
 
-def drawing_of(drawing: Drawing | None) -> dict[str, Any]:
+def drawing_of(drawing: PageFigure | None) -> dict[str, Any]:
     """The drawing for a template; its SVG is the renderer's, cleaned by figures.svg."""
     return {
         "drawing": drawing,

@@ -25,7 +25,7 @@ ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedText:
     """Which number it is; `letter` "" is an unknown answer, None any."""
 
     prompt: str
@@ -36,7 +36,7 @@ class Wanted:
     benchmark: str
 
     @classmethod
-    def read(cls, query: QueryDict) -> "Wanted":
+    def read(cls, query: QueryDict) -> "WantedText":
         given = {name: query.get(name, "").replace("\x00", "")[:200] for name in ABOUT}
         for name in ("source", "model") if given["benchmark"] else ("prompt", "source", "model"):
             if not given[name]:
@@ -48,7 +48,7 @@ class Wanted:
 @compare_page
 def texts(request: HttpRequest) -> HttpResponse:
     asked = Asked.read(request.study, request.GET, ignore=ABOUT)
-    wanted = Wanted.read(request.GET)
+    wanted = WantedText.read(request.GET)
     rows = benchmark_page(request, wanted) if wanted.benchmark else behind_page(request, asked, wanted)
     names = names_of(request.study)
     spellings = spellings_behind(request.study, wanted) if wanted.item else set()
@@ -67,7 +67,7 @@ def texts(request: HttpRequest) -> HttpResponse:
     )
 
 
-def behind_page(request: HttpRequest, asked: Asked, wanted: Wanted) -> Page:
+def behind_page(request: HttpRequest, asked: Asked, wanted: WantedText) -> Page:
     found = behind(
         request.study,
         asked.filters,
@@ -82,7 +82,7 @@ def behind_page(request: HttpRequest, asked: Asked, wanted: Wanted) -> Page:
     return page
 
 
-def benchmark_page(request: HttpRequest, wanted: Wanted) -> Page:
+def benchmark_page(request: HttpRequest, wanted: WantedText) -> Page:
     """Completions of benchmark runs: of all of this source and model."""
     runs = runs_of(request.study).filter(benchmark=wanted.benchmark).select_related("endpoint")
     mine = [run.pk for run in runs if (run.source, run.model) == (wanted.source, wanted.model)]
@@ -91,7 +91,7 @@ def benchmark_page(request: HttpRequest, wanted: Wanted) -> Page:
     return Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
 
 
-def spellings_behind(study: Study, wanted: Wanted) -> set[str]:
+def spellings_behind(study: Study, wanted: WantedText) -> set[str]:
     """Every normalised spelling that counts as the item."""
     families = families_of(definition_of(study.current_id))
     family = families.get(wanted.prompt, wanted.prompt)
@@ -99,7 +99,7 @@ def spellings_behind(study: Study, wanted: Wanted) -> set[str]:
     return {wanted.item, *(spelling for spelling, item in table.items() if item == wanted.item)}
 
 
-def describe(names: dict[tuple[str, str], str], wanted: Wanted, named: Counter[str]) -> dict[str, str]:
+def describe(names: dict[tuple[str, str], str], wanted: WantedText, named: Counter[str]) -> dict[str, str]:
     """The words of the heading; the item as these texts write it most often."""
     whose = wanted.model
     if wanted.source == FIELD:

@@ -40,7 +40,7 @@ class MockSubmission:
 
 
 @dataclass(frozen=True)
-class Reply:
+class MockReply:
     status: int
     content: Any
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -102,7 +102,9 @@ class Books:
 
     # --- calls
 
-    def answer(self, method: str, path: str, query: Mapping[str, str], content: Any, token: str, site: str) -> Reply:
+    def answer(
+        self, method: str, path: str, query: Mapping[str, str], content: Any, token: str, site: str
+    ) -> MockReply:
         """What the API says to one call; `site` is the address that links begin with."""
         with self.lock:
             self.calls[f"{method} {re.sub(r'/[0-9a-f-]{8,}/', '/:id/', path)}"] += 1
@@ -130,23 +132,23 @@ class Books:
                 return name
         return ""
 
-    def fail(self, fault: str) -> Reply:
+    def fail(self, fault: str) -> MockReply:
         if fault == "429":
-            return Reply(429, {"error": {"detail": "Too many requests."}}, {"Retry-After": "1"})
+            return MockReply(429, {"error": {"detail": "Too many requests."}}, {"Retry-After": "1"})
         if fault == "403":
             return refuse(403, "You do not have permission to do this.")
         if fault.startswith("timeout"):
-            return Reply(0, None, dropped=True)
+            return MockReply(0, None, dropped=True)
         if fault == "huge":
-            return Reply(200, {"results": ["x" * HUGE]})
-        return Reply(200, "<html>Sorry</html>") if fault == "html" else refuse(500, "Something went wrong.")
+            return MockReply(200, {"results": ["x" * HUGE]})
+        return MockReply(200, "<html>Sorry</html>") if fault == "html" else refuse(500, "Something went wrong.")
 
-    def carry_out(self, method: str, parts: list[str], query: Mapping[str, str], content: Any, site: str) -> Reply:
+    def carry_out(self, method: str, parts: list[str], query: Mapping[str, str], content: Any, site: str) -> MockReply:
         match (method, *parts):
             case ("GET", "submissions"):
                 return self.list_submissions(query, site)
             case ("GET", "submissions", name) if name in self.submissions:
-                return Reply(200, self.shown(self.submissions[name]))
+                return MockReply(200, self.shown(self.submissions[name]))
             case ("POST", "submissions", "bulk-approve"):
                 return self.approve(content["submission_ids"])
             case ("POST", "submissions", "bonus-payments"):
@@ -155,41 +157,43 @@ class Books:
                 return self.pay(name)
             case ("POST", "submissions", name, "request-return") if name in self.submissions:
                 self.submissions[name].return_requested = datetime.now(UTC).isoformat()
-                return Reply(200, self.shown(self.submissions[name]))
+                return MockReply(200, self.shown(self.submissions[name]))
             case ("POST", "studies", name, "screen-out-submissions") if name in self.studies:
                 return self.screen_out(name, content)
             case ("GET", "studies", name) if name in self.studies:
-                return Reply(200, self.numbers(self.studies[name]))
+                return MockReply(200, self.numbers(self.studies[name]))
             case ("PATCH", "studies", name) if self.studies.get(name, {}).get("status") == "UNPUBLISHED":
                 self.studies[name] |= content
-                return Reply(200, self.numbers(self.studies[name]))
+                return MockReply(200, self.numbers(self.studies[name]))
             case ("POST", "studies", name, "transition") if self.studies.get(name, {}).get("status") == "UNPUBLISHED":
                 self.studies[name]["status"] = "ACTIVE"
-                return Reply(200, self.numbers(self.studies[name]))
+                return MockReply(200, self.numbers(self.studies[name]))
             case ("GET", "studies"):
-                return Reply(200, {"results": [self.numbers(each) for each in self.studies.values()]})
+                return MockReply(200, {"results": [self.numbers(each) for each in self.studies.values()]})
             case ("POST", "studies"):
-                return Reply(201, self.add_study(f"{len(self.studies) + 0xD0:024x}", **content, status="UNPUBLISHED"))
+                return MockReply(
+                    201, self.add_study(f"{len(self.studies) + 0xD0:024x}", **content, status="UNPUBLISHED")
+                )
             case ("GET", "participant-groups"):
                 mine = [each for each in self.groups.values() if each["workspace_id"] == query["workspace_id"]]
-                return Reply(200, {"results": mine})
+                return MockReply(200, {"results": mine})
             case ("POST", "participant-groups"):
                 name = f"{len(self.groups) + 0xE0:024x}"
                 self.groups[name] = {"members": [], **content, "id": name}
-                return Reply(201, self.groups[name])
+                return MockReply(201, self.groups[name])
             case (_, "participant-groups", name, "participants") if name in self.groups:
                 return self.change_group(method, self.groups[name]["members"], content)
             case ("POST", "messages"):
                 self.messages.append(content)
-                return Reply(204, {})
+                return MockReply(204, {})
         return refuse(404, "Not found.")
 
-    def change_group(self, method: str, members: list[str], content: Mapping[str, Any]) -> Reply:
+    def change_group(self, method: str, members: list[str], content: Mapping[str, Any]) -> MockReply:
         named = content["participant_ids"] if method != "GET" else []
         members[:] = [each for each in members if each not in named] + (named if method == "POST" else [])
-        return Reply(200, {"results": [{"participant_id": each} for each in members]})
+        return MockReply(200, {"results": [{"participant_id": each} for each in members]})
 
-    def list_submissions(self, query: Mapping[str, str], site: str) -> Reply:
+    def list_submissions(self, query: Mapping[str, str], site: str) -> MockReply:
         if query["study"] not in self.studies:
             return refuse(404, "Not found.")
         page, size = int(query.get("page", 1)), int(query.get("page_size", PAGE_SIZE))
@@ -202,7 +206,7 @@ class Books:
             return refuse(404, "Invalid page.")
         address = f"{site}submissions/?study={query['study']}&page={page + 1}&page_size={size}"
         links = {"next": {"href": None if is_last and not self.endless else address}}
-        return Reply(200, {"results": [self.shown(each) for each in rows], "_links": links})
+        return MockReply(200, {"results": [self.shown(each) for each in rows], "_links": links})
 
     def shown(self, submission: MockSubmission) -> dict[str, Any]:
         parts = {**asdict(submission), "reward": self.studies[submission.study_id]["reward"]}
@@ -224,24 +228,24 @@ class Books:
 
     # --- money
 
-    def approve(self, names: list[str]) -> Reply:
+    def approve(self, names: list[str]) -> MockReply:
         if unknown := [name for name in names if name not in self.submissions]:
             return refuse(400, f"Unknown submissions: {unknown[:3]}")
         for name in names:
             found = self.submissions[name]
             if found.status == "AWAITING REVIEW":
                 found.status, found.paid = "APPROVED", self.studies[found.study_id]["reward"]
-        return Reply(200, {"message": "Bulk approve in progress."})
+        return MockReply(200, {"message": "Bulk approve in progress."})
 
-    def screen_out(self, study: str, content: Mapping[str, Any]) -> Reply:
+    def screen_out(self, study: str, content: Mapping[str, Any]) -> MockReply:
         cents = round(float(content["bonus_per_submission"]) * 100)
         for name in content["submission_ids"]:
             found = self.submissions[name]
             if found.study_id == study and found.status == "AWAITING REVIEW":
                 found.status, found.paid = "SCREENED OUT", cents
-        return Reply(200, {})
+        return MockReply(200, {})
 
-    def prepare(self, study: str, lines: str) -> Reply:
+    def prepare(self, study: str, lines: str) -> MockReply:
         amounts: dict[str, int] = {}
         for line in lines.splitlines():
             name, _, amount = line.partition(",")
@@ -251,14 +255,14 @@ class Books:
         prepared = f"{len(self.prepared) + 1:024x}"
         self.prepared[prepared] = {"study": study, "amounts": amounts}
         total = sum(amounts.values())
-        return Reply(201, {"id": prepared, "study": study, "amount": total, "fees": -(-total // 3)})
+        return MockReply(201, {"id": prepared, "study": study, "amount": total, "fees": -(-total // 3)})
 
-    def pay(self, prepared: str) -> Reply:
+    def pay(self, prepared: str) -> MockReply:
         """Pays each time that it is called, as Prolific does."""
         self.waiting.append((self.lists + self.lag, self.prepared[prepared]["amounts"]))
         if not self.lag:
             self.settle()
-        return Reply(202, {"message": "Bonus payments are being made."})
+        return MockReply(202, {"message": "Bonus payments are being made."})
 
     def settle(self) -> None:
         """Payments show once their time has come."""
@@ -284,5 +288,5 @@ class Books:
         self.submissions = {row["id"]: MockSubmission(**row) for row in state["submissions"]}
 
 
-def refuse(status: int, detail: str) -> Reply:
-    return Reply(status, {"error": {"status": status, "detail": detail}})
+def refuse(status: int, detail: str) -> MockReply:
+    return MockReply(status, {"error": {"status": status, "detail": detail}})

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from analysis.report.columns import CHANGE, COUNT, PLAIN, SHARE, Column, Form, P
-from analysis.report.pages.sections import Cell, Drawing, Places, make_table, sort_table, words, write
+from analysis.report.pages.sections import Cell, PageFigure, Places, make_table, sort_table, words, write
 from analysis.report.pages.texts import mark_names
 
 THIN = "\u202f"
@@ -81,5 +81,5 @@ def test_names_are_marked_inside_escaped_text() -> None:
 
 def test_what_a_description_says_is_not_said_twice_below_its_figure() -> None:
     alt = "Not told apart: A; B."
-    drawn = Drawing("far", "Far", "", own=f"{alt} Lines are intervals.", alt=alt, wide="", narrow="")
+    drawn = PageFigure("far", "Far", "", own=f"{alt} Lines are intervals.", alt=alt, wide="", narrow="")
     assert drawn.said == "Not told apart: A; B. Lines are intervals."

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from surveys.prolific.client import ProlificClient, ProlificError, Refused, Unsent, Unsure, read_cents, wait_for
-from surveys.prolific.mock.books import Books, Reply, refuse
+from surveys.prolific.mock.books import Books, MockReply, refuse
 from tests.factories import PROLIFIC_STUDY
 from tests.surveys.prolific.conftest import TOKEN
 
@@ -143,7 +143,7 @@ def test_token_is_in_no_message_no_log_and_no_repr(
     assert TOKEN not in caplog.text + repr(prolific) + str(refusal.value)
 
 
-def refuse_with(token: str) -> Reply:
+def refuse_with(token: str) -> MockReply:
     return refuse(400, f"The token {token} is odd.")
 
 

@@ -10,7 +10,7 @@ from surveys.models import AuditEvent, ProlificDraft, ProlificStudy, Study
 from surveys.prolific.client import ProlificError, Refused
 from surveys.prolific.draft import CODES, SetUpError, compare, make_draft, publish, seen_of, update_draft, wanted
 from surveys.prolific.mock.books import Books
-from surveys.study_files.schema import Filter, Reward
+from surveys.study_files.schema import ProlificFilter, Reward
 from tests.factories import make_definition, make_study
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def make(state: str = "live", **changes) -> Study:
 
 
 def test_draft_is_as_the_study_file_wants_it(books: Books, client_at) -> None:
-    study = make(filters=(Filter("age", lower=18, upper=60), Filter("fluent-languages", ("19",))))
+    study = make(filters=(ProlificFilter("age", lower=18, upper=60), ProlificFilter("fluent-languages", ("19",))))
     name = make_draft(study, LINK, "ada", client_at())
     made = books.studies[name]
     assert made["status"] == "UNPUBLISHED"

@@ -3,7 +3,7 @@
 import pytest
 
 from surveys.study_files.definitions import Definition, StudyFileError, parse_study
-from surveys.study_files.schema import Filter
+from surveys.study_files.schema import ProlificFilter
 from tests.surveys.study_files.sample_study import changed
 
 END = "[debrief]"
@@ -17,7 +17,7 @@ def parse(text: str) -> Definition:
 def test_recruiting_survives_its_document_and_says_nothing_where_it_is_left_out() -> None:
     study = parse(f'[recruiting]\ndescription = "Copy prompts."\nblocked_from = ["demo"]\n{AGE}')
     assert (study.description, study.blocked_from) == ("Copy prompts.", ("demo",))
-    assert study.filters == (Filter("age", lower=18, upper=60),)
+    assert study.filters == (ProlificFilter("age", lower=18, upper=60),)
     assert Definition.from_document(study.to_document()) == study
     assert not {"description", "blocked_from", "filters"} & parse("").to_document().keys()
 
