@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from surveys.access import access
-from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion, Submission
+from surveys.models import AnonymousExit, Participant, Payment, QuotaCell, Session, Study, StudyVersion, Submission
 from surveys.participation.places import (
     confirm_place,
     hold_place_again,
@@ -301,7 +301,10 @@ def withdraw(participant: Participant) -> str:
         record_anonymous_exit(participant.version, kind, participant.origin, participant.pilot, step)
         release(participant)
         release_slots([participant])
-        Submission.objects.filter(remote__study=participant.study_id, pid=participant.pid).update(pid="")
+        mirrored = Submission.objects.filter(remote__study=participant.study_id, pid=participant.pid)
+        Payment.objects.filter(submission__in=mirrored).update(note="")  # may quote what Prolific says of the person
+        mirrored.update(pid="")
+        participant.prolific_messages.all().delete()
         participant.delete()
         return code
 

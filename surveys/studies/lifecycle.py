@@ -15,7 +15,11 @@ from surveys.access import audit
 from surveys.models import (
     BenchmarkItem,
     Participant,
+    Payment,
     Place,
+    ProlificGroup,
+    ProlificMessage,
+    ProlificStudy,
     Prompt,
     QuotaCell,
     Session,
@@ -300,5 +304,10 @@ def erase_prolific_ids(study: Study, actor: str) -> int:
         Submission.objects.filter(remote__study=study).exclude(submission_id__startswith=ERASED).update(
             submission_id=Concat(Value(ERASED), Cast("pk", CharField())), pid=""
         )
+        # What Prolific says of a call that failed may name whom it was about.
+        Payment.objects.filter(submission__remote__study=study).update(note="")
+        ProlificMessage.objects.filter(study=study).update(note="")
+        for kind in (ProlificStudy, ProlificGroup):
+            kind.objects.filter(study=study).update(fault="")
         audit.record(study, actor, "Prolific ids erased", people=count)
         return count
