@@ -138,7 +138,7 @@ def in_valkey() -> set[str]:
 def in_files() -> set[str]:
     var = servers.var_folder()
     files = [path for path in var.rglob("*") if path.is_file() and path.relative_to(var).parts[0] not in OWN_FILES]
-    assert var / "log" / "postgres.log" in files
+    assert var / "log" / "postgres.log" in files or not connection.settings_dict["HOST"].startswith("/")
     return {each for path in files for each in marks_in(str(path) + path.read_bytes().decode("latin-1"))}
 
 
@@ -160,8 +160,8 @@ def nothing_from_before() -> None:
     with redis.Redis.from_url(django_settings.REDIS_URL) as store:
         store.flushdb()
     cache.clear()
-    log = servers.var_folder() / "log" / "postgres.log"
-    log.write_bytes(b"")
+    for log in (servers.var_folder() / "log").glob("*.log"):
+        log.write_bytes(b"")
 
 
 def in_memory() -> set[str]:
@@ -265,8 +265,7 @@ def test_withdrawn_person_leaves_nothing(settings, logs, tmp_path: Path) -> None
     withdraw_by_page(person)
 
     # The submission is Prolific's: until all is paid its id stays, without the person's; `erase_ids` takes it too.
-    theirs = {PID: {"surveys_prolificstudy", "surveys_prolificgroup"}, SESSION: {"surveys_submission"}}
-    assert in_database() == theirs
+    assert in_database() == {SESSION: {"surveys_submission"}}
     assert person.pseudonym in str(AuditEvent.objects.get(action="messages asked for").detail)  # a random label
     kept = AliasDecision.objects.filter(study=study).order_by("number").values_list("number", "item", "spellings")
     assert list(kept) == [(1, "assam", ["mate"]), (2, "sencha", []), (3, "oolong", []), (4, "oolong", [])]

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from surveys.access import access
-from surveys.models import AnonymousExit, Participant, Payment, QuotaCell, Session, Study, StudyVersion, Submission
+from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion, Submission
 from surveys.participation.places import (
     confirm_place,
     hold_place_again,
@@ -19,7 +19,7 @@ from surveys.participation.places import (
 )
 from surveys.participation.prolific import Visit
 from surveys.participation.steps import open_page
-from surveys.studies.lifecycle import definition_in, definition_of
+from surveys.studies.lifecycle import definition_in, definition_of, erase_notes
 from surveys.study_files.definitions import Definition, cells_for, screened_out
 from surveys.study_files.orders import order_for
 from surveys.study_files.schema import SEVERAL
@@ -302,7 +302,7 @@ def withdraw(participant: Participant) -> str:
         release(participant)
         release_slots([participant])
         mirrored = Submission.objects.filter(remote__study=participant.study_id, pid=participant.pid)
-        Payment.objects.filter(submission__in=mirrored).update(note="")  # may quote what Prolific says of the person
+        erase_notes(participant.study, mirrored)
         mirrored.update(pid="")
         participant.prolific_messages.all().delete()
         participant.delete()
