@@ -69,18 +69,18 @@ from tests.factories import (
 from tests.surveys.participation.test_webhook import SECRET, event_about, send
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-MARK = re.compile(r"zq[0-9a-z]+qz", re.IGNORECASE)
+MARK = re.compile(r"zqmark[0-9a-z]+qz", re.IGNORECASE)
 OWN_FILES = ("postgres", "run")  # the database's own, and sockets
 
 
 def mark(what: str) -> str:
     """A word that stands nowhere else; letters only, so that no reader, format or escape changes it."""
-    return f"zq{what}qz"
+    return f"zqmark{what}qz"
 
 
 def mark_id(what: str) -> str:
     """The same as an id of Prolific: 24 letters and digits."""
-    return f"zq{what:x<20}qz"
+    return f"zqmark{what:x<16}qz"
 
 
 PID, SESSION, ADDRESS = mark_id("pid"), mark_id("session"), "198.51.100.77"
@@ -382,9 +382,9 @@ def test_person_of_a_corpus_leaves_nothing(logs, monkeypatch: pytest.MonkeyPatch
         while annotate(judge):
             pass
     rater = make_annotator(study)
-    for task in list(next_tasks(rater)):
-        words = mark("doubt") if task.item.cluster == key else "not clear"
-        skip(rater, open_task(rater, seal_task(rater, task)), "other", words)
+    while next_tasks(rater):
+        shown = open_next(rater)
+        skip(rater, shown, "other", mark("doubt") if shown.item.cluster == key else "not clear")
     run, user = make_run("judge", study, instruction="same-1"), corpus.users.get(key=key)
     item, talked = study.annotation_items.get(cluster=key), corpus.conversations.filter(user=key).first()
     for what, about in (
