@@ -10,3 +10,4 @@ class AnalysisConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("analysis.corpora.vectors")  # wants to hear of every corpus that is deleted, by whatever command
+        import_module("analysis.answers.withdrawals")  # and this of every person

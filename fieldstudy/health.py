@@ -1,6 +1,7 @@
 """What /healthz answers: whether database, broker and worker are there and the tables up to date."""
 
 import time
+from typing import Any
 
 import redis
 from celery.exceptions import OperationalError
@@ -12,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from fieldstudy.celery import app
 from fieldstudy.embedded.schema import pending_migrations
+from surveys.access.audit import head_of_all
 
 # Seconds: anybody may ask, and asking the worker is not free.
 REMEMBERED = {"ok": 5.0, "does not answer": 1.0, "unknown": 1.0}
@@ -29,6 +31,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
         "broker": broker,
         "worker": check_worker() if broker == "ok" else "unknown",
         "pending_migrations": pending,
+        "audit": check_audit(),
     }
     healthy = database == broker == "ok" and pending == 0
     return JsonResponse({"ok": healthy, **report}, status=200 if healthy else 503)
@@ -39,6 +42,14 @@ def check_database() -> tuple[str, int | None]:
         return "ok", len(pending_migrations())
     except Error:
         return "does not answer", None
+
+
+def check_audit() -> dict[str, Any] | None:
+    """How many events the audit trails of all studies have, and one hash over their ends."""
+    try:
+        return head_of_all()
+    except Error:
+        return None
 
 
 def check_broker() -> str:

@@ -78,6 +78,8 @@ def broker_from_url(url: str) -> str:
 DEBUG = env_bool("DEBUG", False)
 SECRET_KEY = env("SECRET_KEY", DEFAULT_SECRET_KEY)
 SECRET_KEY_FALLBACKS = env_list("SECRET_KEY_FALLBACKS")
+AUDIT_KEY = env("AUDIT_KEY")  # without it SECRET_KEY signs the audit trail too
+AUDIT_KEY_FALLBACKS = env_list("AUDIT_KEY_FALLBACKS")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1],testserver" if DEBUG else "")
 SITE_URL = env("SITE_URL", "http://localhost:8000").rstrip("/")
 DATABASE_URL = env("DATABASE_URL")
@@ -100,10 +102,11 @@ if not DEBUG:
             f"Not safe to start with DEBUG=false: set {', '.join(missing)}. .env.example says what each is. "
             "On your own computer, say DEBUG=true."
         )
-    if len(SECRET_KEY) < SHORTEST_KEY or len(set(SECRET_KEY)) < 5:
-        raise ImproperlyConfigured(
-            f"SECRET_KEY can be guessed: it needs {SHORTEST_KEY} characters by chance. Make one: openssl rand -hex 32."
-        )
+    for name, key in (("SECRET_KEY", SECRET_KEY), ("AUDIT_KEY", AUDIT_KEY)):
+        if (key or name == "SECRET_KEY") and (len(key) < SHORTEST_KEY or len(set(key)) < 5):
+            raise ImproperlyConfigured(
+                f"{name} can be guessed: it needs {SHORTEST_KEY} characters by chance. Make one: openssl rand -hex 32."
+            )
     if "*" in ALLOWED_HOSTS:
         raise ImproperlyConfigured(
             "ALLOWED_HOSTS=* answers to every name. Write the site's own, for example study.example.org."

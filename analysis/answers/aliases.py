@@ -110,9 +110,8 @@ def write(
     undoes: AliasDecision | None = None,
 ) -> AliasDecision:
     number = alias_version(study) + 1
-    audit.record(
-        study, actor, f"aliases: {action}", item[:200], number=number, prompt=prompt, spellings=list(spellings)
-    )
+    # By its number: spellings of people who withdraw go with them, and an event stays for good.
+    audit.record(study, actor, f"aliases: {action}", number=number, prompt=prompt, spellings=len(spellings))
     return AliasDecision.objects.create(
         study=study,
         number=number,

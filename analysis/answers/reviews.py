@@ -201,4 +201,5 @@ def write(answer: Answer, items: list[str], names: list[str], letter: str, decid
 def note(study: Study, actor: str, action: str, made: AnswerDecision) -> None:
     answer = made.answer
     subject = f"response {answer.response_id}" if answer.response_id else f"completion {answer.completion_id}"
-    audit.record(study, actor, action, subject, decision=made.pk, items=made.items, letter=made.letter)
+    # By its number: what it says goes with the person whose text it is about, and an event stays for good.
+    audit.record(study, actor, action, subject, decision=made.pk)

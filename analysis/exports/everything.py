@@ -14,7 +14,16 @@ from django.http import Http404
 from django.utils import timezone
 
 from analysis.exports.codebook import Codebook, Row, as_document, as_markdown
-from analysis.exports.exports import codebook_of, count_rows, note_export, open_study, stream_rows
+from analysis.exports.exports import (
+    MANIFEST,
+    Measured,
+    codebook_of,
+    count_rows,
+    manifest_of,
+    note_export,
+    open_study,
+    stream_rows,
+)
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
 from surveys.models import Study
@@ -52,17 +61,21 @@ class Everything:
                 progress(file, written)
                 yield row
 
+        lines: list[dict[str, Any]] = []
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, make in self.documents():
-                archive.writestr(entry_of(name), make)
+            for name, text in self.documents():
+                lines.append(add(archive, name, iter([text.encode()])))
             for kind in self.kinds:
                 for table in self.codebook.tables.values():
                     name = f"{table.name}.{kind}" if len(self.kinds) == 1 else f"{kind}/{table.name}.{kind}"
                     rows = counted(stream_rows(self.study, table, self.selection), name)
+                    measured = Measured(name, FORMATS[kind].chunks(table.columns, rows))
                     with archive.open(entry_of(name), "w", force_zip64=True) as file:
-                        for chunk in FORMATS[kind].chunks(table.columns, rows):
+                        for chunk in measured:
                             file.write(chunk)
                             yield from out.taken()
+                    lines.append(measured.line)
+            add(archive, MANIFEST, iter([manifest_of(self.study, lines)]))
         yield from out.taken()
 
     def documents(self) -> Iterator[tuple[str, str]]:
@@ -96,6 +109,15 @@ def entry_of(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, timezone.now().timetuple()[:6])
     entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
     return entry
+
+
+def add(archive: zipfile.ZipFile, name: str, chunks: Chunks) -> dict[str, Any]:
+    """Write one file of the archive; returns its line of the manifest."""
+    measured = Measured(name, chunks)
+    with archive.open(entry_of(name), "w", force_zip64=True) as file:
+        for chunk in measured:
+            file.write(chunk)
+    return measured.line
 
 
 def open_everything(user: AbstractBaseUser | AnonymousUser, slug: str, kind: str, selection: Selection) -> Everything:

@@ -1,8 +1,9 @@
 """Which tables there are, how their rows are read, and the one gate: who takes which is noted in the audit trail."""
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from analysis.exports.model_tables import model_tables
 from analysis.exports.people_tables import PID, Selection, people_tables
 from surveys.access import audit
 from surveys.access.access import Role, study_for
-from surveys.models import Study
+from surveys.models import AuditEvent, Study
 
 PEOPLE_TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
 ANSWER_TABLES = (
@@ -30,6 +31,7 @@ MODEL_TABLES = ("prompts", "runs", "completions")
 TABLES = (*PEOPLE_TABLES, *ANSWER_TABLES, *MODEL_TABLES)
 # Of studies of annotators only, behind the others.
 ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")
+FORMAT, MANIFEST = 1, audit.MANIFEST
 
 
 def codebook_of(study: Study, pids: bool = False) -> Codebook:
@@ -114,13 +116,14 @@ def read_source(row: Row, column: Column) -> Any:
 
 @dataclass(frozen=True)
 class Export:
-    """One table of one study in one format, allowed and noted; `rows` as counted when it was asked for."""
+    """One table of one study in one format, allowed and noted (`event`); `rows` as counted when it was asked for."""
 
     study: Study
     table: Table
     kind: str
     selection: Selection
     rows: int
+    event: AuditEvent
 
     @property
     def format(self) -> Format:
@@ -142,9 +145,9 @@ def open_study(user: AbstractBaseUser | AnonymousUser, slug: str, pids: bool = F
     return study_for(user, slug, Role.RESEARCHER if pids else Role.VIEWER)
 
 
-def note_export(study: Study, actor: str, file: str, pids: bool = False, **held: int | bool) -> None:
+def note_export(study: Study, actor: str, file: str, pids: bool = False, **held: int | bool) -> AuditEvent:
     """What the audit trail says of every file that leaves: who took it, and what it holds."""
-    audit.record(study, actor, "exported", file, pids=pids, **held)
+    return audit.record(study, actor, "exported", file, pids=pids, **held)
 
 
 def open_export(
@@ -161,32 +164,62 @@ def open_export(
 
 def begin_export(study: Study, actor: str, table: str, kind: str, selection: Selection) -> Export:
     described = codebook_of(study, selection.pids).tables[table]
-    export = Export(study, described, kind, selection, count_rows(study, described, selection))
-    note_export(
+    rows = count_rows(study, described, selection)
+    event = note_export(
         study,
         actor,
         f"{table}.{kind}",
-        rows=export.rows,
+        rows=rows,
         pids=selection.pids,
         pilot=selection.pilot,
         preview=selection.preview,
         simulated=selection.simulated,
     )
-    return export
+    return Export(study, described, kind, selection, rows, event)
 
 
 def count_tables(study: Study, selection: Selection) -> dict[str, int]:
     return {name: count_rows(study, table, selection) for name, table in codebook_of(study).tables.items()}
 
 
-def write_export(export: Export, folder: Path) -> Path:
+def write_export(export: Export, folder: Path) -> dict[str, Any]:
+    """Write the file; returns its line of the manifest."""
+    return write_measured(folder, f"{export.table.name}.{export.kind}", export.chunks())
+
+
+class Measured:
+    """The chunks of a file; once they are through, `line` is what a manifest says of it."""
+
+    def __init__(self, name: str, chunks: Chunks) -> None:
+        self.name, self.chunks = name, chunks
+        self.digest, self.size = hashlib.sha256(), 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self.chunks:
+            self.digest.update(chunk)
+            self.size += len(chunk)
+            yield chunk
+
+    @property
+    def line(self) -> dict[str, Any]:
+        return {"name": self.name, "bytes": self.size, "sha256": self.digest.hexdigest()}
+
+
+def manifest_of(study: Study, files: list[dict[str, Any]]) -> bytes:
+    """What an export or a bundle says of itself: its files, and how the audit trail stood when they were written."""
+    manifest = {"format": FORMAT, "study": study.slug, "audit": audit.head_of(study), "files": files}
+    return json.dumps(manifest, indent=2).encode()
+
+
+def write_measured(folder: Path, name: str, chunks: Chunks) -> dict[str, Any]:
+    """The same for any file."""
+    measured = Measured(name, chunks)
+    write_whole(folder / name, measured)
+    return measured.line
+
+
+def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
     """Write the file under its final name only when it is whole."""
-    path = folder / f"{export.table.name}.{export.kind}"
-    write_whole(path, export.chunks())
-    return path
-
-
-def write_whole(path: Path, chunks: Chunks) -> None:
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:

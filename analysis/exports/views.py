@@ -60,6 +60,7 @@ def export_response(export: Export) -> StreamingHttpResponse:
     response = StreamingHttpResponse(export.chunks(), content_type=export.format.content_type)
     response["Content-Disposition"] = f'attachment; filename="{export.filename}"'
     response["X-Rows"] = str(export.rows)
+    response["X-Audit-Events"], response["X-Audit-Head"] = str(export.event.number), export.event.sha256
     return response
 
 

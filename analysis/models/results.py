@@ -76,7 +76,10 @@ class SecondOpinion(models.Model):
 
 
 class AliasDecision(models.Model):
-    """One step in a study's table of spellings. Its number is the table's version. Never changed."""
+    """One step in a study's table of spellings. Its number is the table's version.
+
+    Never changed, but that spellings which only somebody who withdrew had are taken out.
+    """
 
     class Action(models.TextChoices):
         ACCEPT = "accept", "One thing"

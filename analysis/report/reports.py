@@ -16,6 +16,7 @@ from django.db.models import Count, Max, Q
 
 from analysis.answers.aliases import alias_version
 from analysis.answers.compared import runs_of
+from analysis.answers.withdrawals import hold_withdrawals, withdrawals
 from analysis.charts.figure import Report, Row
 from analysis.models import Answer, AnswerDecision, Completion, MetricValue
 from analysis.report.dataset import ALL, FIELD, Frames, load_frames
@@ -133,12 +134,15 @@ def keep_part(study: Study, name: str, fingerprint: str, compute: Callable[[], A
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [f"report {name}", study.pk])
         if found := find_part(study, name, fingerprint):
             return found
-        began = time.monotonic()
+        began, before = time.monotonic(), withdrawals(study)
         value = compute()
-        kept = MetricValue.objects.create(
+        kept = MetricValue(
             study=study, name=name, fingerprint=fingerprint, value=value, seconds=time.monotonic() - began
         )
-        discard_old(kept)
+        hold_withdrawals(study)
+        if withdrawals(study) == before:  # else it may hold what somebody has taken back meanwhile
+            kept.save()
+            discard_old(kept)
     return kept
 
 

@@ -105,6 +105,9 @@ def start_postgres(data: Path, log: Path, sockets: Path, account: pwd.struct_pas
         "listen_addresses": "",
         "unix_socket_directories": str(sockets),
         "max_connections": str(MAX_CONNECTIONS),
+        # No statement and no row stands in the log: both hold what people gave.
+        "log_min_error_statement": "panic",
+        "log_error_verbosity": "terse",
         "fsync": os.environ.get("FIELDSTUDY_FSYNC") or "on",
     }
     command = [str(BINARIES / "postgres"), "-D", str(data)]

@@ -1,16 +1,24 @@
-"""Write and verify the chain of decisions."""
+"""Write and verify the chain of decisions, signed with a key that the database does not hold."""
 
+import hashlib
+import hmac
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from surveys.models import AuditEvent, Study
-from surveys.models.hashes import fingerprint
+from surveys.models.hashes import canonical, fingerprint
 
 SYSTEM = "system"
 FIRST = "0" * 64
+MANIFEST = "MANIFEST.json"  # the file of an export or a bundle that holds how the chain stood
+SIGNED = "signed from here on"  # what `migrate` wrote at the end of chains from before events were signed
 
 
 def record(study: Study, actor: str, action: str, subject: str = "", **detail: object) -> AuditEvent:
@@ -29,14 +37,33 @@ def record(study: Study, actor: str, action: str, subject: str = "", **detail: o
             subject=subject,
             detail=json.loads(json.dumps(detail, default=str)),
             previous=last.sha256 if last else FIRST,
+            key=signing_key(),
         )
         event.sha256 = event_hash(event)
         event.save()
         return event
 
 
-def event_hash(event: AuditEvent) -> str:
-    content = [
+# --- signing ------------------------------------------------------------------
+
+
+def known_keys() -> dict[str, bytes]:
+    """The keys by their names, the one that signs first: AUDIT_KEY, without it one that SECRET_KEY gives.
+
+    A name says nothing about its key. Earlier keys verify what they have signed.
+    """
+    earlier = (*settings.AUDIT_KEY_FALLBACKS, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    secrets = [settings.AUDIT_KEY or settings.SECRET_KEY, *earlier]
+    keys = [hmac.digest(secret.encode(), b"audit chain", "sha256") for secret in secrets]
+    return {hashlib.sha256(key).hexdigest()[:16]: key for key in keys}
+
+
+def signing_key() -> str:
+    return next(iter(known_keys()))
+
+
+def content_of(event: AuditEvent) -> list[Any]:
+    return [
         event.study_id,
         event.number,
         event.at.isoformat(),
@@ -46,19 +73,84 @@ def event_hash(event: AuditEvent) -> str:
         event.detail,
         event.previous,
     ]
-    return fingerprint(content)
+
+
+def event_hash(event: AuditEvent) -> str:
+    """What its `sha256` has to be. Raises KeyError for a key that is not at hand."""
+    if not event.key:
+        return fingerprint(content_of(event))
+    return hmac.new(known_keys()[event.key], canonical(content_of(event)), hashlib.sha256).hexdigest()
+
+
+# --- verifying ----------------------------------------------------------------
 
 
 def find_breaks(study: Study) -> Iterator[str]:
-    """One sentence for each place where the chain does not hold."""
-    previous, number = FIRST, 0
+    """One sentence for each place where the chain does not hold, or can't be shown to hold."""
+    keys, locked = known_keys(), dict[str, list[int]]()
+    before, number = None, 0
     for event in AuditEvent.objects.filter(study=study).order_by("number").iterator():
         number += 1
         if event.number != number:
             yield f"event {number} is missing; the next one is number {event.number}"
             number = event.number
-        if event.previous != previous:
+        if event.previous != (before.sha256 if before else FIRST):
             yield f"event {event.number} does not follow the one before it"
-        if event.sha256 != event_hash(event):
-            yield f"event {event.number} ({event.action}) was changed after it was written"
-        previous = event.sha256
+        if event.key and event.key not in keys:
+            locked.setdefault(event.key, []).append(event.number)
+        elif fault := fault_of(event, before):
+            yield f"event {event.number} ({event.action}) {fault}"
+        before = event
+    if before and not before.key:
+        yield f"event {before.number}, the newest, is not signed"
+    for key, numbers in locked.items():
+        yield (
+            f"{len(numbers)} event(s), from {numbers[0]} to {numbers[-1]}, cannot be verified without key {key}: name "
+            "it in AUDIT_KEY_FALLBACKS, or in SECRET_KEY_FALLBACKS if there was no AUDIT_KEY then"
+        )
+
+
+def fault_of(event: AuditEvent, before: AuditEvent | None) -> str:
+    if event.sha256 != event_hash(event):
+        is_rehashed = event.sha256 == fingerprint(content_of(event))
+        return "was hashed again without the key" if is_rehashed else "was changed after it was written"
+    if before and before.key and not event.key:
+        return "is not signed, though the one before it is"
+    if before and event.key and not before.key and event.action != SIGNED:
+        return "is signed, though the one before it is not"
+    return ""
+
+
+# --- what is kept outside -------------------------------------------------------
+
+
+def head_of(study: Study) -> dict[str, Any]:
+    """How many events there are, and hash and time of the newest: kept elsewhere, it shows what later goes missing."""
+    last = AuditEvent.objects.filter(study=study).order_by("-number").first()
+    return {
+        "events": last.number if last else 0,
+        "head": last.sha256 if last else FIRST,
+        "at": last.at.isoformat() if last else None,
+    }
+
+
+def head_of_all() -> dict[str, Any]:
+    """How many events all studies have, and one hash over the newest of each."""
+    newest = AuditEvent.objects.filter(study=OuterRef("pk")).order_by("-number")
+    ends = {name: Subquery(newest.values(name)[:1]) for name in ("number", "sha256")}
+    studies = Study.objects.annotate(**ends).exclude(number=None).order_by("pk")
+    rows = [list(row) for row in studies.values_list("pk", *ends)]
+    return {"events": sum(number for _, number, _ in rows), "head": fingerprint(rows)}
+
+
+def misfit(study: Study, kept: Mapping[str, Any]) -> str:
+    """What `head_of` once gave against the chain as it is: in one sentence what does not fit, or nothing."""
+    there = head_of(study)["events"]
+    if there < kept["events"]:
+        return f"events are gone at the end: there were {kept['events']}, and there are {there}"
+    event = AuditEvent.objects.filter(study=study, number=kept["events"]).first()
+    if event is None or event.sha256 == kept["head"]:  # a gap in the middle is a break of the chain itself
+        return ""
+    if event.at > datetime.fromisoformat(kept["at"]):
+        return f"events up to {event.number} are gone, and others that were written later stand in their place"
+    return f"event {event.number} has another hash than it had: it or one before it was changed, and all hashed again"

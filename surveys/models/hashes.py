@@ -5,10 +5,14 @@ import json
 from typing import Any
 
 
+def canonical(value: Any) -> bytes:
+    """A value's canonical JSON: equal for equal values, whatever the order of keys."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
 def fingerprint(value: Any) -> str:
-    """SHA-256 over a value's canonical JSON: equal for equal values, whatever the order of keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """SHA-256 over a value's canonical JSON."""
+    return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def hash_text(text: str) -> str:

@@ -153,7 +153,7 @@ class BenchmarkItem(models.Model):
 
 
 class AuditEvent(models.Model):
-    """What researchers and the system decided: append-only and hash-chained."""
+    """What researchers and the system decided: append-only, hash-chained and signed."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="audit_events")
     number = models.PositiveIntegerField(help_text="From 1, without gaps, in each study.")
@@ -163,7 +163,8 @@ class AuditEvent(models.Model):
     subject = models.CharField(max_length=200, blank=True)
     detail = models.JSONField(default=dict)
     previous = models.CharField(max_length=64)
-    sha256 = models.CharField(max_length=64)
+    key = models.CharField(max_length=16, default="", help_text="Name of the key that signed it; empty: unsigned.")
+    sha256 = models.CharField(max_length=64, help_text="HMAC-SHA-256 under that key; of unsigned ones SHA-256.")
 
     class Meta:
         ordering = ["study", "number"]

@@ -19,7 +19,7 @@ from surveys.participation.places import (
 )
 from surveys.participation.prolific import Visit
 from surveys.participation.steps import open_page
-from surveys.studies.lifecycle import definition_in, definition_of
+from surveys.studies.lifecycle import definition_in, definition_of, erase_notes
 from surveys.study_files.definitions import Definition, cells_for, screened_out
 from surveys.study_files.orders import order_for
 from surveys.study_files.schema import SEVERAL
@@ -301,7 +301,10 @@ def withdraw(participant: Participant) -> str:
         record_anonymous_exit(participant.version, kind, participant.origin, participant.pilot, step)
         release(participant)
         release_slots([participant])
-        Submission.objects.filter(remote__study=participant.study_id, pid=participant.pid).update(pid="")
+        mirrored = Submission.objects.filter(remote__study=participant.study_id, pid=participant.pid)
+        erase_notes(participant.study, mirrored)
+        mirrored.update(pid="")
+        participant.prolific_messages.all().delete()
         participant.delete()
         return code
 

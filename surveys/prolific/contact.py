@@ -158,7 +158,8 @@ def send_messages(study: Study, client: ProlificClient) -> int:
             return 0
         mine.filter(state=State.SENDING).update(state=State.UNKNOWN, note="the sender ended in the middle")
         for message in mine.filter(state=State.ASKED).select_related("participant"):
-            mine.filter(pk=message.pk).update(state=State.SENDING, note="")
+            if not mine.filter(pk=message.pk).update(state=State.SENDING, note=""):
+                continue  # the person has withdrawn since
             state, note = send_one(message, client)
             mine.filter(pk=message.pk).update(state=state, note=note[:300])
             if state == State.ASKED:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import CharField, F, Value
+from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
@@ -15,7 +15,11 @@ from surveys.access import audit
 from surveys.models import (
     BenchmarkItem,
     Participant,
+    Payment,
     Place,
+    ProlificGroup,
+    ProlificMessage,
+    ProlificStudy,
     Prompt,
     QuotaCell,
     Session,
@@ -300,5 +304,14 @@ def erase_prolific_ids(study: Study, actor: str) -> int:
         Submission.objects.filter(remote__study=study).exclude(submission_id__startswith=ERASED).update(
             submission_id=Concat(Value(ERASED), Cast("pk", CharField())), pid=""
         )
+        erase_notes(study, Submission.objects.filter(remote__study=study))
+        ProlificMessage.objects.filter(study=study).update(note="")
         audit.record(study, actor, "Prolific ids erased", people=count)
         return count
+
+
+def erase_notes(study: Study, submissions: QuerySet[Submission]) -> None:
+    """What Prolific said of calls that failed: it may name whom they were about."""
+    Payment.objects.filter(submission__in=submissions).update(note="")
+    for kind in (ProlificStudy, ProlificGroup):  # the next call that fails says so again
+        kind.objects.filter(study=study).exclude(fault="").update(fault="")

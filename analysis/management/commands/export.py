@@ -10,7 +10,16 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.exports.codebook import as_document, as_markdown
-from analysis.exports.exports import ANNOTATION_TABLES, TABLES, begin_export, codebook_of, write_export, write_whole
+from analysis.exports.exports import (
+    ANNOTATION_TABLES,
+    MANIFEST,
+    TABLES,
+    begin_export,
+    codebook_of,
+    manifest_of,
+    write_export,
+    write_measured,
+)
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
 from surveys.imports.study_command import ACTOR, StudyCommand, writing
@@ -42,6 +51,7 @@ class Command(StudyCommand):
     def write_files(self, study: Study, folder: Path, options: dict) -> Iterator[dict]:
         selection = Selection(**{name: options[name] for name in Selection.__annotations__})
         codebook = codebook_of(study, selection.pids)
+        lines: list[dict[str, Any]] = []
         tables = options["tables"] or list(codebook.tables)
         if missing := [table for table in tables if table not in codebook.tables]:
             raise CommandError(f"{study.slug} has no {', '.join(missing)}: it is not a study of annotators.")
@@ -49,14 +59,20 @@ class Command(StudyCommand):
             for kind in options["formats"]:
                 began = time.monotonic()
                 export = begin_export(study, ACTOR, table, kind, selection)
-                path = write_export(export, folder)
-                self.say(f"{path.name}: {export.rows:,} rows in {time.monotonic() - began:.1f} s")
-                yield {"file": path.name, "rows": export.rows, "bytes": path.stat().st_size}
+                lines.append(write_export(export, folder))
+                self.say(f"{lines[-1]['name']}: {export.rows:,} rows in {time.monotonic() - began:.1f} s")
+                yield told(lines[-1], export.rows)
         document = json.dumps(as_document(codebook), ensure_ascii=False, indent=2)
         for name, text in (("codebook.json", document), ("codebook.md", as_markdown(codebook))):
-            write_whole(folder / name, iter([text.encode()]))
+            lines.append(write_measured(folder, name, iter([text.encode()])))
             self.say(name)
-            yield {"file": name, "rows": None, "bytes": (folder / name).stat().st_size}
+            yield told(lines[-1])
+        yield told(write_measured(folder, MANIFEST, iter([manifest_of(study, lines)])))
+        self.say(MANIFEST)
 
     def say(self, words: str) -> None:
         print(words, file=sys.stderr, flush=True)
+
+
+def told(line: dict[str, Any], rows: int | None = None) -> dict[str, Any]:
+    return {"file": line["name"], "rows": rows, "bytes": line["bytes"]}

@@ -1,6 +1,5 @@
 """The replication bundle: everything that a study's figures rest on, in one zip file that needs no platform."""
 
-import hashlib
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,8 +15,16 @@ from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.charts.rows import names_in
 from analysis.exports.codebook import Codebook, Column, Row, Table, as_document, as_markdown
-from analysis.exports.everything import entry_of
-from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows, write_whole
+from analysis.exports.everything import add
+from analysis.exports.exports import (
+    MANIFEST,
+    codebook_of,
+    manifest_of,
+    note_export,
+    open_study,
+    stream_rows,
+    write_whole,
+)
 from analysis.exports.formats import FORMATS, Chunks, read_back
 from analysis.exports.people_tables import Selection
 from analysis.report.bundle.tables import FEWEST, own_tables
@@ -180,10 +187,6 @@ def table_of(figure: Figure) -> Chunks:
     return FORMATS["csv"].chunks(columns, rows)
 
 
-FORMAT = 1
-MANIFEST = "MANIFEST.json"
-
-
 @dataclass
 class Bundle:
     """A bundle that was allowed and noted. `texts` adds what was pasted and replied, to the letter."""
@@ -209,8 +212,7 @@ class Bundle:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, chunks in list_files(self.study, found, self.texts):
                 self.files.append(add(archive, name, chunks))
-            manifest = {"format": FORMAT, "study": self.study.slug, "files": self.files}
-            add(archive, MANIFEST, iter([json.dumps(manifest, indent=2).encode()]))
+            add(archive, MANIFEST, iter([manifest_of(self.study, self.files)]))
 
 
 def open_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> Bundle:
@@ -228,14 +230,3 @@ def begin_bundle(study: Study, actor: str, texts: bool = False) -> Bundle:
 def write_bundle(bundle: Bundle, path: Path, progress: Progress | None = None) -> None:
     """The file stands there under its name only when it is whole."""
     write_whole(path, bundle.chunks(progress))
-
-
-def add(archive: zipfile.ZipFile, name: str, chunks: Iterator[bytes]) -> dict[str, Any]:
-    """Write one file of the archive; returns its line of the manifest."""
-    digest, size = hashlib.sha256(), 0
-    with archive.open(entry_of(name), "w", force_zip64=True) as file:
-        for chunk in chunks:
-            digest.update(chunk)
-            size += len(chunk)
-            file.write(chunk)
-    return {"name": name, "bytes": size, "sha256": digest.hexdigest()}

@@ -33,7 +33,7 @@ def test_doubtful_answers_wait_until_somebody_decides(study: Study) -> None:
     assert (odd.letter, odd.decided, list(waiting(answers_of(study)))) == ("B", True, [])
     assert made.before["letter"] == ""
     event = AuditEvent.objects.get(action="answer decided")
-    assert (event.actor, event.detail["letter"]) == ("ada", "B")
+    assert (event.actor, event.detail) == ("ada", {"decision": made.pk})
 
 
 def test_decided_names_are_normalised_and_doubles_dropped(study: Study) -> None:

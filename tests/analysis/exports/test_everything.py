@@ -24,6 +24,7 @@ from tests.analysis.exports.test_answer_tables import FIVE, correct, make_world
 from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db
+DOCUMENTS = ("codebook.md", "codebook.json", "MANIFEST.json")
 NAMES = sorted([*TABLES, *ANNOTATION_TABLES])
 
 
@@ -50,7 +51,7 @@ def test_everything_has_each_table_in_each_format_and_the_codebook(tmp_path: Pat
     study = make_world()
     names = unpack(study, tmp_path, "all")
     kinds = ("csv", "jsonl", "parquet", "sav")
-    assert sorted(names) == sorted(["codebook.md", "codebook.json", *(f"{k}/{t}.{k}" for k in kinds for t in TABLES)])
+    assert sorted(names) == sorted([*DOCUMENTS, *(f"{k}/{t}.{k}" for k in kinds for t in TABLES)])
     counts = count_tables(study, Selection())
     assert {name: len(pd.read_parquet(tmp_path / f"parquet/{name}.parquet")) for name in TABLES} == counts
     event = AuditEvent.objects.latest("pk")

@@ -167,7 +167,8 @@ def test_command_writes_every_table_in_every_format(study: Study, tmp_path: Path
     call_command("export", study.slug, out=tmp_path, json=True)
     output = capsys.readouterr()
     report = json.loads(output.out)
-    names = {f"{table}.{kind}" for table in TABLES for kind in FORMATS} | {"codebook.md", "codebook.json"}
+    documents = {"codebook.md", "codebook.json", "MANIFEST.json"}
+    names = {f"{table}.{kind}" for table in TABLES for kind in FORMATS} | documents
     assert {file["file"] for file in report["files"]} == names == {path.name for path in tmp_path.iterdir()}
     assert "responses.csv: 3 rows" in output.err
     frames = [

@@ -83,10 +83,12 @@ def test_account_that_cannot_be_made_is_refused_in_one_line(words: list[str], sa
 
 def test_chain_that_holds_is_told_in_words_and_json() -> None:
     make_study()
-    assert run("verify_audit", "teas") == "The chain of teas holds: 2 events."
+    head = AuditEvent.objects.get(number=2).sha256
+    assert run("verify_audit", "teas") == f"The chain of teas holds: 2 events, the newest with hash {head}."
     assert json.loads(run("verify_audit", "teas", "--json")) == {
         "study": "teas",
         "events": 2,
+        "head": head,
         "holds": True,
         "breaks": [],
     }
