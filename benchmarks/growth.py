@@ -37,7 +37,16 @@ SIZES = {
     "lanes": ((1, 2), "processes, 4,000 calls"),
     "submissions": ((1, 2), "server processes, 64 people at once"),
 }
-CALLS, PROMPTS, QUESTIONS, NEAREST = 4_000, 13, 514, 100
+# With DEBUG, Django would keep and time each statement.
+PRODUCTION = {
+    "DEBUG": "false",
+    "SECRET_KEY": "only-for-this-benchmark-and-known-to-all",
+    "ALLOWED_HOSTS": "127.0.0.1,testserver",
+    "SECURE_SSL_REDIRECT": "false",
+    "LIMIT_FACTOR": "0",
+    "ALLOW_PRIVATE_ENDPOINTS": "true",
+}
+CALLS, QUESTIONS, NEAREST = 4_000, 514, 100
 PAGES = ("collect/", "flow/", "participants/", "answers/")
 Found = dict[str, Any]
 
@@ -69,12 +78,7 @@ def measure(work: str, size: int) -> Found:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
         servers.attach()
-        os.environ["DEBUG"] = "false"  # else Django keeps each statement
-        os.environ |= {
-            "SECRET_KEY": "only-for-this-benchmark-and-known-to-all",
-            "ALLOWED_HOSTS": "127.0.0.1,testserver",
-        }
-        os.environ |= {"SECURE_SSL_REDIRECT": "false", "LIMIT_FACTOR": "0"}
+        os.environ |= PRODUCTION
         django.setup()
         logging.disable(logging.INFO)
         call_command("migrate", verbosity=0)
@@ -112,9 +116,8 @@ def import_file(size: int) -> Found:
                 for _ in range(3)
                 for role, length in (("user", 600), ("assistant", 2_400))
             ]
-            file.write(
-                json.dumps({"hashed_ip": f"user{number // 4}", "language": "English", "conversation": said}) + "\n"
-            )
+            record = {"hashed_ip": f"user{number // 4}", "language": "English", "conversation": said}
+            file.write(json.dumps(record) + "\n")
     megabytes = path.stat().st_size / 1e6
     found = spent("import", lambda: import_corpus("grown", path, "wildchat", None, lambda share, number: None))
     return found | {"mb": round(megabytes), "mb_a_cpu_s": round(megabytes / found["import_cpu_s"], 1)}
