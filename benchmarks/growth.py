@@ -37,7 +37,7 @@ SIZES = {
     "lanes": ((1, 2), "processes, 4,000 calls"),
     "submissions": ((1, 2), "server processes, 64 people at once"),
 }
-# With DEBUG, Django would keep and time each statement.
+# For servers and workers.
 PRODUCTION = {
     "DEBUG": "false",
     "SECRET_KEY": "only-for-this-benchmark-and-known-to-all",
@@ -78,8 +78,9 @@ def measure(work: str, size: int) -> Found:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
         servers.attach()
-        os.environ |= PRODUCTION
         django.setup()
+        django.conf.settings.DEBUG = False  # with it, Django would keep each statement
+        os.environ |= PRODUCTION
         logging.disable(logging.INFO)
         call_command("migrate", verbosity=0)
         found = {"work": work, "size": size} | WORKS[work](size)
