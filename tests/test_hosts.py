@@ -42,7 +42,7 @@ from tests.analysis.training.training_samples import command, import_rows, suppo
 from tests.surveys.console.console_pages import log_in
 from tests.surveys.simulation.server import free_port, test_database_url, wait_until_it_listens
 
-BUCKET, EXAMPLES = "kept", 400
+BUCKET, EXAMPLES = "kept", 300
 CSRF, FORM = "c" * 32, "application/x-www-form-urlencoded"
 PATIENCE = 120  # seconds for one thing to come to its end, on a computer that has much to do
 TASKS = {"lane": "analysis.runs.tasks.lane", "training": "analysis.training.tasks.train_next"}
@@ -268,7 +268,7 @@ def check_report(hosts: Hosts, visitor: Visitor, study: Study) -> None:
     found = json.loads(archive.read("report.json"))
     MetricValue.objects.all().delete()
     here = json.loads(json.dumps(report(study)))
-    assert {name: found[name] for name in PARTS} == {name: here[name] for name in PARTS}
+    assert {**found, "generated_at": ""} == {**here, "generated_at": ""} and set(PARTS) - {"about"} <= set(here)
 
 
 def check_upload(hosts: Hosts, visitor: Visitor) -> None:

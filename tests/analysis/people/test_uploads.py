@@ -2,7 +2,9 @@
 
 import json
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from django.conf import settings as django_settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, storages
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connections
+from django.db import connection, connections, models
 from django.utils import timezone
 
 from analysis.corpora.kept import list_kept
@@ -203,3 +205,32 @@ def test_store_that_is_full_is_told_in_words(study: Study, monkeypatch: pytest.M
     answer = as_account("researcher").post(f"{where}?part=0", b"x", content_type="application/octet-stream")
     told = "Part 0 of chats.jsonl could not be kept: No space left on device."
     assert (answer.status_code, answer.json()) == (409, {"faults": [told]})
+
+
+def test_parts_that_wait_in_the_database_move_to_the_store(study: Study) -> None:
+    upload = begin_upload(corpus_name="mine", format="wildchat", filename="chats.jsonl", size=9)
+    move = import_module("analysis.migrations.0016_uploads_are_kept_files")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE earlier_part AS SELECT *, ''::bytea AS content FROM analysis_uploadpart")
+        columns = "(id, number, upload_id, file, size, content)"
+        cursor.execute(f"INSERT INTO earlier_part {columns} VALUES (1, 0, %s, '', 0, 'some text')", [upload.pk])
+
+    class EarlierPart(models.Model):
+        upload = models.ForeignKey(CorpusUpload, models.CASCADE, related_name="+")
+        number = models.PositiveIntegerField()
+        content = models.BinaryField()
+        file = models.CharField(max_length=200)
+        size = models.PositiveIntegerField()
+
+        class Meta:
+            app_label, db_table, managed = "earlier", "earlier_part", False
+
+    apps = SimpleNamespace(get_model=lambda *name: EarlierPart)
+    move.move_parts(apps, None)
+    part = EarlierPart.objects.get()
+    with storages["kept"].open(part.file) as file:
+        assert (file.read(), part.size) == (b"some text", 9)
+    part.content = b""
+    part.save()
+    move.return_parts(apps, None)
+    assert bytes(EarlierPart.objects.get().content) == b"some text"
