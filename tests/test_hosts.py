@@ -40,12 +40,11 @@ from tests.analysis.runs.run_samples import order_of
 from tests.analysis.runs.servers import Server, make_server_endpoint, serving
 from tests.analysis.training.training_samples import command, import_rows, support_rows
 from tests.surveys.console.console_pages import log_in
-from tests.surveys.simulation.server import free_port, test_database_url, wait_until_it_listens
+from tests.surveys.simulation import server
 
 BUCKET, EXAMPLES = "kept", 300
 CSRF, FORM = "c" * 32, "application/x-www-form-urlencoded"
 PATIENCE = 120  # seconds for one thing to come to its end, on a computer that has much to do
-TASKS = {"lane": "analysis.runs.tasks.lane", "training": "analysis.training.tasks.train_next"}
 
 
 class Hosts:
@@ -79,17 +78,17 @@ class Hosts:
         self.start(name, "celery", "-A", "fieldstudy", "beat", "--schedule", schedule, "--pidfile=")
 
     def start_web(self, name: str) -> str:
-        port = free_port()
+        port = server.free_port()
         where = ("--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port))
-        server = self.start(name, "granian", *where, "--no-ws", "fieldstudy.wsgi:application")
-        wait_until_it_listens(server, port, self.folder / f"{name}.log")
+        process = self.start(name, "granian", *where, "--no-ws", "fieldstudy.wsgi:application")
+        server.wait_until_it_listens(process, port, self.folder / f"{name}.log")
         return f"http://127.0.0.1:{port}"
 
     def who_does(self, task: str) -> str:
-        """The worker that is at it now, or none."""
+        """The worker that is at it now, longest; or none."""
         told = self.queue.control.inspect(timeout=0.5).active() or {}
-        doing = [name for name, tasks in told.items() if any(each["name"] == TASKS[task] for each in tasks)]
-        return doing[0].partition("@")[0] if doing else ""
+        doing = [(each["time_start"], name) for name, tasks in told.items() for each in tasks if each["name"] == task]
+        return min(doing)[1].partition("@")[0] if doing else ""
 
     def lose(self, name: str) -> None:
         """Without warning, and its disk with it."""
@@ -111,7 +110,7 @@ class Hosts:
 
 @pytest.fixture
 def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Hosts]:
-    port = free_port()
+    port = server.free_port()
     store = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
     store.start()
     address = f"http://127.0.0.1:{port}"
@@ -122,7 +121,7 @@ def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Ite
         "PATH": os.environ["PATH"],
         "DJANGO_SETTINGS_MODULE": "tests.hosts",
         "DEBUG": "true",  # pages without collected style sheets, and models on this computer
-        "DATABASE_URL": test_database_url(),
+        "DATABASE_URL": server.test_database_url(),
         "REDIS_URL": settings.REDIS_URL.replace("db=0", "db=5"),
         "SECRET_KEY": settings.SECRET_KEY,
         "DATABASE_POOL": "4",
@@ -216,7 +215,7 @@ def check_run(hosts: Hosts, visitor: Visitor, model: Server) -> None:
     run = Run.objects.get(pk=visitor.post("/api/v1/studies/teas/runs/", order)["run"]["id"])
     done = run.completions.filter(status="done")
     until(lambda: done.count() >= 5, hosts)
-    taken = until(lambda: hosts.who_does("lane"), hosts)
+    taken = until(lambda: hosts.who_does("analysis.runs.tasks.lane"), hosts)
     hosts.lose(taken)
     hosts.start_worker("third")
     until(lambda: Run.objects.filter(pk=run.pk, state="done").exists(), hosts)
@@ -245,18 +244,17 @@ def check_training(hosts: Hosts) -> None:
     """Lost in the middle, trained by another, whose disk is lost then: used on a third."""
     command("train", "--examples", "set", "--task", "verifier", "--name", "model", "--queue")
     until(lambda: TrainedModel.objects.filter(state="running").exists(), hosts)
-    hosts.lose(until(lambda: hosts.who_does("training"), hosts))
+    hosts.lose(until(lambda: hosts.who_does("analysis.training.tasks.train_next"), hosts))
     hosts.start_worker("fourth")
     until(lambda: TrainedModel.objects.filter(state="done").exists(), hosts)
     (trained_on,) = hosts.files("models")
     hosts.lose(trained_on)
-    hosts.start_worker("fifth")
     out = hosts.folder / "scores.jsonl"
     predict = [sys.executable, "manage.py", "predict", "model", "--examples", "set", "--out", str(out)]
-    environment = hosts.environment("sixth")
+    environment = hosts.environment("fifth")
     done = subprocess.run(predict, cwd=servers.ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert len(out.read_text().splitlines()) == EXAMPLES and hosts.files("models") == {"sixth"}
+    assert len(out.read_text().splitlines()) == EXAMPLES and hosts.files("models") == {"fifth"}
 
 
 def check_report(hosts: Hosts, visitor: Visitor, study: Study) -> None:
