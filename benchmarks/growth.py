@@ -37,7 +37,7 @@ SIZES = {
     "lanes": ((1, 2), "processes, 4,000 calls"),
     "submissions": ((1, 2), "server processes, 64 people at once"),
 }
-# For servers and workers.
+# With DEBUG, Django would keep and time each statement.
 PRODUCTION = {
     "DEBUG": "false",
     "SECRET_KEY": "only-for-this-benchmark-and-known-to-all",
@@ -78,9 +78,8 @@ def measure(work: str, size: int) -> Found:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
         servers.attach()
-        django.setup()
-        django.conf.settings.DEBUG = False  # with it, Django would keep each statement
         os.environ |= PRODUCTION
+        django.setup()
         logging.disable(logging.INFO)
         call_command("migrate", verbosity=0)
         found = {"work": work, "size": size} | WORKS[work](size)
@@ -182,11 +181,14 @@ def report(size: int) -> Found:
 
 
 def pages(size: int) -> Found:
+    from django.conf import settings
     from django.contrib.auth import get_user_model
     from django.test import Client
 
     from benchmarks.report_world import make_world
 
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # style sheets need not be collected
+    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
     study = make_world(size, 100)
     client = Client()
     client.force_login(get_user_model().objects.create_superuser("benchmark"))
