@@ -47,12 +47,12 @@ def spent(process: psutil.Process) -> float:
 
 
 @contextmanager
-def running_server(application: str, log: Path, threads: int) -> Iterator[Server]:
+def running_server(application: str, log: Path, threads: int, workers: int = 1) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--workers", "1", "--blocking-threads", str(threads), "--no-ws"]
+    command += ["--port", str(port), "--workers", str(workers), "--blocking-threads", str(threads), "--no-ws"]
     command += ["--backlog", "1024", application]
     with log.open("wb") as output:
         process = subprocess.Popen(

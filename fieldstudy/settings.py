@@ -75,6 +75,25 @@ def broker_from_url(url: str) -> str:
     return f"redis+socket://{parts.path}?virtual_host={parse_qs(parts.query).get('db', ['0'])[0]}"
 
 
+def kept_storage() -> dict:
+    """Where files lie that every host must find: a folder, or a bucket of a store that speaks S3's protocol."""
+    bucket = env("KEPT_BUCKET")
+    if not bucket:
+        folder = {"location": env("KEPT_FOLDER") or VAR_FOLDER, "base_url": None}
+        modes = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
+        return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": folder | modes}
+    options = {
+        "bucket_name": bucket,
+        "location": env("KEPT_PREFIX"),
+        "endpoint_url": env("KEPT_ENDPOINT") or None,
+        "region_name": env("KEPT_REGION") or None,
+        "access_key": env("KEPT_ACCESS_KEY") or None,
+        "secret_key": env("KEPT_SECRET_KEY") or None,
+        "max_memory_size": 8 * 1024 * 1024,  # of a file that is read; the rest of it goes to the disk
+    }
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
+
+
 DEBUG = env_bool("DEBUG", False)
 SECRET_KEY = env("SECRET_KEY", DEFAULT_SECRET_KEY)
 SECRET_KEY_FALLBACKS = env_list("SECRET_KEY_FALLBACKS")
@@ -189,6 +208,7 @@ STATIC_URL = "/static/"
 STATIC_ROOT = Path(env("STATIC_ROOT") or BASE_DIR / "staticfiles")
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "kept": kept_storage(),
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
@@ -268,6 +288,8 @@ CELERY_BROKER_URL = broker_from_url(REDIS_URL or "redis://localhost:6379/0")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_ACKS_LATE = True
+# A worker takes what it does at once and no more: what it took would wait for it, and be lost with it for an hour.
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # A task that is not done by then is delivered again. Lanes end themselves after some minutes.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_BEAT_SCHEDULE = {

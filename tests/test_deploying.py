@@ -242,9 +242,10 @@ def test_database_outlives_its_container() -> None:
     assert set(COMPOSE["volumes"]) == {"database", "embeddings"}
 
 
-def test_worker_keeps_embeddings_where_the_image_lets_it_write() -> None:
+def test_every_container_finds_kept_files_where_the_image_lets_it_write() -> None:
     folder = re.search(r"FIELDSTUDY_VAR=(\S+)", DOCKERFILE)[1]
-    assert SERVICES["worker"]["volumes"] == [f"embeddings:{folder}"]
+    for name in ("migrate", "web", "worker"):  # which moves, takes and reads the parts of uploads
+        assert SERVICES[name]["volumes"] == [f"embeddings:{folder}"]
     assert re.search(rf"install --directory --owner fieldstudy --mode 700 {folder}$", DOCKERFILE, re.MULTILINE)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage.handler import StorageHandler
 
 from fieldstudy import settings
 from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer
@@ -139,6 +140,21 @@ def test_secret_is_read_from_the_file_that_is_named(tmp_path: Path, monkeypatch:
 def test_switch_is_read(text: str, value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_SWITCH", text)
     assert settings.env_bool("SOME_SWITCH", not value) is value
+
+
+def test_kept_files_lie_in_a_folder_or_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings.kept_storage()["OPTIONS"]["location"] == settings.VAR_FOLDER
+    monkeypatch.setenv("KEPT_FOLDER", "/mnt/kept")
+    assert settings.kept_storage()["OPTIONS"]["location"] == "/mnt/kept"
+    (tmp_path / "secret").write_text("hidden\n")
+    for name, value in {"BUCKET": "study", "ENDPOINT": "https://s3.example.org", "ACCESS_KEY": "key"}.items():
+        monkeypatch.setenv(f"KEPT_{name}", value)
+    monkeypatch.setenv("KEPT_SECRET_KEY_FILE", str(tmp_path / "secret"))
+    store = StorageHandler({"kept": settings.kept_storage()})["kept"]
+    assert (store.bucket_name, store.endpoint_url) == ("study", "https://s3.example.org")
+    assert (store.access_key, store.secret_key) == ("key", "hidden")
+    with pytest.raises(NotImplementedError):  # by which it is known that it is no folder of this host
+        store.path("models")
 
 
 def test_misspelt_switch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

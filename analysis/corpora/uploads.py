@@ -1,19 +1,25 @@
 """Files of conversations that come through the browser: kept part by part, then imported whole or not at all."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
+from uuid import uuid4
 
 from django.conf import settings
+from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import Sum
-from django.db.models.functions import Length
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
 from django.utils import timezone
 
 from analysis.corpora.importing import ImportFailed, Report, import_corpus, note_origin
+from analysis.corpora.kept import kept_files, listed, remove_kept
 from analysis.models import CorpusUpload
 
 PART_BYTES = 4_000_000  # proxies and the server take that much at once
@@ -21,6 +27,7 @@ MOST_BYTES = 2_000_000_000
 MOST_UNPACKED = 20_000_000_000
 FAULTS_TOLD = 20
 KEPT = timedelta(days=1)  # parts of a file whose rest never came
+FOLDER = "uploads"
 
 
 def begin_upload(**given: Any) -> CorpusUpload:
@@ -28,19 +35,41 @@ def begin_upload(**given: Any) -> CorpusUpload:
 
 
 def forget_stale() -> int:
-    """Delete files that lie here longer than they are kept; returns how many."""
-    return CorpusUpload.objects.filter(created_at__lt=timezone.now() - KEPT).delete()[1].get("analysis.CorpusUpload", 0)
+    """Delete files that lie here longer than they are kept, and what has no owner; returns how many of the former."""
+    old = CorpusUpload.objects.filter(created_at__lt=timezone.now() - KEPT)
+    count = old.delete()[1].get("analysis.CorpusUpload", 0)
+    folders, _ = listed(FOLDER)  # before the rows are asked for, so that nothing that begins meanwhile is taken
+    known = set(CorpusUpload.objects.values_list("pk", flat=True))
+    for folder in folders:
+        if folder.isdecimal() and int(folder) not in known:
+            remove_kept(f"{FOLDER}/{folder}")
+    return count
 
 
 def keep_part(upload: CorpusUpload, number: int, content: bytes) -> None:
     """All parts but the last have PART_BYTES; one that comes again is kept once. Raises ImportFailed."""
     if len(content) > PART_BYTES or number * PART_BYTES + len(content) > upload.size:
         raise ImportFailed(f"Part {number} of {upload.filename} is longer than was said.")
-    upload.parts.update_or_create(number=number, defaults={"content": content})
+    try:
+        name = kept_files().save(f"{folder_of(upload)}/{number}-{uuid4().hex}", ContentFile(content))
+    except OSError as error:
+        raise ImportFailed(
+            f"Part {number} of {upload.filename} could not be kept: {error.strerror or error}."
+        ) from None
+    upload.parts.update_or_create(number=number, defaults={"file": name, "size": len(content)})
+
+
+def folder_of(upload: CorpusUpload) -> str:
+    return f"{FOLDER}/{upload.pk}"
+
+
+@receiver(post_delete, sender=CorpusUpload)
+def remove_files(instance: CorpusUpload, **facts: Any) -> None:
+    transaction.on_commit(partial(remove_kept, folder_of(instance)), robust=True)
 
 
 def is_complete(upload: CorpusUpload) -> bool:
-    return upload.parts.aggregate(size=Sum(Length("content")))["size"] == upload.size
+    return upload.parts.aggregate(size=Sum("size"))["size"] == upload.size
 
 
 def import_upload(upload: CorpusUpload, show: Callable[[float, int], None]) -> Report:
@@ -86,8 +115,9 @@ def _as_file(upload: CorpusUpload) -> Iterator[Path]:
             folder = Path(settings.VAR_FOLDER) / "uploads"
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = kept.enter_context(NamedTemporaryFile(dir=folder, suffix=Path(upload.filename).suffix[:20]))
-            for content in upload.parts.order_by("number").values_list("content", flat=True).iterator(chunk_size=1):
-                file.write(content)
+            for name in upload.parts.order_by("number").values_list("file", flat=True):
+                with kept_files().open(name) as part:
+                    shutil.copyfileobj(part, file)
             file.flush()
         except OSError as error:
             why = error.strerror or error

@@ -140,7 +140,8 @@ class CorpusUpload(models.Model):
 class UploadPart(models.Model):
     upload = models.ForeignKey(CorpusUpload, on_delete=models.CASCADE, related_name="parts")
     number = models.PositiveIntegerField(help_text="From 0.")
-    content = models.BinaryField()
+    file = models.CharField(max_length=200, help_text="Its name among the kept files.")
+    size = models.PositiveIntegerField(help_text="Bytes.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["upload", "number"], name="upload_part_once")]

@@ -1,13 +1,12 @@
 """Training as a job: planned, one at a time on a machine, stopped and resumed, saved whole or not at all."""
 
-import fcntl
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from django.conf import settings as django_settings
-from django.db import connection
+from django.db import connection, connections
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.models import ExampleSet, TrainedModel
@@ -15,7 +14,7 @@ from analysis.training import fitting
 from analysis.training.evaluation import Shape
 from analysis.training.examples import TrainingError, count_parts, hash_labels, hash_split
 from analysis.training.fitting import Settings
-from analysis.training.folders import remove_work
+from analysis.training.folders import remove_left_over, remove_work
 from analysis.training.making import (
     Progress,
     Show,
@@ -34,6 +33,7 @@ from surveys.models import Study
 
 ACTOR = "command line"
 OPEN = (State.WAITING, State.RUNNING)
+BOOTED = Path("/proc/sys/kernel/random/boot_id")
 BUSY = "Another model is being trained on this machine. {name} waits, and begins when a worker is free."
 
 
@@ -47,12 +47,7 @@ def plan(
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     if isinstance(source, ExampleSet) and source.task != task:
         raise TrainingError(f"The examples {source.name} are for the task {source.task}, not {task}.")
-    check_embedder()
-    if tier == TrainedModel.Tier.ENCODER:
-        check_installed()
-        find_base(settings.base)
-    elif tier == TrainedModel.Tier.GRPO:
-        check_reasoning(settings)
+    check_machine(tier, settings)
     given = {"task": task, "tier": tier, "settings": asdict(settings), **where}
     known = TrainedModel.objects.filter(name=name).first()
     if known is None:
@@ -67,6 +62,16 @@ def plan(
     known.state, known.reason = State.WAITING, ""
     known.save()
     return known
+
+
+def check_machine(tier: str, settings: Settings) -> None:
+    """Raises TrainingError where packages or weights that it takes are not on this machine."""
+    check_embedder()
+    if tier == TrainedModel.Tier.ENCODER:
+        check_installed()
+        find_base(settings.base)
+    elif tier == TrainedModel.Tier.GRPO:
+        check_reasoning(settings)
 
 
 def look(source: ExampleSet | Study, task: str, settings: Settings) -> Shape:
@@ -87,16 +92,30 @@ def look(source: ExampleSet | Study, task: str, settings: Settings) -> Shape:
 
 @contextmanager
 def alone() -> Iterator[bool]:
-    """Whether nothing else is trained on this machine; while this is held nothing else is begun."""
-    folder = Path(django_settings.VAR_FOLDER)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "training.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+    """Whether nothing else is trained on this machine; while this is held nothing else is begun.
+
+    Held on a connection of its own, by which the same process cannot take it twice.
+    """
+    beside, name = connections.create_connection("default"), machine()
+    try:
+        with beside.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(hashtext('training on'), hashtext(%s))", [name])
+            free = cursor.fetchone()[0]
+            try:
+                yield free
+            finally:  # a pool keeps the connection, and with it the lock
+                if free:
+                    cursor.execute("SELECT pg_advisory_unlock(hashtext('training on'), hashtext(%s))", [name])
+    finally:
+        beside.close()
+
+
+def machine() -> str:
+    """One name for all containers of a computer, which share its processors."""
+    try:
+        return BOOTED.read_text().strip()
+    except OSError:
+        return platform.node()
 
 
 @contextmanager
@@ -137,10 +156,21 @@ def resume(model: TrainedModel) -> bool:
 
 
 def next_waiting() -> TrainedModel | None:
-    """What was ended in the middle comes first, then what waits longest."""
+    """What was ended in the middle comes first, then what waits longest; of it what this machine can train."""
     rows = TrainedModel.objects.filter(state__in=OPEN).order_by("began_at")
     ended = [row for row in rows if row.state == State.RUNNING and not is_worked_on(row)]
-    return next(iter([*ended, *(row for row in rows if row.state == State.WAITING)]), None)
+    return next(filter(can_train, [*ended, *(row for row in rows if row.state == State.WAITING)]), None)
+
+
+def can_train(model: TrainedModel) -> bool:
+    """Whether this machine can; where not, the model says what it waits for, until one begins with it."""
+    try:
+        check_machine(model.tier, Settings(**model.settings))
+    except TrainingError as error:
+        reason = f"It waits for a machine that can train it. {platform.node()}: {error}"
+        TrainedModel.objects.filter(pk=model.pk, state=State.WAITING).update(reason=reason)
+        return False
+    return True
 
 
 # --- doing it ---------------------------------------------------------------
@@ -151,6 +181,7 @@ def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape
     with alone() as free, _holding(model) as mine:
         if not (free and mine):
             raise TrainingError(BUSY.format(name=model.name))
+        remove_left_over()
         TrainedModel.objects.filter(pk=model.pk).update(state=State.RUNNING, reason="")
         model.refresh_from_db()
         progress = Progress(model, show)

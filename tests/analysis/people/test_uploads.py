@@ -2,14 +2,20 @@
 
 import json
 from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import FileSystemStorage, storages
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connections
+from django.db import connection, connections, models
 from django.utils import timezone
 
+from analysis.corpora.kept import list_kept
 from analysis.corpora.uploads import begin_upload, keep_part
 from analysis.models import Conversation, Corpus, CorpusStep, CorpusUpload
 from analysis.models.corpora import UploadPart
@@ -17,6 +23,7 @@ from analysis.people import tasks
 from analysis.people.pages import uploads
 from analysis.people.steps import step_of
 from surveys.models import AuditEvent, Study
+from tests.analysis.training.training_samples import keep_in
 from tests.factories import make_study
 from tests.roles import as_account, make_roles
 from tests.surveys.console.console_pages import lines_of
@@ -26,7 +33,8 @@ ABOUT = {"name": "mine", "format": "wildchat", "source": "A friend", "licence": 
 
 
 @pytest.fixture
-def study() -> Study:
+def study(settings: Any, tmp_path: Path) -> Study:
+    keep_in(settings, tmp_path / "var")
     study = make_study("draft")
     make_roles(study)
     return study
@@ -143,6 +151,7 @@ def test_file_whose_rest_never_came_is_forgotten_after_a_day(study: Study) -> No
     CorpusUpload.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(hours=25))
     assert tasks.forget_stale_uploads() == 1
     assert not UploadPart.objects.filter(upload=old.pk).exists() and CorpusUpload.objects.count() == 1
+    assert {name.split("/")[1] for name in list_kept("uploads")} == {str(CorpusUpload.objects.get().pk)}
     beat = django_settings.CELERY_BEAT_SCHEDULE["forget-uploads"]
     assert beat["task"] == tasks.forget_stale_uploads.name
 
@@ -165,3 +174,63 @@ def test_parts_in_any_order_make_the_same_file(study: Study, monkeypatch: pytest
     Corpus.objects.create(name="mine", format="attributes")
     tasks.people_step(Corpus.objects.get().pk, "import", {"upload": upload.pk, "file": "chats.jsonl"}, "researcher")
     assert Conversation.objects.count() == 2
+
+
+def test_parts_lie_in_the_store_until_their_file_is_imported(study: Study, queue: list) -> None:
+    """Whichever web server took them: the database has their names and sizes only."""
+    as_account("researcher").post(f"{send(line())}?end=1")
+    part = UploadPart.objects.get()
+    with storages["kept"].open(part.file) as file:
+        assert (file.read(), part.size) == (line(), len(line()))
+    work(queue)
+    assert imported().state == "done" and list(list_kept("uploads")) == []
+
+
+def test_what_no_upload_owns_is_swept(study: Study) -> None:
+    send(line())
+    (own,) = list_kept("uploads")
+    storages["kept"].save("uploads/987654321/0-part", ContentFile(line()))  # as a server that was killed leaves it
+    assert tasks.forget_stale_uploads() == 0
+    assert list(list_kept("uploads")) == [own]
+
+
+def test_store_that_is_full_is_told_in_words(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    about = ABOUT | {"filename": "chats.jsonl", "size": "9"}
+    where = as_account("researcher").post("/console/teas/people/uploads/new/", about).json()["address"]
+
+    def full(*given: Any) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(FileSystemStorage, "_save", full)
+    answer = as_account("researcher").post(f"{where}?part=0", b"x", content_type="application/octet-stream")
+    told = "Part 0 of chats.jsonl could not be kept: No space left on device."
+    assert (answer.status_code, answer.json()) == (409, {"faults": [told]})
+
+
+def test_parts_that_wait_in_the_database_move_to_the_store(study: Study) -> None:
+    upload = begin_upload(corpus_name="mine", format="wildchat", filename="chats.jsonl", size=9)
+    move = import_module("analysis.migrations.0016_uploads_are_kept_files")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE earlier_part AS SELECT *, ''::bytea AS content FROM analysis_uploadpart")
+        columns = "(id, number, upload_id, file, size, content)"
+        cursor.execute(f"INSERT INTO earlier_part {columns} VALUES (1, 0, %s, '', 0, 'some text')", [upload.pk])
+
+    class EarlierPart(models.Model):
+        upload = models.ForeignKey(CorpusUpload, models.CASCADE, related_name="+")
+        number = models.PositiveIntegerField()
+        content = models.BinaryField()
+        file = models.CharField(max_length=200)
+        size = models.PositiveIntegerField()
+
+        class Meta:
+            app_label, db_table, managed = "earlier", "earlier_part", False
+
+    apps = SimpleNamespace(get_model=lambda *name: EarlierPart)
+    move.move_parts(apps, None)
+    part = EarlierPart.objects.get()
+    with storages["kept"].open(part.file) as file:
+        assert (file.read(), part.size) == (b"some text", 9)
+    part.content = b""
+    part.save()
+    move.return_parts(apps, None)
+    assert bytes(EarlierPart.objects.get().content) == b"some text"

@@ -10,12 +10,14 @@ from django.core.management import CommandError, call_command
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.models import Example, TrainedModel
 from analysis.training import folders, jobs, making
+from analysis.training.examples import TrainingError
 from analysis.training.folders import folder_of, hash_folder
 from analysis.training.tasks import train_next
 from analysis.training.tiers.frozen import Frozen
 from tests.analysis.training.training_samples import (
     command,
     import_rows,
+    keep_in,
     relevance_rows,
     support_rows,
     words,
@@ -28,7 +30,7 @@ MEASURES = {"accuracy", "precision", "recall", "f1", "auroc"}
 
 @pytest.fixture
 def own_folder(settings: Any, tmp_path: Path) -> None:
-    settings.VAR_FOLDER = tmp_path / "var"
+    keep_in(settings, tmp_path / "var")
 
 
 def trained(name: str = "model", examples: str = "set", *more: str) -> dict[str, Any]:
@@ -285,3 +287,37 @@ def test_a_training_that_fails_in_a_worker_says_why(tmp_path: Path) -> None:
     train_next()
     model = TrainedModel.objects.get()
     assert (model.state, model.reason[:24]) == ("failed", "Too little to learn from")
+
+
+def test_machines_train_beside_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_rows(tmp_path, support_rows(120))
+    with jobs.alone() as free:
+        assert free
+        monkeypatch.setattr(jobs, "machine", lambda: "another computer")
+        assert trained()["model"] == "model"
+
+
+def test_machine_is_free_again_after_a_training_that_failed() -> None:
+    with pytest.raises(ZeroDivisionError), jobs.alone():
+        raise ZeroDivisionError
+    with jobs.alone() as free:
+        assert free
+
+
+def test_a_machine_without_what_it_takes_leaves_a_model_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_rows(tmp_path, support_rows(120))
+    for name in ("large", "model"):
+        trained(name, "set", "--queue")
+    TrainedModel.objects.filter(name="large").update(tier="encoder")
+
+    def lacking() -> None:
+        raise TrainingError("torch is not installed: make setup-training.")
+
+    monkeypatch.setattr(jobs, "check_installed", lacking)
+    train_next()
+    large, model = TrainedModel.objects.order_by("name")
+    assert (large.state, model.state) == ("waiting", "done")
+    assert large.reason.startswith("It waits for a machine that can train it. ")
+    assert large.reason.endswith(": torch is not installed: make setup-training.")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analysis.training.training_samples import command, import_rows, words
+from tests.analysis.training.training_samples import command, import_rows, keep_in, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 __all__ = ["words"]
@@ -16,7 +16,7 @@ RATERS = 3
 
 @pytest.fixture
 def own_folder(settings: Any, tmp_path: Path) -> None:
-    settings.VAR_FOLDER = tmp_path / "var"
+    keep_in(settings, tmp_path / "var")
 
 
 def disputed_rows(turns: int, seed: int, weights: np.ndarray) -> list[dict[str, Any]]:

@@ -16,7 +16,14 @@ from analysis.training.folders import folder_of
 from analysis.training.tiers.programs import run_program
 from analysis.training.tiers.reasoning import PROGRAM, find_language_model
 from fieldstudy.embedded.servers import ROOT
-from tests.analysis.training.training_samples import command, import_rows, support_rows, tiny_language_model, words
+from tests.analysis.training.training_samples import (
+    command,
+    import_rows,
+    keep_in,
+    support_rows,
+    tiny_language_model,
+    words,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 __all__ = ["words"]
@@ -24,7 +31,7 @@ __all__ = ["words"]
 
 @pytest.fixture
 def own_folder(settings: Any, tmp_path: Path) -> None:
-    settings.VAR_FOLDER = tmp_path / "var"
+    keep_in(settings, tmp_path / "var")
 
 
 @pytest.fixture(scope="module")

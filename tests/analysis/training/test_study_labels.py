@@ -12,7 +12,7 @@ from analysis.agreement.agreements import agreement_of
 from analysis.training.study_labels import study_examples, study_pairs
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Participant, Study
-from tests.analysis.training.training_samples import TOPICS, command, words
+from tests.analysis.training.training_samples import TOPICS, command, keep_in, words
 from tests.factories import make_annotation_study, make_annotator, make_items
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
@@ -21,7 +21,7 @@ __all__ = ["words"]
 
 @pytest.fixture
 def own_folder(settings: Any, tmp_path: Path) -> None:
-    settings.VAR_FOLDER = tmp_path / "var"
+    keep_in(settings, tmp_path / "var")
 
 
 def is_relevant(item: AnnotationItem) -> bool:

@@ -16,7 +16,7 @@ from analysis.training.pages import urls, views
 from analysis.training.pages.figures import draw_curve, draw_scores
 from analysis.training.pages.views import warnings_of
 from surveys.models import AuditEvent, Study
-from tests.analysis.training.training_samples import command, import_rows, support_rows, words
+from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, words
 from tests.factories import make_study
 from tests.roles import RANK, as_account, make_roles
 from tests.surveys.console.console_pages import lines_of
@@ -29,7 +29,7 @@ CURVE = [{"seed": 0, "step": 1, "loss": 0.7}, {"seed": 0, "step": 2, "loss": 0.5
 
 @pytest.fixture
 def own_folder(settings: Any, tmp_path: Path) -> None:
-    settings.VAR_FOLDER = tmp_path / "var"
+    keep_in(settings, tmp_path / "var")
 
 
 @pytest.fixture

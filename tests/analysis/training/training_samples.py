@@ -35,6 +35,13 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "local_embedder", lambda: Embedder("words", embed_words))
 
 
+def keep_in(settings: Any, folder: Path) -> None:
+    """A folder of its own for what a test keeps."""
+    settings.VAR_FOLDER = folder
+    store = settings.STORAGES["kept"]
+    settings.STORAGES = settings.STORAGES | {"kept": store | {"OPTIONS": store["OPTIONS"] | {"location": folder}}}
+
+
 def command(name: str, *arguments: str) -> dict[str, Any]:
     out = StringIO()
     call_command(name, *arguments, "--json", stdout=out, stderr=StringIO())

@@ -1,0 +1,7 @@
+"""Settings of hosts in tests: those of the platform, with a beat that nobody has to wait for."""
+
+from fieldstudy.settings import *  # noqa: F403 - all of them
+from fieldstudy.settings import CELERY_BEAT_SCHEDULE
+
+for name in ("train-next", "read-new-texts"):
+    CELERY_BEAT_SCHEDULE[name] |= {"schedule": 2.0}
