@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fieldstudy.embedded import children, postgres, servers
+from fieldstudy.embedded import children, demo_server, postgres, servers
 from fieldstudy.settings import broker_from_url, database_from_url
 
 HOLD = """
@@ -76,7 +76,7 @@ def processes_of(var: Path) -> list[str]:
     return found
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> bool:
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -373,22 +373,79 @@ def test_demo_serves_until_it_is_stopped_and_leaves_nothing(var: Path) -> None:
 
 
 @pytest.mark.processes
-def test_demo_killed_outright_leaves_nothing_and_stops_later_when_a_server_dies(var: Path) -> None:
-    port = free_port()
-    demo, _ = start_demo(var, port)
+def test_demo_killed_outright_leaves_nothing(var: Path) -> None:
+    demo, _ = start_demo(var, free_port())
     demo.kill()
     demo.communicate()
     assert wait_for(lambda: not processes_of(var)), processes_of(var)
 
+
+def main_process(var: Path, number: int) -> psutil.Process:
+    """Of the demo's servers, in the order of their start: web, worker, mock of Prolific, schedule."""
+    record = json.loads((var / "run" / "demo.json").read_text())
+    return psutil.Process(int(record["children"][number]["pid"]))
+
+
+def serving_child(var: Path, number: int) -> psutil.Process:
+    """The process that does the work of a server; multiprocessing's own helper does none."""
+    found = main_process(var, number).children()
+    return next(child for child in found if "resource_tracker" not in " ".join(child.cmdline()))
+
+
+def runs_again(find: Callable[[Path, int], psutil.Process], var: Path, number: int, killed: psutil.Process) -> bool:
+    try:
+        process = find(var, number)
+    except (psutil.NoSuchProcess, StopIteration):
+        return False
+    return process != killed and children.is_alive(process)
+
+
+def is_whole(port: int) -> bool:
+    try:
+        health = read_health(port)
+    except OSError:
+        return False
+    return health["ok"] and health["worker"] == "ok"
+
+
+@pytest.mark.processes
+def test_demo_goes_on_when_any_of_its_processes_is_killed(var: Path) -> None:
+    port = free_port()
     demo, said = start_demo(var, port)
     assert "Field Study is running" in said
-    record = json.loads((var / "run" / "demo.json").read_text())
-    os.kill(int(record["children"][0]["pid"]), signal.SIGKILL)
-    _, err = demo.communicate(timeout=30)
-    assert demo.returncode == 1
-    assert "The web process ended unexpectedly (status -9)" in err
-    assert f"Listening at: http://127.0.0.1:{port}" in err
-    assert processes_of(var) == []
+    web, worker, schedule = 0, 1, 3
+    for find, number in [
+        (serving_child, web),
+        (serving_child, worker),
+        (main_process, web),
+        (main_process, worker),
+        (main_process, schedule),
+    ]:
+        killed = find(var, number)
+        killed.kill()
+        order = (find, var, number, killed)
+        assert wait_for(lambda order=order: runs_again(*order), 60), (find.__name__, number)
+        assert wait_for(lambda: is_whole(port), 60), (find.__name__, number)
+    demo.send_signal(signal.SIGTERM)
+    _, err = demo.communicate(timeout=60)
+    assert (demo.returncode, processes_of(var)) == (0, [])
+    again = "process ended unexpectedly (status -9) and is started again."
+    assert [line.split()[1] for line in err.splitlines() if again in line] == ["web", "worker", "beat"]
+
+
+def test_server_that_ends_at_once_is_not_started_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FIELDSTUDY_VAR", str(tmp_path))
+    servers.run_folder()
+    command = [sys.executable, "-c", "print('no port'); raise SystemExit(3)"]
+    child = demo_server.Child("web", command, dict(os.environ))
+    with pytest.raises(SystemExit, match=r"web process ended unexpectedly \(status 3\), once more after 3 restarts"):
+        while True:
+            child.process.wait(timeout=30)
+            demo_server.keep_running(1, [child])
+    assert child.log.read_text() == "no port\n" * 4
+    assert capsys.readouterr().err.count("is started again") == 3
 
 
 @pytest.mark.processes

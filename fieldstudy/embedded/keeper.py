@@ -49,6 +49,8 @@ def main() -> None:
     fcntl.flock(life, fcntl.LOCK_EX)
     services: list[Service] = []
     try:
+        for name in ("valkey.log", "postgres.log"):
+            (var / "log" / name).write_text("")
         urls = start_services(var, services)
         (run / "services.json").write_text(json.dumps(urls))
         answer(urls)
