@@ -1,6 +1,7 @@
 # The image of the web server, the worker and the schedule; docker-compose.yml says which is which.
 
-FROM python:3.11-slim-bookworm AS build
+ARG PYTHON=python:3.11-slim-bookworm
+FROM ${PYTHON} AS build
 ENV PATH=/venv/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 RUN python -m venv /venv
 COPY requirements.txt .ci/slim.py /tmp/
@@ -16,7 +17,7 @@ RUN rm -r .ci requirements.txt \
     python manage.py collectstatic --noinput \
     && chmod -R a+rX .
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON}
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DEBUG=false \
     FIELDSTUDY_VAR=/var/lib/fieldstudy
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin fieldstudy \

@@ -112,11 +112,7 @@ def test_filled_in_example_is_accepted_by_the_settings() -> None:
     computed = {name: SERVICES["web"]["environment"][name] for name in COMPUTED}
     code = "from fieldstudy.settings import DATABASES as d; print(d['default']['HOST'], d['default']['PASSWORD'])"
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from fieldstudy.settings import DATABASES as d; print(*map(d['default'].get, ('HOST', 'PASSWORD')))",
-        ],
+        [sys.executable, "-c", code],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], **filled, **computed},
         capture_output=True,

@@ -414,20 +414,22 @@ def test_demo_goes_on_when_any_of_its_processes_is_killed(var: Path) -> None:
     demo, said = start_demo(var, port)
     assert "Field Study is running" in said
     web, worker, schedule = 0, 1, 3
-    for find, number in [
-        (serving_child, web),
-        (serving_child, worker),
-        (main_process, web),
-        (main_process, worker),
-        (main_process, schedule),
-    ]:
-        killed = find(var, number)
-        killed.kill()
-        order = (find, var, number, killed)
-        assert wait_for(lambda order=order: runs_again(*order), 60), (find.__name__, number)
-        assert wait_for(lambda: is_whole(port), 60), (find.__name__, number)
-    demo.send_signal(signal.SIGTERM)
-    _, err = demo.communicate(timeout=60)
+    try:
+        for find, number in [
+            (serving_child, web),
+            (serving_child, worker),
+            (main_process, web),
+            (main_process, worker),
+            (main_process, schedule),
+        ]:
+            killed = find(var, number)
+            killed.kill()
+            order = (find, var, number, killed)
+            assert wait_for(lambda order=order: runs_again(*order), 60), (find.__name__, number)
+            assert wait_for(lambda: is_whole(port), 60), (find.__name__, number)
+    finally:
+        demo.send_signal(signal.SIGTERM)
+        _, err = demo.communicate(timeout=60)
     assert (demo.returncode, processes_of(var)) == (0, [])
     again = "process ended unexpectedly (status -9) and is started again."
     assert [line.split()[1] for line in err.splitlines() if again in line] == ["web", "worker", "beat"]

@@ -16,7 +16,7 @@ from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer
 
 READERS = {"env", "env_bool", "env_int", "env_list"}
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}
-DOCKER_ONLY = {"FILES", "BACKUPS", "KEEP"}
+DOCKER_ONLY = {"COMPOSE_PROFILES", "FILES", "BACKUPS", "KEEP"}
 
 
 def names_read_by(path: Path) -> set[str]:

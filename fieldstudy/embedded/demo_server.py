@@ -159,7 +159,9 @@ def remember_run(port: int, children: list[Child]) -> None:
         "runner": describe_process(psutil.Process()),
         "children": [describe_process(child.process) for child in children],
     }
-    record_path().write_text(json.dumps(record))
+    unfinished = record_path().with_suffix(".part")
+    unfinished.write_text(json.dumps(record))
+    unfinished.replace(record_path())
 
 
 def clear_previous_run(port: int) -> None:
