@@ -45,7 +45,7 @@ def without(arguments: list[str], *names: str) -> list[str]:
 
 
 def test_units_run_what_the_containers_run() -> None:
-    assert command("web") == without(image_command("CMD"), "--host", "--port")
+    assert without(command("web"), "--respawn-interval") == without(image_command("CMD"), "--host", "--port")
     assert command("worker") == SERVICES["worker"]["command"]
     schedule = without(SERVICES["beat"]["command"], "--loglevel", "--schedule")
     assert without(command("beat"), "--schedule") == schedule
@@ -85,8 +85,10 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
-def test_reload_lets_new_processes_take_over_without_a_pause(tmp_path: Path) -> None:
-    port, log = free_port(), tmp_path / "web.log"
+def test_reload_lets_new_processes_take_over_without_a_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port, log, arguments = free_port(), tmp_path / "web.log", command("web")
+    interval = arguments[arguments.index("--respawn-interval") + 1]
+    monkeypatch.setenv("GRANIAN_RESPAWN_INTERVAL", interval)
     server = start_server(port, log)
     try:
         visitor = Visitor(f"http://127.0.0.1:{port}/healthz")
