@@ -1,6 +1,7 @@
 """All settings, each from an environment variable with a development default; .env.example lists them."""
 
 import os
+from logging import LogRecord
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -56,7 +57,7 @@ def database_from_url(url: str) -> dict:
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
+        "PASSWORD": unquote(parts.password or "") or env("POSTGRES_PASSWORD"),
         "HOST": query.get("host", [parts.hostname or ""])[0],
         "PORT": port,
         "CONN_MAX_AGE": 0 if pool_size else 60,
@@ -304,11 +305,20 @@ CELERY_BEAT_SCHEDULE = {
     "repeat-runs": {"task": "analysis.runs.tasks.repeat_runs", "schedule": 600.0},
 }
 
+
+def without_traceback(record: LogRecord) -> bool:
+    """What somebody sent us, such as a wrong Host header, is one line; our own faults keep their traceback."""
+    if record.name.startswith("django.security."):
+        record.exc_info = None
+    return True
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "filters": {"one-line": {"()": "django.utils.log.CallbackFilter", "callback": without_traceback}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["one-line"]}},
     "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},
     # Its warnings name addresses, and a participant's address is their signed link.
     # Addresses of Prolific's API name submissions.

@@ -27,11 +27,11 @@ from fieldstudy.embedded.keeper import postgres
 from fieldstudy.embedded.servers import ROOT
 from surveys.models.hashes import fingerprint
 from tests.test_architecture import imports_of
-from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example
+from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example, without_files
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
-APP_SERVICES = ("migrate", "web", "worker", "beat")
+APP_SERVICES = ("migrate", "web", "worker", "beat", "tools")
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PAGE = (ROOT / "docs" / "deploying.md").read_text()
 # Written by compose itself, because they name its other services.
@@ -55,7 +55,8 @@ def image_command(instruction: str) -> list[str]:
 
 
 def commands() -> list[list[str]]:
-    own = [SERVICES[name]["command"] for name in APP_SERVICES if "command" in SERVICES[name]]
+    own = [SERVICES[name].get("entrypoint", []) + SERVICES[name].get("command", []) for name in APP_SERVICES]
+    own = [command for command in own if command]
     checks = [SERVICES["worker"]["healthcheck"]["test"][1:]]
     return [image_command("CMD"), image_command("HEALTHCHECK"), *own, *checks]
 
@@ -63,24 +64,41 @@ def commands() -> list[list[str]]:
 def test_every_setting_reaches_every_service_of_ours() -> None:
     for name in APP_SERVICES:
         assert SERVICES[name]["env_file"] == ".env"
-        assert set(SERVICES[name]["environment"]) <= names_in_code()
+        assert without_files(SERVICES[name]["environment"]) <= names_in_code()
     assert names_in_code() <= names_in_example()
 
 
 def test_needed_settings_stop_compose_when_they_are_missing() -> None:
     environment = SERVICES["web"]["environment"]
-    for name in ("SECRET_KEY", "ALLOWED_HOSTS", "SITE_URL"):
+    for name in ("ALLOWED_HOSTS", "SITE_URL"):
         assert environment[name].startswith(f"${{{name}:?"), name
+    for name in ("SECRET_KEY", "POSTGRES_PASSWORD"):
+        assert environment[name].startswith(
+            f"${{{name}:-${{{name}_FILE:?Write {name} to .env; .env.example says how"
+        ), name
+        assert environment[f"{name}_FILE"] == f"${{{name}_FILE:+/run/secrets/{name.lower()}}}"
+        assert COMPOSE["secrets"][name.lower()] == {"file": f"${{{name}_FILE:-/dev/null}}"}
+        assert name.lower() in SERVICES["web"]["secrets"]
+    assert "openssl rand -hex 32" in (ROOT / ".env.example").read_text()
     for name, service in COMPUTED.items():
         assert f"{service}:" in environment[name]
     assert environment["DEBUG"] == "false"
 
 
 def test_no_password_has_a_default() -> None:
+    """What is filled in where nothing is given are folders, a number and nothing secret."""
     written = (ROOT / "docker-compose.yml").read_text()
-    used = re.findall(r"\$\{(\w+)(:[-?])?", written)
-    assert {name for name, _ in used} == {"SECRET_KEY", "ALLOWED_HOSTS", "SITE_URL", "POSTGRES_PASSWORD"}
-    assert {how for _, how in used} == {":?"}
+    used = set(re.findall(r"\$\{(\w+)(:[-?+])(?=([^}]*))", written))
+    given = {name for name, how, _ in used if how == ":?"}
+    assert given == {"SECRET_KEY_FILE", "ALLOWED_HOSTS", "SITE_URL", "POSTGRES_PASSWORD_FILE"}
+    filled = {(name, value) for name, how, value in used if how == ":-" and value and not value.startswith("${")}
+    assert filled == {
+        ("SECRET_KEY_FILE", "/dev/null"),
+        ("POSTGRES_PASSWORD_FILE", "/dev/null"),
+        ("FILES", "../fieldstudy-files"),
+        ("BACKUPS", "../fieldstudy-backups"),
+        ("KEEP", "14"),
+    }
     example = (ROOT / ".env.example").read_text()
     assert re.search(r"^SECRET_KEY=$", example, re.MULTILINE)
     assert re.search(r"^POSTGRES_PASSWORD=$", example, re.MULTILINE)
@@ -92,23 +110,23 @@ KEY = "0123456789abcdef" * 4
 def test_filled_in_example_is_accepted_by_the_settings() -> None:
     lines = re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE)
     filled = {name: value or KEY for name, value in lines if name not in DOCKER_ONLY}
-    given = {name: SERVICES["web"]["environment"][name] for name in COMPUTED}
-    computed = {name: re.sub(r"\$\{\w+:\?[^}]*\}", KEY, value) for name, value in given.items()}
+    computed = {name: SERVICES["web"]["environment"][name] for name in COMPUTED}
+    code = "from fieldstudy.settings import DATABASES as d; print(d['default']['HOST'], d['default']['PASSWORD'])"
     done = subprocess.run(
-        [sys.executable, "-c", "from fieldstudy import settings as s; print(s.DATABASES['default']['HOST'])"],
+        [sys.executable, "-c", code],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], **filled, **computed},
         capture_output=True,
         text=True,
     )
-    assert done.stdout == "db\n", done.stderr
+    assert done.stdout == f"db {KEY}\n", done.stderr
 
 
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
 def test_command_of_the_image_exists(command: list[str]) -> None:
     program, *arguments = command
-    if program == "python" and arguments[0] == "manage.py":
-        assert arguments[1] in get_commands()
+    if program == "python" and arguments[0].endswith("manage.py"):
+        assert arguments[1] in {*get_commands(), "help"}
     elif program == "python":
         assert arguments[0] == "-m"
         assert importlib.util.find_spec(arguments[1])
@@ -132,8 +150,11 @@ def test_service_runs_without_privileges_on_a_read_only_disk(name: str) -> None:
 
 def test_only_the_web_server_is_reachable_and_only_from_its_own_host() -> None:
     assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
-        "web": ["127.0.0.1:8000:8000"]
+        "web": ["127.0.0.1:8000:8000"],
+        "caddy": ["80:80", "443:443", "443:443/udp"],
     }
+    profiles = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
+    assert profiles == {"tools": ["tools"], "caddy": ["tls"], "backup": ["backup"]}
     arguments = image_command("CMD")
     assert arguments[arguments.index("--port") + 1] == "8000"
     assert probe.ADDRESS == "http://127.0.0.1:8000/healthz"
@@ -141,12 +162,22 @@ def test_only_the_web_server_is_reachable_and_only_from_its_own_host() -> None:
 
 
 def test_services_wait_for_the_database_and_its_migrations() -> None:
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "worker", "beat", "tools"):
         assert SERVICES[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert SERVICES["migrate"]["restart"] == "no"
     for name, service in SERVICES.items():
         assert "healthcheck" in service or name == "web", name  # the web server's stands in the Dockerfile
-        assert service["restart"] == ("no" if name == "migrate" else "unless-stopped")
+        assert service["restart"] == ("no" if name in ("migrate", "tools") else "unless-stopped")
+
+
+def test_what_is_started_is_soon_seen_to_be_healthy() -> None:
+    checks = {name: service["healthcheck"] for name, service in SERVICES.items() if "healthcheck" in service}
+    quick = {name for name, check in checks.items() if check.get("start_interval") in ("1s", "3s")}
+    assert (
+        set(checks) - quick == {name for name, check in checks.items() if check.get("disable")} == {"migrate", "tools"}
+    )
+    assert all(checks[name]["start_period"] == "60s" for name in quick)
+    assert re.search(r"^HEALTHCHECK .*--start-period=60s --start-interval=1s", DOCKERFILE, re.MULTILINE)
 
 
 def test_images_and_packages_are_pinned() -> None:
@@ -239,7 +270,8 @@ def test_database_outlives_its_container() -> None:
     # From 18 on, the image keeps its data one folder further up than before.
     assert SERVICES["db"]["volumes"] == ["database:/var/lib/postgresql"]
     assert "-pg18" in SERVICES["db"]["image"]
-    assert set(COMPOSE["volumes"]) == {"database", "embeddings"}
+    assert set(COMPOSE["volumes"]) == {"database", "embeddings", "certificates", "caddy"}
+    assert SERVICES["backup"]["image"] == SERVICES["db"]["image"]  # pg_dump must not be older than the server
 
 
 def test_every_container_finds_kept_files_where_the_image_lets_it_write() -> None:

@@ -5,8 +5,10 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -15,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fieldstudy.embedded import children, postgres, servers
+from fieldstudy.embedded import children, demo_server, postgres, servers
 from fieldstudy.settings import broker_from_url, database_from_url
 
 HOLD = """
@@ -74,7 +76,7 @@ def processes_of(var: Path) -> list[str]:
     return found
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> bool:
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -84,11 +86,13 @@ def wait_for(condition: Callable[[], object], seconds: float = 20) -> bool:
 
 
 @pytest.fixture(scope="module")
-def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("var")
+def var() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)  # pytest's own folders are closed to the account that PostgreSQL has under root
     release(start_holder(folder)[0])
     yield folder
     assert wait_for(lambda: not processes_of(folder)), processes_of(folder)
+    shutil.rmtree(folder)
 
 
 def copy_of(var: Path, name: str) -> Path:
@@ -204,14 +208,72 @@ def test_full_disk_is_named_even_when_the_log_is_on_it(tmp_path: Path, monkeypat
 
 
 @pytest.mark.processes
-def test_folder_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(tmp_path: Path) -> None:
-    deep = tmp_path / ("d" * 100) / "with space %"
+def test_folder_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(var: Path) -> None:
+    deep = var / ("d" * 100) / "with space %"
     before = set(Path("/tmp").glob("fieldstudy-*"))
     holder, started = start_holder(deep)
     made = set(Path("/tmp").glob("fieldstudy-*")) - before
     assert (bool(started), len(made)) == (True, 1)
     release(holder)
     assert not made.pop().exists()
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts PostgreSQL under another account")
+
+
+def modes_above(folder: Path) -> dict[Path, int]:
+    return {place: stat.S_IMODE(place.stat().st_mode) for place in folder.parents}
+
+
+@as_root
+@pytest.mark.processes
+def test_root_opens_no_folder_above_its_data(tmp_path: Path) -> None:
+    var = tmp_path / "closed" / "var"
+    var.parent.mkdir(mode=0o700)
+    before = modes_above(var)
+    assert any(not mode & stat.S_IXOTH for mode in before.values())
+    holder, started = start_holder(var)
+    release(holder)
+    data = (var / "postgres").resolve()
+    try:
+        assert started and modes_above(var) == before
+        assert data.is_relative_to(postgres.APART) and (data / "PG_VERSION").exists()
+        assert stat.S_IMODE(data.stat().st_mode) == 0o700
+        again, _ = start_holder(var)
+        release(again)
+        assert (var / "postgres").resolve() == data
+    finally:
+        shutil.rmtree(data.parent)
+
+
+@as_root
+def test_data_that_postgresql_cannot_reach_any_more_is_named_with_a_way_on(tmp_path: Path) -> None:
+    (tmp_path / "var" / "postgres").mkdir(parents=True)
+    tmp_path.chmod(0o700)
+    with pytest.raises(children.Failure, match=rf"cannot reach {tmp_path}/var/postgres as .*chmod o\+x .*{tmp_path}"):
+        postgres.data_folder(tmp_path / "var", postgres.server_account())
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+
+
+@as_root
+def test_programs_that_only_root_can_read_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "site" / "package" / "install" / "bin"
+    installed.mkdir(parents=True)
+    (tmp_path / "site" / "package.libs").mkdir()
+    (installed / "postgres").write_text("#!/bin/sh\n")
+    (installed / "postgres").chmod(0o700)
+    (installed / "help.txt").touch(mode=0o600)
+    monkeypatch.setattr(postgres, "BINARIES", installed)
+    monkeypatch.setattr(postgres, "APART", tmp_path / "apart")
+    copies = [postgres.programs.__wrapped__() for _ in range(2)]
+    assert copies[0] == copies[1] and copies[0].is_relative_to(tmp_path / "apart")
+    assert {path.name: oct(path.stat().st_mode)[-3:] for path in copies[0].iterdir()} == {
+        "postgres": "755",
+        "help.txt": "644",
+    }
+    assert oct((installed / "postgres").stat().st_mode)[-3:] == "700"
+    assert len(list((tmp_path / "apart").iterdir())) == 1
+    assert (copies[0].parents[2] / "package.libs").exists()
 
 
 @pytest.mark.processes
@@ -313,22 +375,81 @@ def test_demo_serves_until_it_is_stopped_and_leaves_nothing(var: Path) -> None:
 
 
 @pytest.mark.processes
-def test_demo_killed_outright_leaves_nothing_and_stops_later_when_a_server_dies(var: Path) -> None:
-    port = free_port()
-    demo, _ = start_demo(var, port)
+def test_demo_killed_outright_leaves_nothing(var: Path) -> None:
+    demo, _ = start_demo(var, free_port())
     demo.kill()
     demo.communicate()
     assert wait_for(lambda: not processes_of(var)), processes_of(var)
 
+
+def main_process(var: Path, number: int) -> psutil.Process:
+    """Of the demo's servers, in the order of their start: web, worker, mock of Prolific, schedule."""
+    record = json.loads((var / "run" / "demo.json").read_text())
+    return psutil.Process(int(record["children"][number]["pid"]))
+
+
+def serving_child(var: Path, number: int) -> psutil.Process:
+    """The process that does the work of a server; multiprocessing's own helper does none."""
+    found = main_process(var, number).children()
+    return next(child for child in found if "resource_tracker" not in " ".join(child.cmdline()))
+
+
+def runs_again(find: Callable[[Path, int], psutil.Process], var: Path, number: int, killed: psutil.Process) -> bool:
+    try:
+        process = find(var, number)
+    except (psutil.NoSuchProcess, StopIteration):
+        return False
+    return process != killed and children.is_alive(process)
+
+
+def is_whole(port: int) -> bool:
+    try:
+        health = read_health(port)
+    except OSError:
+        return False
+    return health["ok"] and health["worker"] == "ok"
+
+
+@pytest.mark.processes
+def test_demo_goes_on_when_any_of_its_processes_is_killed(var: Path) -> None:
+    port = free_port()
     demo, said = start_demo(var, port)
     assert "Field Study is running" in said
-    record = json.loads((var / "run" / "demo.json").read_text())
-    os.kill(int(record["children"][0]["pid"]), signal.SIGKILL)
-    _, err = demo.communicate(timeout=30)
-    assert demo.returncode == 1
-    assert "The web process ended unexpectedly (status -9)" in err
-    assert f"Listening at: http://127.0.0.1:{port}" in err
-    assert processes_of(var) == []
+    web, worker, schedule = 0, 1, 3
+    try:
+        for find, number in [
+            (serving_child, web),
+            (serving_child, worker),
+            (main_process, web),
+            (main_process, worker),
+            (main_process, schedule),
+        ]:
+            killed = find(var, number)
+            killed.kill()
+            order = (find, var, number, killed)
+            assert wait_for(lambda order=order: runs_again(*order), 60), (find.__name__, number)
+            assert wait_for(lambda: is_whole(port), 60), (find.__name__, number)
+    finally:
+        demo.send_signal(signal.SIGTERM)
+        _, err = demo.communicate(timeout=60)
+    assert (demo.returncode, processes_of(var)) == (0, [])
+    again = "process ended unexpectedly (status -9) and is started again."
+    assert [line.split()[1] for line in err.splitlines() if again in line] == ["web", "worker", "beat"]
+
+
+def test_server_that_ends_at_once_is_not_started_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FIELDSTUDY_VAR", str(tmp_path))
+    servers.run_folder()
+    command = [sys.executable, "-c", "print('no port'); raise SystemExit(3)"]
+    child = demo_server.Child("web", command, dict(os.environ))
+    with pytest.raises(SystemExit, match=r"web process ended unexpectedly \(status 3\), once more after 3 restarts"):
+        while True:
+            child.process.wait(timeout=30)
+            demo_server.keep_running(1, [child])
+    assert child.log.read_text() == "no port\n" * 4
+    assert capsys.readouterr().err.count("is started again") == 3
 
 
 @pytest.mark.processes

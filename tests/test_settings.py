@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer
 
 READERS = {"env", "env_bool", "env_int", "env_list"}
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}
-DOCKER_ONLY = {"POSTGRES_PASSWORD"}
+DOCKER_ONLY = {"COMPOSE_PROFILES", "FILES", "BACKUPS", "KEEP"}
 
 
 def names_read_by(path: Path) -> set[str]:
@@ -36,12 +37,17 @@ def names_in_code() -> set[str]:
     return read - NOT_SETTINGS
 
 
+def without_files(names: Iterable[str]) -> set[str]:
+    """Any setting may be in a file that its name with _FILE names."""
+    return {name.removesuffix("_FILE") for name in names}
+
+
 def names_in_example() -> set[str]:
-    return set(re.findall(r"^(?:# )?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    return without_files(re.findall(r"^(?:# )?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
 
 
 def names_in_page() -> set[str]:
-    return set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
+    return without_files(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
 
 
 def read_settings(**environment: str) -> subprocess.CompletedProcess[str]:
@@ -179,6 +185,38 @@ def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> Non
         "sslmode": "require",
     }
     assert database["CONN_MAX_AGE"] == 0
+
+
+def test_password_may_stand_beside_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "password").write_text("/:@?#%\n")
+    monkeypatch.setenv("POSTGRES_PASSWORD_FILE", str(tmp_path / "password"))
+    assert settings.database_from_url("postgresql://user@db:5432/name")["PASSWORD"] == "/:@?#%"
+    assert settings.database_from_url("postgresql://user:own@db:5432/name")["PASSWORD"] == "own"
+
+
+def test_wrong_host_is_one_line_and_a_fault_of_ours_is_whole() -> None:
+    code = """
+import logging, django
+from django.core.handlers.wsgi import WSGIHandler
+from django.test import RequestFactory
+from django.test.utils import override_settings
+django.setup()
+plain = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}  # none are collected
+with override_settings(STORAGES=plain):
+    request = RequestFactory().get("/", HTTP_HOST="wrong.example.com").environ
+    WSGIHandler()(request, lambda status, headers: print(status))
+try:
+    1 / 0
+except ZeroDivisionError:
+    logging.getLogger("surveys").exception("ours")
+"""
+    environment = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "fieldstudy.settings", **SAFE}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.stdout.startswith("400 Bad Request"), done.stderr
+    wrong, ours, *traceback = done.stderr.splitlines()
+    assert "ERROR django.security.DisallowedHost: Invalid HTTP_HOST header: 'wrong.example.com'" in wrong
+    assert ours.endswith("ERROR surveys: ours") and traceback[0].startswith("Traceback")
 
 
 def test_password_that_breaks_the_address_is_explained() -> None:

@@ -20,7 +20,7 @@ LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def start_child(command: list[str], log: Path, *, stop: signal.Signals, **options: Any) -> psutil.Popen:
-    """Start a command in a session of its own (Ctrl-C is not for it), writing to a log file.
+    """Start a command in a session of its own (Ctrl-C is not for it), adding to a log file.
 
     Where the system offers it (Linux), the kernel sends the child the stop signal when we are killed.
     """
@@ -29,7 +29,6 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
         if LIBC is not None:
             LIBC.prctl(PR_SET_PDEATHSIG, int(stop))
 
-    log.write_text("")
     with open(log, "ab") as output:
         return psutil.Popen(
             command,

@@ -10,9 +10,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import psutil
 
@@ -29,6 +30,7 @@ from fieldstudy.embedded.children import (
 
 START_PATIENCE = 60  # seconds until the server must have answered
 STOP_PATIENCE = 8  # seconds a server may take to finish what it is doing
+MOST_RESTARTS, RESTART_WINDOW = 3, 60  # of one server within so many seconds; one that ends more often ends the demo
 
 WELCOME = """
 Field Study is running. Open
@@ -53,10 +55,41 @@ IDENTIFIERS = {
 }
 
 
-class Child(NamedTuple):
+@dataclass
+class Child:
+    """A server that runs, how it is started again, and when that was done."""
+
     name: str
-    process: psutil.Popen
-    log: Path
+    command: list[str]
+    environment: dict[str, str]
+    process: psutil.Popen = field(init=False)
+    restarts: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.log.write_text("")
+        self.start()
+
+    @property
+    def log(self) -> Path:
+        return log_folder() / f"{self.name.replace(' ', '-')}.log"
+
+    def start(self) -> None:
+        options = {"cwd": servers.ROOT, "env": self.environment}
+        self.process = start_child(self.command, self.log, stop=signal.SIGTERM, **options)
+
+    def start_again(self) -> None:
+        now = time.monotonic()
+        self.restarts = [moment for moment in self.restarts if now - moment < RESTART_WINDOW]
+        ended = f"The {self.name} process ended unexpectedly (status {self.process.poll()})"
+        await_end(self.process, 0)  # and what it leaves: its own children hold the port
+        if len(self.restarts) == MOST_RESTARTS:
+            raise SystemExit(
+                f"{ended}, once more after {MOST_RESTARTS} restarts within {RESTART_WINDOW} seconds, so the rest is "
+                f"stopped too. The end of {self.log}:\n{tail(self)}"
+            )
+        print(f"{ended} and is started again.", file=sys.stderr, flush=True)
+        self.restarts.append(now)
+        self.start()
 
 
 class Stopped(Exception):
@@ -83,7 +116,7 @@ def main() -> None:
         print(WELCOME.format(**words, **IDENTIFIERS), flush=True)
         if options.local_model:
             print(WELCOME_LOCAL_MODEL.format(port=LOCAL_MODEL_PORT), flush=True)
-        watch(children)
+        watch(port, children)
     except Stopped:
         print("\nStopping.", file=sys.stderr)
     finally:
@@ -126,7 +159,9 @@ def remember_run(port: int, children: list[Child]) -> None:
         "runner": describe_process(psutil.Process()),
         "children": [describe_process(child.process) for child in children],
     }
-    record_path().write_text(json.dumps(record))
+    unfinished = record_path().with_suffix(".part")
+    unfinished.write_text(json.dumps(record))
+    unfinished.replace(record_path())
 
 
 def clear_previous_run(port: int) -> None:
@@ -196,27 +231,33 @@ def prepare_database(port: int) -> None:
 
 def start_servers(port: int, prolific: int, local_model: bool, children: list[Child]) -> None:
     web = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)]
-    web += ["--workers", "1", "--blocking-threads", "8", "fieldstudy.wsgi:application"]
-    worker = [sys.executable, "-m", "celery", "-A", "fieldstudy", "worker", "--beat", "--concurrency", "2"]
+    web += ["--workers", "1", "--blocking-threads", "8", "--respawn-failed-workers", "fieldstudy.wsgi:application"]
+    celery = [sys.executable, "-m", "celery", "-A", "fieldstudy"]
+    worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"]
     worker += ["--without-gossip", "--without-mingle"]  # there is no other worker to talk to
-    worker += ["--schedule", str(servers.var_folder() / "run" / "beat.db"), "--loglevel", "INFO"]
+    beat = [
+        *celery,
+        "beat",
+        "--schedule",
+        str(servers.var_folder() / "run" / "beat.db"),
+        "--pidfile=",
+        "--loglevel",
+        "INFO",
+    ]
     mock = [sys.executable, "-m", "surveys.prolific.mock.server", "--port", str(prolific)]
-    commands = {"web": web, "worker": worker, "prolific": [*mock, "--books", str(books_path())]}
+    commands = {"web": web, "worker": worker, "prolific": [*mock, "--books", str(books_path())], "beat": beat}
     if local_model:
         model = [sys.executable, "manage.py", "local_model", "--port", str(LOCAL_MODEL_PORT), "--add"]
         commands["local model"] = model
     for name, command in commands.items():
-        log = log_folder() / f"{name.replace(' ', '-')}.log"
-        env = environment(port) | rehearsal(prolific)
-        process = start_child(command, log, stop=signal.SIGTERM, cwd=servers.ROOT, env=env)
-        children.append(Child(name, process, log))
+        children.append(Child(name, command, environment(port) | rehearsal(prolific)))
         remember_run(port, children)
 
 
 def wait_until_healthy(port: int, children: list[Child]) -> None:
     deadline = time.monotonic() + START_PATIENCE
     while not answers(port) or (any(child.name == "local model" for child in children) and not model_answers()):
-        check_children(children)
+        keep_running(port, children)
         if time.monotonic() > deadline:
             raise SystemExit(f"The server did not answer within {START_PATIENCE} seconds:\n{tail(children[0])}")
         time.sleep(0.1)
@@ -238,20 +279,18 @@ def model_answers() -> bool:
         return False
 
 
-def watch(children: list[Child]) -> None:
+def watch(port: int, children: list[Child]) -> None:
     while True:
-        check_children(children)
+        keep_running(port, children)
         hold_services()  # starts them again if somebody has ended them
         time.sleep(0.5)
 
 
-def check_children(children: list[Child]) -> None:
+def keep_running(port: int, children: list[Child]) -> None:
     for child in children:
         if child.process.poll() is not None:
-            raise SystemExit(
-                f"The {child.name} process ended unexpectedly (status {child.process.poll()}), so the rest "
-                f"is stopped too. The end of {child.log}:\n{tail(child)}"
-            )
+            child.start_again()
+            remember_run(port, children)
 
 
 def tail(child: Child) -> str:

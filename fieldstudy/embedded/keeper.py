@@ -49,6 +49,8 @@ def main() -> None:
     fcntl.flock(life, fcntl.LOCK_EX)
     services: list[Service] = []
     try:
+        for name in ("valkey.log", "postgres.log"):
+            (var / "log" / name).write_text("")
         urls = start_services(var, services)
         (run / "services.json").write_text(json.dumps(urls))
         answer(urls)
@@ -94,7 +96,7 @@ def start_services(var: Path, services: list[Service]) -> dict[str, str]:
     services.append(Service(start_valkey(var, valkey_socket), signal.SIGTERM))
     wait_until(valkey_socket.exists, services[0].process, "Valkey", var / "log" / "valkey.log", var)
     data, log = var / "postgres", var / "log" / "postgres.log"
-    services.append(Service(postgres.start_postgres(data, log, sockets, account), signal.SIGINT))
+    services.append(Service(postgres.start_postgres(var, sockets, account), signal.SIGINT))
     wait_until(lambda: postgres.accepts_connections(sockets), services[1].process, "PostgreSQL", log, data)
     try:
         postgres.create_database(sockets)
@@ -107,14 +109,15 @@ def start_services(var: Path, services: list[Service]) -> dict[str, str]:
 
 
 def socket_folder(var: Path, account: pwd.struct_passwd) -> Path:
-    """`var/run/sockets`, or a short path under /tmp where that one is too long for a socket."""
+    """`var/run/sockets`, or one under /tmp where that is too long a path for a socket, or closed to PostgreSQL."""
     folder = var / "run" / "sockets"
-    if len(os.fsencode(folder / ".s.PGSQL.5432")) > LONGEST_SOCKET:
+    too_long = len(os.fsencode(folder / ".s.PGSQL.5432")) > LONGEST_SOCKET
+    if too_long or (os.geteuid() == 0 and not postgres.may_pass(var.parent)):
         folder = short_folder(var)
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid not in (os.geteuid(), account.pw_uid):
         raise Failure(f"{folder} belongs to another account. Remove it, or {ANOTHER_FOLDER}.")
-    postgres.hand_over(folder, account)
+    postgres.hand_over(folder, account, var)
     return folder
 
 

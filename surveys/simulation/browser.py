@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urlencode, urlsplit
 
+from django.conf import settings
+
 PATH = re.compile(r"/[as]/[\w-]+/(?:[^/]+~[^/]+/)?(?P<name>[\w-]*)/?(?P<more>[\w-]*)/?(?P<below>[\w-]*)/?$")
 
 # The buttons with which a paste page asks about an answer.
@@ -148,6 +150,7 @@ class Browser:
     def __init__(self, site: str, patience: float = 10, timeout: float = 60) -> None:
         parts = urlsplit(site)
         self.host, self.port = parts.hostname or "", parts.port or 80
+        self.headers = headers_of_proxy(self.host)
         self.patience, self.timeout = patience, timeout
         self.connection = self.connect()
         self.requests = 0
@@ -196,7 +199,7 @@ class Browser:
     def ask_once(self, method: str, path: str, body: bytes | None) -> tuple[int, str, str]:
         start = time.perf_counter()
         self.requests += 1
-        self.connection.request(method, path, body, FORM if body is not None else {})
+        self.connection.request(method, path, body, self.headers | (FORM if body is not None else {}))
         response = self.connection.getresponse()
         text = response.read().decode("utf-8", "replace")
         self.waits.append(time.perf_counter() - start)
@@ -213,11 +216,20 @@ class Browser:
         self.send_part(path, encode(fields), 0.5)
 
     def send_part(self, path: str, body: bytes, share: float) -> None:
-        head = f"POST {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nContent-Length: {len(body)}\r\n"
-        head += "".join(f"{name}: {value}\r\n" for name, value in FORM.items()) + "\r\n"
+        headers = {"Host": f"{self.host}:{self.port}", "Content-Length": len(body), **self.headers, **FORM}
+        head = f"POST {path} HTTP/1.1\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
         self.requests += 1
         with socket.create_connection((self.host, self.port), self.timeout) as line:
             line.sendall(head.encode() + body[: int(len(body) * share)])
+
+
+def headers_of_proxy(host: str) -> dict[str, str]:
+    """What the proxy says to a site with TLS, for who asks it from beside: it answers to its own name only."""
+    site = urlsplit(settings.SITE_URL)
+    if site.scheme != "https" or host not in ("127.0.0.1", "::1", "localhost"):
+        return {}
+    return {"Host": site.netloc, "X-Forwarded-Proto": "https"}
 
 
 def encode(fields: dict[str, str]) -> bytes:

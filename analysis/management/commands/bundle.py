@@ -17,6 +17,7 @@ class Command(StudyCommand):
         "Write the replication bundle of a study: definition, codebook, pseudonymised data, report, figures, and a "
         "script that recomputes them. Pasted texts are left out unless asked for; names and ids always."
     )
+    writes = {"file": False}  # noqa: RUF012
 
     faults = (ReportError,)
 

@@ -28,6 +28,7 @@ from surveys.models import Study
 
 class Command(StudyCommand):
     help = "Write every table of a study in every format, with codebook.md and codebook.json, into a folder."
+    writes = {"out": True}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

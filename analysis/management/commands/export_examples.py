@@ -3,16 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.models.training import Task
 from analysis.training.examples import FORMS, TrainingError, fill_split, find_set, load_set, write_examples
 from analysis.training.study_labels import study_examples
-from surveys.imports.study_command import find_study, writing
+from surveys.imports.study_command import FileCommand, find_study, writing
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = "Write examples, with their split, as a Hugging Face dataset (JSON lines and a card) or for verl (Parquet)."
+    writes = {"out": True}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", nargs="?", help="a study of annotators, whose labels are written")

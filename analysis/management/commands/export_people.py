@@ -4,16 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.management.commands.embed_corpus import find_corpus
 from analysis.people.exporting import export_people
 from analysis.people.steps import PeopleError
-from surveys.imports.study_command import writing
+from surveys.imports.study_command import FileCommand, writing
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = "Write users with their verdicts, attributes with their evidence, and how they were made, as JSON."
+    writes = {"out": True}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", help="its name, as import_corpus has it")

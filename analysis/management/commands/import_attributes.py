@@ -4,18 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.people.attributes import LEAST_CONFIDENCE, import_attributes
 from analysis.people.steps import PeopleError
-from surveys.imports.study_command import reading
+from surveys.imports.study_command import FileCommand, reading
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = (
         "Import attributes (JSON lines or CSV): user, text, and optionally confidence, evidence (quotes), "
         "conversation, reasoning, generator. All of them or none; those that are there already are left alone."
     )
+    reads = {"file": ".csv"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", help="its name; made when it is not there yet")

@@ -16,6 +16,7 @@ class Command(StudyCommand):
         "Import completions from a CSV file with the columns source, model, prompt and text, optionally run, user, "
         "repeat, temperature and settings. All rows or none; known rows are skipped."
     )
+    reads = {"file": ".csv"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -5,17 +5,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.corpora import IMPORTERS
 from analysis.corpora.importing import ImportFailed, Report, import_corpus, note_origin
 from analysis.runs.progress import ProgressLine
+from surveys.imports.study_command import FileCommand
 
 FAULTS_SHOWN = 5
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = "Import conversations (JSON, JSONL or Parquet, also .gz or .zst). The same content is kept once."
+    reads = {"file": ".jsonl"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="of the corpus, such as wildchat")

@@ -4,17 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.training.examples import TrainingError, import_examples
-from surveys.imports.study_command import reading
+from surveys.imports.study_command import FileCommand, reading
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = (
         "Import labelled examples (JSON lines) in one of three shapes: prompt and attributes with relevant; evidence, "
         "statement and label; prompt, chosen and rejected, or response_1, response_2 and label. All of them or none."
     )
+    reads = {"file": ".jsonl"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="by which they are called from now on")

@@ -4,13 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.corpora.personas import PersonaFileError, import_personas
+from surveys.imports.study_command import FileCommand
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = "Import personas for SP-Profile: JSONL with 'persona' or 'sentences', or a text file with one a line."
+    reads = {"file": ".txt"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="of the set; files that are imported into one set complement each other")

@@ -4,16 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import find_model, label_study, predict
-from surveys.imports.study_command import find_study, writing
+from surveys.imports.study_command import FileCommand, find_study, writing
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = "Write a trained model's score of every example (id, attribute and score), or let it label a study's items."
+    writes = {"out": False}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("model")

@@ -27,6 +27,7 @@ class Command(StudyCommand):
         "Print a study's report. New answers are read first; parts that nothing has changed since are taken as they "
         "were computed."
     )
+    writes = {"html": False, "pdf": False}  # noqa: RUF012
 
     faults = (FilterError, ReportError)
 

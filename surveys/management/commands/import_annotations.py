@@ -4,18 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from surveys.annotation.imports.labels import import_annotations
-from surveys.imports.study_command import ACTOR, reading
+from surveys.imports.study_command import ACTOR, FileCommand, reading
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = (
         "Import labels from a table (.csv) or JSON lines (.jsonl) with item, annotator and label, optionally question, "
         "seconds, cluster, corpus and is_model. All rows or none; known rows are skipped. Without a study of this "
         "name one is made."
     )
+    reads = {"file": ".csv"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study")

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from surveys.imports.benchmarks import import_benchmark
 from surveys.imports.files import ImportFault
-from surveys.imports.study_command import ACTOR, reading
+from surveys.imports.study_command import ACTOR, FileCommand, reading
 from surveys.studies.lifecycle import StudyError
 
 OUTCOMES = {
@@ -18,11 +18,12 @@ OUTCOMES = {
 }
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = (
         "Import a benchmark from JSON lines (id, subject, question, choices, answer), an original MMLU CSV "
         "file (<subject>_<split>.csv) or ETHICS rows (id, category, scenario, label)."
     )
+    reads = {"file": ".csv"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="as the study files call it, such as mmlu or ethics")

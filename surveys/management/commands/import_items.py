@@ -15,6 +15,7 @@ class Command(StudyCommand):
         "Import annotation items from a file of JSON lines (.jsonl) or a table (.csv). All of them or none; items "
         "that are there already are skipped. docs/annotation.md lists the keys of each kind."
     )
+    reads = {"file": ".csv"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -15,6 +15,7 @@ class Command(StudyCommand):
         "Import answers from a CSV file with the columns participant, chatbot, prompt and text, optionally "
         "model, submitted_at and columns about the people. All rows or none; known rows are skipped."
     )
+    reads = {"file": ".csv"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

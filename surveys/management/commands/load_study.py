@@ -4,17 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from surveys.imports.study_command import ACTOR
+from surveys.imports.study_command import ACTOR, UNNAMED, FileCommand
 from surveys.models import Membership
 from surveys.studies.lifecycle import StudyError, load_definition
 from surveys.studies.members import find_account, own_if_nobody_does
-from surveys.study_files.definitions import StudyFileError, read_study
+from surveys.study_files.definitions import StudyFileError, parse_study, read_study
 
 
-class Command(BaseCommand):
+class Command(FileCommand):
     help = "Load a study from a TOML file. A launched study changes only with --amend WHY."
+    reads = {"file": ".toml"}  # noqa: RUF012
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
@@ -29,7 +30,8 @@ class Command(BaseCommand):
         if options["owner"] and account is None:
             raise CommandError(f"There is no account {options['owner']}. `create_owner` makes one.")
         try:
-            study, outcome = load_definition(read_study(path), ACTOR, options["amend"])
+            definition = parse_study(path.read_bytes()) if path.stem == UNNAMED else read_study(path)
+            study, outcome = load_definition(definition, ACTOR, options["amend"])
         except StudyFileError as error:
             faults = "\n".join(f"{path}: {fault}" for fault in error.faults)
             raise CommandError(faults) from None
