@@ -60,6 +60,7 @@ def database_from_url(url: str) -> dict:
         "HOST": query.get("host", [parts.hostname or ""])[0],
         "PORT": port,
         "CONN_MAX_AGE": 0 if pool_size else 60,
+        "CONN_HEALTH_CHECKS": True,  # after a restart of the database none of the old connections is handed out
         "OPTIONS": {
             **({"pool": {"min_size": 1, "max_size": pool_size, "timeout": 30}} if pool_size else {}),
             **{key: values[0] for key, values in query.items() if key in ("sslmode", "sslrootcert")},
@@ -264,6 +265,8 @@ SPECTACULAR_SETTINGS = {
 CELERY_BROKER_URL = broker_from_url(REDIS_URL or "redis://localhost:6379/0")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long the broker is away
+CELERY_WORKER_CONSUMER = "fieldstudy.consumer:Consumer"
 CELERY_TASK_ACKS_LATE = True
 # A task that is not done by then is delivered again. Lanes end themselves after some minutes.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}

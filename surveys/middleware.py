@@ -1,10 +1,16 @@
 """What holds for every page about people: not stored by caches or search engines, forms taken whole or not."""
 
+import logging
 from collections.abc import Callable
 
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.shortcuts import render
 from django.views.defaults import page_not_found
 
+log = logging.getLogger(__name__)
+
+AWAY_STATES = ("08", "53", "57P")  # PostgreSQL: connection lost, no connection left, shut down or starting
 PRIVATE = ("/s/", "/a/", "/console/", "/api/", "/admin/")
 
 
@@ -23,7 +29,25 @@ class PrivatePagesMiddleware:
 
     def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
         """Who follows a damaged link reads the same page wherever it runs, never Django's own for developers."""
+        if is_away(fault):
+            return come_back(request, fault)
         return page_not_found(request, fault) if isinstance(fault, Http404) else None
+
+
+def is_away(fault: BaseException) -> bool:
+    """Whether the database ended, starts, does not answer or has no connection left: not a fault of ours."""
+    if isinstance(fault, InterfaceError):
+        return True
+    state = getattr(fault.__cause__, "sqlstate", None)
+    return isinstance(fault, OperationalError) and (state is None or state.startswith(AWAY_STATES))
+
+
+def come_back(request: HttpRequest, fault: Exception) -> HttpResponse:
+    """The same form may be sent again. Logged without the address, which may be a participant's link."""
+    log.error("The database is away: %s", " ".join(str(fault).split()))
+    response = render(request, "500.html", status=503, headers={"Retry-After": "5"})
+    response._has_been_logged = True  # else Django names the address
+    return response
 
 
 def is_cut_short(request: HttpRequest) -> bool:
