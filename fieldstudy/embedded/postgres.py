@@ -105,6 +105,9 @@ def start_postgres(data: Path, log: Path, sockets: Path, account: pwd.struct_pas
         "listen_addresses": "",
         "unix_socket_directories": str(sockets),
         "max_connections": str(MAX_CONNECTIONS),
+        # An error is logged without the row and the statement that it was about: these hold what people wrote.
+        "log_error_verbosity": "terse",
+        "log_min_error_statement": "panic",
         "fsync": os.environ.get("FIELDSTUDY_FSYNC") or "on",
     }
     command = [str(BINARIES / "postgres"), "-D", str(data)]

@@ -144,8 +144,8 @@ class TurnedAway(Exception):
 
 
 class Browser:
-    """`patience`: for how many seconds a server that has answered before is asked again, with the same form and its key,
-    where the connection breaks or it says to come back (503); one that has never answered for a sixth of that.
+    """`patience`: for how many seconds a server that has answered before is asked again, with the same form and its
+    key, where the connection breaks or it says to come back (503); one that has never answered for a sixth of that.
     """
 
     def __init__(self, site: str, patience: float = 60, timeout: float = 60) -> None:
