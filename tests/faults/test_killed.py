@@ -77,7 +77,8 @@ def test_killed_under_load_nothing_is_lost_or_doubled(platform: Platform, model:
     run = json.loads(planned.stdout)["run"]
     assert platform.count("analysis_run") == before + 1
     people = platform.begin(
-        *("simulate", "demo", "--participants", str(PEOPLE), "--concurrency", "3", "--seed", "3"),
+        *("simulate", "demo", "--participants", str(PEOPLE), "--concurrency", "3"),
+        *("--seed", str(sorted(FAULTS).index(fault))),
         *("--url", platform.site, "--json"),
     )
     # In the middle of both: some of it is stored, and most is still to come.
