@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ import redis
 from celery.worker import consumer as celery_consumer
 from django.db import IntegrityError, OperationalError, connection
 from django.test import Client
+from django.utils import timezone
 
 from analysis.endpoints.limits import Limiter
 from analysis.runs import tasks
@@ -18,10 +20,10 @@ from fieldstudy.celery import app
 from fieldstudy.consumer import Consumer
 from fieldstudy.embedded import servers
 from surveys.middleware import PrivateFormatter
-from surveys.models import Participant, Study
+from surveys.models import Participant, Place, Study
 from surveys.participation.steps import address
 from tests.analysis.runs.servers import make_fake
-from tests.factories import make_participant
+from tests.factories import make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db
 PLANTED = "what-somebody-wrote-and-nobody-may-read"
@@ -141,3 +143,18 @@ def test_lane_with_a_rate_waits_for_valkey_and_one_without_works_on(monkeypatch:
 def test_lane_does_not_end_because_nobody_can_say_whether_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "valkey", lambda: redis.Redis(unix_socket_path="/nowhere/valkey.sock"))
     assert tasks.worker_is_stopping() is False
+
+
+# --- the clock ----------------------------------------------------------------------------------------------
+
+
+def test_clock_that_jumps_an_hour_costs_a_place_at_most_and_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_study(places=1, lease_minutes=30)
+    first = make_participant(study)
+    clock = timezone.now
+    with monkeypatch.context() as later:  # one of two web servers
+        later.setattr(timezone, "now", lambda: clock() + timedelta(hours=1))
+        second = make_participant(study)
+    make_response(first)
+    assert list(Place.objects.filter(cell=first.cell).values_list("participant", flat=True)) == [second.pk]
+    assert first.responses.filter(accepted=True).count() == 1

@@ -2,9 +2,12 @@
 
 import json
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 
+import psycopg
 import pytest
 
 from tests.analysis.runs.servers import Server, serving
@@ -51,11 +54,28 @@ def restart_valkey(platform: Platform) -> None:
     log = platform.log("worker")
     lost = log.read_text().count("Connection to broker lost")
     platform.kill("valkey")
+    time.sleep(4)
     wait_for(lambda: log.read_text().count("Connection to broker lost") > lost, "the worker does not notice")
     platform.start("valkey")
     wait_for(
         lambda: platform.health()["worker"] == "ok", f"the worker hears nothing any more:\n{log.read_text()[-3000:]}"
     )
+
+
+def pause_and_fill_postgres(platform: Platform) -> None:
+    """For some seconds it answers nobody, and then it has no connection left."""
+    server = platform.processes["postgres"]
+    stopped = [server, *server.children(recursive=True)]
+    for process in stopped:
+        process.suspend()
+    time.sleep(3)
+    for process in stopped:
+        process.resume()
+    with ExitStack() as held:
+        with suppress(psycopg.OperationalError):
+            while True:
+                held.enter_context(psycopg.connect(platform.database, connect_timeout=10))
+        time.sleep(3)
 
 
 FAULTS = {
@@ -64,6 +84,7 @@ FAULTS = {
     "lane": kill_lane,
     "beat": restart("beat"),
     "PostgreSQL": restart("postgres"),
+    "PostgreSQL paused and full": pause_and_fill_postgres,
     "Valkey": restart_valkey,
 }
 
