@@ -13,12 +13,12 @@ sys.path.insert(0, str(ROOT))
 # Fewer places than people: cells fill up, some are turned away, and the late find their places taken.
 LAUNCH = """
 from dataclasses import replace
-from surveys import studies
-from surveys.definitions import read_study
+from surveys.studies import lifecycle
+from surveys.study_files.definitions import read_study
 definition = read_study("surveys/studies/field-13.toml")
 cells = tuple(replace(cell, places={places}) for cell in definition.cells)
-study, _ = studies.load_definition(replace(definition, cells=cells), "benchmark")
-studies.launch(study, "benchmark")
+study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")
+lifecycle.launch(study, "benchmark")
 """
 
 

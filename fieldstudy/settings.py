@@ -61,6 +61,7 @@ def database_from_url(url: str) -> dict:
         "HOST": query.get("host", [parts.hostname or ""])[0],
         "PORT": port,
         "CONN_MAX_AGE": 0 if pool_size else 60,
+        "CONN_HEALTH_CHECKS": True,  # after a restart of the database none of the old connections is handed out
         "OPTIONS": {
             **({"pool": {"min_size": 1, "max_size": pool_size, "timeout": 30}} if pool_size else {}),
             **{key: values[0] for key, values in query.items() if key in ("sslmode", "sslrootcert")},
@@ -288,6 +289,8 @@ SPECTACULAR_SETTINGS = {
 CELERY_BROKER_URL = broker_from_url(REDIS_URL or "redis://localhost:6379/0")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long the broker is away
+CELERY_WORKER_CONSUMER = "fieldstudy.consumer:Consumer"
 CELERY_TASK_ACKS_LATE = True
 # A worker takes what it does at once and no more: what it took would wait for it, and be lost with it for an hour.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -316,7 +319,13 @@ def without_traceback(record: LogRecord) -> bool:
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "plain": {
+            "()": "surveys.middleware.PrivateFormatter",
+            "format": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        }
+    },
     "filters": {"one-line": {"()": "django.utils.log.CallbackFilter", "callback": without_traceback}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["one-line"]}},
     "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},

@@ -57,6 +57,7 @@ LOOSE = {
         "fieldstudy/apps.py",
         "fieldstudy/asgi.py",
         "fieldstudy/celery.py",
+        "fieldstudy/consumer.py",
         "fieldstudy/health.py",
         "fieldstudy/parsers.py",
     ),

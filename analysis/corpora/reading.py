@@ -15,7 +15,10 @@ import zstandard
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BLOCK = 1 << 20
 LONGEST = 64 << 20  # characters of one record; more is a broken file
+ZSTD_STEP = 1 << 10  # bytes unpacked at a time: each four of them may become 128 KiB
 PARQUET_ROWS = 256
+PARQUET_BYTES = 512 << 20  # of rows read at a time, were each as long as its column allows
+PARQUET_COLUMN = 2 << 30  # unpacked bytes of a column in one row group; more is a broken file
 NEAR_THE_END = 16  # characters: an error so late may come from the end of what was read so far
 
 
@@ -55,8 +58,7 @@ class CorpusFile:
             for block in unpack(file):
                 self.position = file.tell()
                 written += len(block)
-                if self.most_bytes is not None and written > self.most_bytes:
-                    self.faults.append(f"more than {self.most_bytes:,} bytes when unpacked; the rest was not read")
+                if self._is_too_much(written):
                     return
                 yield block
         except (EOFError, BadGzipFile, zlib.error, zstandard.ZstdError) as error:
@@ -65,8 +67,17 @@ class CorpusFile:
                 f"({written:,} bytes unpacked): {error}"
             )
 
+    def _is_too_much(self, unpacked: int) -> bool:
+        if self.most_bytes is None or unpacked <= self.most_bytes:
+            return False
+        self.faults.append(f"more than {self.most_bytes:,} bytes when unpacked; the rest was not read")
+        return True
+
     def _lines(self, blocks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(_split_lines(blocks), 1):
+            if len(line) > LONGEST:
+                self.faults.append(f"line {number:,}: is longer than {LONGEST:,} bytes; nothing after it was read")
+                return
             if not line.strip():
                 continue
             try:
@@ -96,14 +107,26 @@ class CorpusFile:
         try:
             # Else the library keeps all that it has read until the file is closed.
             with pyarrow.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BLOCK) as file:
-                rows = max(file.metadata.num_rows, 1)
-                for batch in file.iter_batches(batch_size=PARQUET_ROWS):
-                    for record in batch.to_pylist():
-                        number += 1
-                        self.position = int(self.size * number / rows)
-                        yield f"row {number:,}", record
-        except (pyarrow.ArrowException, OSError) as error:
+                rows, unpacked = max(file.metadata.num_rows, 1), 0
+                for group in range(file.num_row_groups):
+                    for batch in file.iter_batches(_rows_at_a_time(file.metadata.row_group(group)), [group]):
+                        unpacked += batch.nbytes
+                        if self._is_too_much(unpacked):
+                            return
+                        for record in batch.to_pylist():
+                            number += 1
+                            self.position = int(self.size * number / rows)
+                            yield f"row {number:,}", record
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
             self.faults.append(f"after row {number:,}: {error}")
+
+
+def _rows_at_a_time(group: pyarrow.parquet.RowGroupMetaData) -> int:
+    """A long text that all rows share is stored once and read as often as there are rows."""
+    longest = max((group.column(number).total_uncompressed_size for number in range(group.num_columns)), default=1)
+    if longest > PARQUET_COLUMN:
+        raise ValueError(f"a column of one row group has more than {PARQUET_COLUMN:,} bytes when unpacked")
+    return min(max(PARQUET_BYTES // max(longest, 1), 1), PARQUET_ROWS)
 
 
 class _ArrayScanner:
@@ -177,10 +200,10 @@ def _gunzip(file: BinaryIO) -> Iterator[bytes]:
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
     """Frame by frame, since the library's own reader takes a file that is cut off for one that has ended."""
     frame, waiting = zstandard.ZstdDecompressor().decompressobj(), b""
-    while waiting or (waiting := file.read(BLOCK)):
+    while waiting or (waiting := file.read(ZSTD_STEP)):
         yield frame.decompress(waiting)
         waiting = frame.unused_data if frame.eof else b""
-        if frame.eof and (waiting or (waiting := file.read(BLOCK))):
+        if frame.eof and (waiting or (waiting := file.read(ZSTD_STEP))):
             frame = zstandard.ZstdDecompressor().decompressobj()
     if not frame.eof:
         raise EOFError("the file ends before its last frame does")
@@ -192,12 +215,17 @@ def _before(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _split_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Each line without its end; the last one may be the beginning of one that is too long."""
     waiting: list[bytes] = []
+    length = 0
     for block in blocks:
         *whole, rest = block.split(b"\n")
         for line in whole:
             yield b"".join([*waiting, line])
-            waiting = []
+            waiting, length = [], 0
         waiting.append(rest)
+        length += len(rest)
+        if length > LONGEST:
+            break
     if waiting:
         yield b"".join(waiting)

@@ -75,14 +75,23 @@ class Limiter:
         if self.has_rates:
             async with self.turn:  # one at a time, so that a lane that ends leaves one unused slot at most
                 arguments = [1, self.requests, tokens, self.tokens, SLACK]
-                await asyncio.sleep(await self.take(self.keys, arguments) / 1e6)
+                await asyncio.sleep(await self.take_slot(arguments) / 1e6)
         while (left := self.paused_until - time.monotonic()) > 0:
             await asyncio.sleep(left + uniform(0, min(1.0, left)))
+
+    async def take_slot(self, arguments: list[float]) -> int:
+        """Microseconds until it comes. While Valkey is away nobody knows the rate, so nothing is sent."""
+        while True:
+            try:
+                return await self.take(self.keys, arguments)
+            except redis.RedisError:
+                await asyncio.sleep(POLL)
 
     async def settle(self, planned: int, used: int) -> None:
         """Give back tokens that were planned and not used, or take those used beyond the plan."""
         if self.tokens and used != planned:
-            await self.take(self.keys, [0, 0, used - planned, self.tokens, SLACK])
+            with suppress(redis.RedisError):
+                await self.take(self.keys, [0, 0, used - planned, self.tokens, SLACK])
 
     async def note(self, refused: bool, retry_after: float | None = None) -> None:
         """Count an answer or a refusal (429); many refusals together pause all lanes.
@@ -101,14 +110,16 @@ class Limiter:
     async def pause(self, seconds: float) -> None:
         self.paused_until = max(self.paused_until, time.monotonic() + seconds)
         self.refusals.clear()
-        await self.set_pause(self.keys[2:], [seconds])
+        with suppress(redis.RedisError):  # then this lane pauses alone
+            await self.set_pause(self.keys[2:], [seconds])
 
     async def follow(self, ended: asyncio.Event) -> None:
         """Learn of pauses that other lanes have set, until the lane has ended."""
         while not ended.is_set():
-            left = float(await self.valkey.get(self.keys[2]) or 0) - time.time()
-            if left > 0:
-                self.paused_until = max(self.paused_until, time.monotonic() + left)
+            with suppress(redis.RedisError):
+                left = float(await self.valkey.get(self.keys[2]) or 0) - time.time()
+                if left > 0:
+                    self.paused_until = max(self.paused_until, time.monotonic() + left)
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), POLL)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from analysis.exports.exports import write_whole
 from analysis.models import Attribute, Corpus
 from analysis.people.steps import PeopleError
 
@@ -37,14 +38,18 @@ def export_people(corpus: Corpus, folder: Path) -> dict[str, Any]:
         "users": _write_lines(folder / "users.jsonl", users),
         "attributes": _write_lines(folder / "attributes.jsonl", attributes),
     }
-    (folder / "steps.json").write_text(json.dumps(steps, indent=2, default=str, ensure_ascii=False), encoding="utf-8")
+    write_whole(folder / "steps.json", iter([json.dumps(steps, indent=2, default=str, ensure_ascii=False).encode()]))
     return done
 
 
 def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> int:
     number = 0
-    with path.open("w", encoding="utf-8") as file:
+
+    def lines() -> Iterator[bytes]:
+        nonlocal number
         for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
             number += 1
+
+    write_whole(path, lines())
     return number

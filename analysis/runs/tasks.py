@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -116,5 +117,7 @@ def tell_lanes_to_stop(**signal: object) -> None:
 
 
 def worker_is_stopping() -> bool:
-    with valkey() as store:
+    """Not known while Valkey is away: the lane works on."""
+    with suppress(redis.RedisError), valkey() as store:
         return any(store.exists(stop_mark(process)) for process in (os.getpid(), os.getppid()))
+    return False

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -314,8 +315,16 @@ def ask(task: str, each: Labelled) -> str:
 
 
 def write_examples(folder: Path, name: str, task: str, examples: Sequence[Labelled], form: str) -> list[str]:
-    """A file for each part of the split, and a card; returns their names. Raises OSError."""
+    """A file for each part of the split, and a card, all or none; returns their names. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, prefix="unfinished-") as unfinished:
+        files = _write_files(Path(unfinished), name, task, examples, form)
+        for file in files:
+            Path(unfinished, file).replace(folder / file)
+    return files
+
+
+def _write_files(folder: Path, name: str, task: str, examples: Sequence[Labelled], form: str) -> list[str]:
     parts = {part: [each for each in examples if each.split == part] for part in sorted({e.split for e in examples})}
     files = []
     for part, rows in parts.items():

@@ -133,6 +133,7 @@ class PageReader(HTMLParser):
 
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 8
+AWAY = 503
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -145,9 +146,11 @@ class TurnedAway(Exception):
 
 
 class Browser:
-    """`patience`: for how many seconds a broken connection is tried again, with the same form and its key."""
+    """`patience`: for how many seconds a server that has answered before is asked again, with the same form and its
+    key, where the connection breaks or it says to come back (503); one that has never answered for a sixth of that.
+    """
 
-    def __init__(self, site: str, patience: float = 10, timeout: float = 60) -> None:
+    def __init__(self, site: str, patience: float = 60, timeout: float = 60) -> None:
         parts = urlsplit(site)
         self.host, self.port = parts.hostname or "", parts.port or 80
         self.headers = headers_of_proxy(self.host)
@@ -186,15 +189,17 @@ class Browser:
     def ask(self, method: str, path: str, fields: dict[str, str] | None = None) -> tuple[int, str, str]:
         """One request: status, where it leads, the text. A connection that breaks is opened and tried again."""
         body = encode(fields) if fields is not None else None
-        end = time.monotonic() + self.patience
+        end = time.monotonic() + (self.patience if self.waits else self.patience / 6)
         while True:
             try:
-                return self.ask_once(method, path, body)
+                answer = self.ask_once(method, path, body)
+                if answer[0] != AWAY or time.monotonic() > end:
+                    return answer
             except (OSError, http.client.HTTPException) as fault:
                 self.connection.close()
                 if time.monotonic() > end:
                     raise Unreachable(f"{self.host}:{self.port} does not answer: {fault}") from fault
-                time.sleep(0.05)
+            time.sleep(0.05)
 
     def ask_once(self, method: str, path: str, body: bytes | None) -> tuple[int, str, str]:
         start = time.perf_counter()

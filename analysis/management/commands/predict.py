@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.corpora.embeddings import EmbeddingError
+from analysis.exports.exports import write_whole
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import find_model, label_study, predict
 from surveys.imports.study_command import FileCommand, find_study, writing
@@ -34,5 +35,5 @@ class Command(FileCommand):
         except (TrainingError, EmbeddingError) as error:
             raise CommandError(str(error)) from None
         with writing(options["out"]):
-            options["out"].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            write_whole(options["out"], (json.dumps(row).encode() + b"\n" for row in rows))
         self.stdout.write(f"{options['out']}: {len(rows):,} scores by {options['model']}")
