@@ -62,6 +62,8 @@ def database_from_url(url: str) -> dict:
         "CONN_MAX_AGE": 0 if pool_size else 60,
         "OPTIONS": {
             **({"pool": {"min_size": 1, "max_size": pool_size, "timeout": 30}} if pool_size else {}),
+            # Holds for the statements of surveys/participation/statements.py alone: Django's own are never prepared.
+            "prepare_threshold": 0,
             **{key: values[0] for key, values in query.items() if key in ("sslmode", "sslrootcert")},
         },
     }
@@ -133,12 +135,12 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "surveys.middleware.PrivatePagesMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "surveys.middleware.Sessions",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "surveys.middleware.Accounts",
+    "surveys.middleware.Messages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
