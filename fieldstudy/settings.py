@@ -133,7 +133,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "surveys.middleware.ContentPolicy",
     "surveys.middleware.PrivatePagesMiddleware",
     "surveys.middleware.Sessions",
     "django.middleware.locale.LocaleMiddleware",

@@ -6,13 +6,17 @@ And what participants' pages go without: they know nobody by a cookie, so no ses
 import re
 from binascii import a2b_qp
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
+from csp.middleware import CSPMiddleware
+from csp.utils import build_policy
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
+from django.utils.functional import cached_property
 from django.views.defaults import page_not_found
 
 PARTICIPANTS = ("/s/", "/a/")
@@ -72,6 +76,21 @@ def decode(field: bytes) -> str:
     """Every % is followed by two digits of base 16."""
     quoted = field.replace(b"=", b"=3D").replace(b"%", b"=").replace(b"+", b" ")
     return a2b_qp(quoted).decode(errors="replace")
+
+
+class ContentPolicy(CSPMiddleware):
+    """The policy of participants' pages is the same for all, without a nonce: written out once, not for each answer."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(PARTICIPANTS):
+            return super().__call__(request)
+        response = self.get_response(request)
+        response.headers.setdefault("Content-Security-Policy", self.policy)
+        return response
+
+    @cached_property
+    def policy(self) -> str:
+        return build_policy(**asdict(self.get_policy_parts(HttpRequest(), HttpResponse())))
 
 
 def for_researchers(middleware: type) -> type:
