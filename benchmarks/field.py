@@ -5,6 +5,7 @@ import secrets
 import uuid
 from dataclasses import replace
 from datetime import timedelta
+from html import escape
 from urllib.parse import urlencode
 
 from django.db import connection
@@ -21,6 +22,8 @@ from surveys.studies import lifecycle
 from surveys.study_files.definitions import read_study
 
 PLACES = 200
+RANDOM = random.Random()
+Form = tuple[str, str]
 
 
 def make_study() -> Study:
@@ -36,29 +39,71 @@ def make_study() -> Study:
     return Study.objects.select_related("current").get(pk=study.pk)
 
 
-def make_forms(study: Study, people: int) -> list[list[tuple[str, str]]]:
+def make_forms(study: Study, people: int) -> list[list[Form]]:
     """For each of so many new people, the address and the body of each of their answers in their order."""
-    prompts = lifecycle.prompts_of(study.current_id)
-    rng = random.Random()  # new texts in each run: the same again would be asked about as a copy
-    forms = []
-    for person in make_people(study, people, list(prompts)):
-        forms.append(
-            [
-                (address(person, "prompt", number), encode(write_answer(prompts[slug], rng), rng))
-                for number, slug in enumerate(person.order, 1)
-            ]
-        )
-    return forms
+    return [
+        [(address(person, "prompt", n), encode(answer_to(study, slug))) for n, slug in enumerate(person.order, 1)]
+        for person in make_people(study, people)
+    ]
 
 
-def encode(text: str, rng: random.Random) -> str:
-    fields = {"key": uuid.uuid4(), "page": seal_page(0), "privacy": "", "removed": "", "text": text}
+def make_minimal_forms(study: Study, people: int) -> list[list[Form]]:
+    """The same bodies for the yardstick."""
+    slugs = list(enumerate(lifecycle.prompts_of(study.current_id), 1))
+    return [[(f"/minimal/{n}/", encode(answer_to(study, slug))) for n, slug in slugs] for _ in range(people)]
+
+
+def make_autosaves(study: Study, people: int) -> list[list[Form]]:
+    """Two for each prompt: the first half of an answer, and all of it."""
+    return [
+        [
+            (address(person, "draft"), urlencode(draft_of(slug, text[: len(text) * (number + 1) // 2], number)))
+            for slug, text in ((slug, answer_to(study, slug)) for slug in person.order)
+            for number in range(2)
+        ]
+        for person in make_people(study, people)
+    ]
+
+
+def answer_to(study: Study, slug: str) -> str:
+    """A new one each time: the same again would be asked about as a copy."""
+    return write_answer(lifecycle.prompts_of(study.current_id)[slug], RANDOM)
+
+
+def encode(text: str) -> str:
+    """What the page sends, as a browser does without scripts."""
+    fields = {"key": uuid.uuid4(), "page": seal_page(0), "shown_in": "en", "privacy": "", "removed": "", "text": text}
     # Some of the made-up answers look like a neighbour's or like another prompt's: they are sent as kept.
-    return urlencode(fields | note_pasting(text, rng) | {"keep": "1"})
+    return urlencode(fields | note_pasting(text, RANDOM) | {"html": as_html(text), "keep": "1"})
 
 
-def make_people(study: Study, count: int, slugs: list[str]) -> list[Participant]:
+# A browser writes out the styles of each paragraph that is copied.
+HTML_LINE = (
+    '<p data-start="{start}" data-end="{end}" style="--tw-border-spacing-x: 0; --tw-border-spacing-y: 0; margin: 0px 0px '
+    "1.25rem; color: rgb(13, 13, 13); font-family: ui-sans-serif, -apple-system, system-ui, &quot;Segoe UI&quot;, Helvetica, "
+    "Arial, sans-serif; font-size: 16px; font-style: normal; font-weight: 400; letter-spacing: normal; orphans: 2; "
+    "text-align: start; text-indent: 0px; text-transform: none; widows: 2; word-spacing: 0px; white-space: pre-wrap; "
+    'background-color: rgb(255, 255, 255); text-decoration-color: initial;"><span style="box-sizing: border-box; '
+    'border: 0px solid rgb(227, 227, 227);">{words}</span></p>'
+)
+
+
+def as_html(text: str) -> str:
+    """As a chatbot's page puts an answer on the clipboard."""
+    lines = text.split("\n")
+    return '<meta charset="utf-8">' + "".join(
+        HTML_LINE.format(start=at, end=at + len(words), words=escape(words)) for at, words in enumerate(lines)
+    )
+
+
+def draft_of(slug: str, text: str, number: int) -> dict[str, object]:
+    notes = note_pasting(text, RANDOM)["evidence"]
+    return {"step": f"prompt:{slug}", "number": number, "text": text, "shown_in": "en", "evidence": notes}
+
+
+def make_people(study: Study, count: int) -> list[Participant]:
     """People in places of their own at the first prompt."""
+    slugs = list(lifecycle.prompts_of(study.current_id))
     cells = {cell.pk: cell for cell in QuotaCell.objects.filter(study=study)}
     places = list(Place.objects.filter(cell__in=cells, participant__isnull=True)[:count])
     rng = random.Random(count)

@@ -1,21 +1,28 @@
-"""The yardstick: the least that Django does to check a form and store one row, under the platform's own settings.
+"""The yardstick: the least that Django does to check a form, store one row and show the next page.
 
-Serves the participants' addresses too, so that both are measured in the same server process.
+It runs under the platform's own settings, and serves the platform's addresses too, so that both are measured in the
+same server process.
 """
+
+import uuid
 
 from django import forms
 from django.db import models
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.urls import include, path
+from django.shortcuts import redirect, render
+from django.urls import path
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
+
+from fieldstudy import urls
 
 
 class MinimalAnswer(models.Model):
     number = models.IntegerField()
     key = models.UUIDField()
     text = models.TextField()
+    html = models.TextField()
+    evidence = models.JSONField()
     sent_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -28,10 +35,14 @@ class MinimalAnswer(models.Model):
 class MinimalForm(forms.Form):
     key = forms.UUIDField()
     text = forms.CharField(max_length=1_000_000, strip=False)
+    html = forms.CharField(max_length=2_000_000, strip=False, required=False)
+    evidence = forms.JSONField()
 
 
 @csrf_exempt
 def answer(request: HttpRequest, number: int) -> HttpResponse:
+    if request.method != "POST":
+        return render(request, "minimal.html", {"number": number, "key": uuid.uuid4()})
     form = MinimalForm(request.POST)
     if not form.is_valid():
         return HttpResponse(form.errors.as_text(), status=422)
@@ -39,7 +50,4 @@ def answer(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("minimal", number + 1)
 
 
-urlpatterns = [
-    path("minimal/<int:number>/", answer, name="minimal"),
-    path("", include("surveys.urls")),
-]
+urlpatterns = [path("minimal/<int:number>/", answer, name="minimal"), *urls.urlpatterns]

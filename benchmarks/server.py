@@ -26,6 +26,10 @@ class Server:
         """Processor seconds of the server's processes so far."""
         return sum(spent(process) for process in (self.process, *self.process.children(recursive=True)))
 
+    def memory_of_worker(self) -> int:
+        """Bytes of the process that serves, its share of what it has in common with others (PSS)."""
+        return max(process.memory_full_info().pss for process in self.process.children(recursive=True))
+
     def memory(self) -> int:
         """Resident bytes of all its processes."""
         family = (self.process, *self.process.children(recursive=True))

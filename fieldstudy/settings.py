@@ -64,6 +64,8 @@ def database_from_url(url: str) -> dict:
         "CONN_HEALTH_CHECKS": True,  # after a restart of the database none of the old connections is handed out
         "OPTIONS": {
             **({"pool": {"min_size": 1, "max_size": pool_size, "timeout": 30}} if pool_size else {}),
+            # Holds for the statements of surveys/participation/statements.py alone: Django's own are never prepared.
+            "prepare_threshold": 0,
             **{key: values[0] for key, values in query.items() if key in ("sslmode", "sslrootcert")},
         },
     }
@@ -155,14 +157,14 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "surveys.middleware.ContentPolicy",
     "surveys.middleware.PrivatePagesMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "surveys.middleware.Sessions",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "surveys.middleware.Accounts",
+    "surveys.middleware.Messages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 

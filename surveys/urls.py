@@ -10,7 +10,9 @@ from surveys.participation.api import prolific_webhook
 from surveys.pasting import views as pasting
 
 OWN = "<slug:study>/<str:token>/"
+# What is asked for most is looked up first.
 shared = [
+    path(f"{OWN}draft/", pasting.draft, name="draft"),
     path("<slug:study>/no-consent/", arrival.no_consent, name="no-consent"),
     path("<slug:study>/withdrawn/", arrival.withdrawn, name="withdrawn"),
     path(OWN, participation.resume, name="resume"),
@@ -18,15 +20,14 @@ shared = [
     path(f"{OWN}background/<int:page>/", participation.background, name="background"),
     path(f"{OWN}comprehension/", participation.comprehension, name="comprehension"),
     path(f"{OWN}end/", participation.end, name="end"),
-    path(f"{OWN}draft/", pasting.draft, name="draft"),
 ]
 answering: list[URLPattern] = [
+    path(f"{OWN}prompt/<int:number>/", pasting.prompt, name="prompt"),
     path("<slug:study>/", arrival.arrive, name="arrive"),
     path(f"{OWN}questions/", participation.questions, name="questions"),
     path(f"{OWN}questions/<int:page>/", participation.questions, name="questions"),
     path(f"{OWN}instructions/", participation.instructions, name="instructions"),
     path(f"{OWN}chatbot/", participation.context, name="context"),
-    path(f"{OWN}prompt/<int:number>/", pasting.prompt, name="prompt"),
     path(f"{OWN}attention/<slug:slug>/", participation.attention, name="attention"),
     path(f"{OWN}debrief/", participation.debrief, name="debrief"),
     path(f"{OWN}help/", participation.trouble, name="trouble"),
@@ -52,7 +53,7 @@ annotating: list[URLPattern] = [
     path(f"{OWN}stop/", annotation.stop, name="stop"),
 ]
 urlpatterns = [
-    path("s/", include((shared + answering, "survey"))),
+    path("s/", include((answering + shared, "survey"))),
     path("a/", include((shared + annotating, "annotation"))),
     path("api/v1/prolific/webhook/", prolific_webhook, name="prolific-webhook"),
 ]

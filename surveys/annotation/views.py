@@ -277,7 +277,7 @@ def debrief(request: HttpRequest) -> HttpResponse:
     if not annotation_work.may_stop_paid(participant):
         return redirect(address(participant, "work"))
     more = annotation_work.has_work(participant)
-    return last_page(request, "annotation/debrief.html", address(participant, "work" if more else "labels"), more=more)
+    return last_page(request, "annotation/debrief.html", ("work" if more else "labels",), more=more)
 
 
 @participant_page()

@@ -12,8 +12,8 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from surveys.access import audit
-from surveys.models import Participant, Place, Prompt, QuotaCell, Slot, Study
-from surveys.participation.statements import PasteState, note_life
+from surveys.models import Participant, Place, QuotaCell, Slot, Study
+from surveys.participation.statements import note_life
 from surveys.studies.lifecycle import definition_of
 
 State = Participant.State
@@ -83,7 +83,7 @@ def release(participant: Participant) -> int:
 
 def hold_place_again(participant: Participant) -> bool:
     """True when the participant holds a place, their old one or another of the same cell, or needs none."""
-    if participant.cell_id is None or not participant.is_counted:
+    if not needs_place(participant):
         return True
     minutes = lease_minutes(participant)
     if (
@@ -127,20 +127,32 @@ def release_expired(study: Study) -> int:
     return len(freed)
 
 
-def touch_participant(participant: Participant, prompt: Prompt | None = None, sha256: str = "") -> PasteState:
-    """Note that the person is here, and renew the lease, or take a place again where it was given away.
+def touch_participant(participant: Participant) -> datetime:
+    """Note that the person is here, and renew the lease, or take a place again where it was given away; gives now.
 
     The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come
     one after the other; other people never wait. Raises DoesNotExist when another tab ended the part just now.
     """
+    now, until = lease_from_now(participant)
+    stay(participant, *note_life(participant, now, until))
+    return now
+
+
+def lease_from_now(participant: Participant) -> tuple[datetime, datetime]:
     now = timezone.now()
-    until = now + timedelta(minutes=lease_minutes(participant))
-    standing = note_life(participant, now, until, prompt, sha256)
-    if not standing.is_open:
+    return now, now + timedelta(minutes=lease_minutes(participant))
+
+
+def needs_place(participant: Participant) -> bool:
+    return participant.cell_id is not None and participant.is_counted
+
+
+def stay(participant: Participant, is_open: bool, is_held: bool) -> None:
+    """After their life was noted: take a place again where theirs was given away."""
+    if not is_open:
         raise Participant.DoesNotExist("The part has ended.")
-    if not standing.is_held:
+    if not is_held:
         hold_place_again(participant)
-    return standing
 
 
 # --- slots of annotators ----------------------------------------------------

@@ -1,17 +1,20 @@
-"""The statements that every submission runs, written by hand.
+"""The statements that every submission, and the page after it, run: written by hand, and prepared.
 
 The ORM builds each of these from its parts again on every call, which costs more than everything else about a
-submission together (benchmarks/README.md). Values only ever travel as parameters. Statements that belong together
-travel in one message; PostgreSQL runs them one after the other, and each sees what was committed before it began.
+submission together; planning them again costs PostgreSQL as much as running them (benchmarks/README.md). Hence one
+statement that reads all that a prompt's page or answer needs, and one that keeps an answer, both of which stay prepared
+in a connection. Values only ever travel as parameters.
 """
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.backends.postgresql.base import ServerBindingCursor
 from django.db.models import JSONField
 
 from surveys.models import Participant, Prompt, QuotaCell
@@ -19,15 +22,25 @@ from surveys.models import Participant, Prompt, QuotaCell
 FIELDS = Participant._meta.concrete_fields
 NAMES = [field.attname for field in FIELDS]
 JSON_AT = frozenset(index for index, field in enumerate(FIELDS) if isinstance(field, JSONField))
-BY_LINK = f"""
-SELECT {", ".join(f'participant."{field.column}"' for field in FIELDS)} FROM surveys_participant participant
-JOIN surveys_study study ON study.id = participant.study_id
-WHERE participant.pseudonym = %(pseudonym)s AND study.slug = %(slug)s
-"""
+# As JSON, oldest first; the prompt and the participant are those of the statement that this is a part of.
+REVISIONS = """(
+    SELECT jsonb_agg(jsonb_build_array(revision, key, text_sha256, accepted) ORDER BY revision)
+    FROM surveys_response WHERE participant_id = participant.id AND prompt_id = prompt.id
+)"""
+SAME_TEXTS = """(
+    SELECT jsonb_agg(jsonb_build_array(participant_id, prompt_id))
+    FROM (
+        SELECT DISTINCT participant_id, prompt_id FROM surveys_response
+        WHERE text_sha256 = %(sha256)s
+          AND ((prompt_id = prompt.id AND participant_id <> participant.id)
+            OR (participant_id = participant.id AND prompt_id <> prompt.id))
+        LIMIT 100
+    ) same
+)"""
 
 # The person's row first and then their place: the order in which all rules lock.
 LIFE = """
-WITH person AS (
+person AS (
     UPDATE surveys_participant
     SET last_seen_at = %(now)s,
         state = CASE WHEN state <> 'timed_out' THEN state WHEN step = 'questions' THEN 'screening' ELSE 'active' END
@@ -38,75 +51,127 @@ WITH person AS (
     WHERE participant_id = person.id AND confirmed_at IS NULL
     RETURNING surveys_place.id
 )
-SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place)
+"""
+NOTE_LIFE = f"WITH {LIFE} SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place)"
+
+# With the person, which prompts they have answered and of which pages there is a draft.
+BY_LINK = f"""
+SELECT {", ".join(f'participant."{field.column}"' for field in FIELDS)},
+    ARRAY(
+        SELECT asked.slug FROM surveys_response given JOIN surveys_prompt asked ON asked.id = given.prompt_id
+        WHERE given.participant_id = participant.id AND given.accepted
+    ),
+    ARRAY(SELECT step FROM surveys_draft WHERE participant_id = participant.id)
+    {{more}}
+FROM surveys_participant participant
+JOIN surveys_study study ON study.id = participant.study_id
+{{joined}}
+WHERE participant.pseudonym = %(pseudonym)s AND study.slug = %(slug)s
+"""
+FIND = BY_LINK.format(more="", joined="")
+
+# With all that, what stands to the prompt at this place of their order.
+FIND_AT_PROMPT = BY_LINK.format(
+    more=f", {REVISIONS}, {SAME_TEXTS}",
+    joined="""LEFT JOIN surveys_prompt prompt
+    ON prompt.version_id = participant.version_id AND prompt.slug = participant."order" ->> (%(number)s::int - 1)""",
+)
+STANDING = f"""
+SELECT {REVISIONS}, {SAME_TEXTS} FROM surveys_participant participant, surveys_prompt prompt
+WHERE participant.id = %(person)s AND prompt.id = %(prompt)s
 """
 
-REVISIONS = """
-SELECT revision, key, text_sha256, accepted FROM surveys_response
-WHERE participant_id = %(person)s AND prompt_id = %(prompt)s ORDER BY revision
-"""
-
-SAME_TEXTS = """
-SELECT DISTINCT participant_id, prompt_id FROM surveys_response
-WHERE text_sha256 = %(sha256)s
-  AND ((prompt_id = %(prompt)s AND participant_id <> %(person)s)
-    OR (participant_id = %(person)s AND prompt_id <> %(prompt)s))
-LIMIT 100
-"""
-
-RESPONSE = """
-INSERT INTO surveys_response (
-    participant_id, prompt_id, version_id, pilot, revision, accepted, language, key,
-    text, html, text_sha256, evidence, personal, shown_at, submitted_at
-) VALUES (
-    %(person)s, %(prompt)s, %(version)s, %(pilot)s, %(revision)s, %(accepted)s, %(language)s, %(key)s,
-    %(text)s, %(html)s, %(sha256)s, %(evidence)s, %(personal)s, %(shown_at)s, %(now)s
+# Decides about everything that was noticed before and is not `found` now, and writes down what is.
+FLAGS = """
+decided AS (
+    UPDATE surveys_flag SET outcome = %(outcome)s, decided_at = %(decided_at)s::timestamptz
+    WHERE participant_id = %(person)s AND prompt_id = %(prompt)s AND check_name <> ALL(%(found)s::text[]) AND {if_so}
+), noticed AS (
+    INSERT INTO surveys_flag (
+        participant_id, prompt_id, check_name, check_version, message, outcome, shown_at, decided_at
+    )
+    SELECT %(person)s, %(prompt)s, check_name, check_version, message, %(noticed)s, %(now)s, %(decided_at)s::timestamptz
+    FROM unnest(%(found)s::text[], %(versions)s::int[], %(messages)s::text[])
+        AS finding (check_name, check_version, message)
+    WHERE {if_so}
+    ON CONFLICT (participant_id, prompt_id, check_name)
+    DO UPDATE SET outcome = excluded.outcome, decided_at = excluded.decided_at
 )
 """
+WRITE_FLAGS = f"WITH {FLAGS.format(if_so='true')} SELECT"
 
+# Only if nothing of the person has changed since it was read: every answer, draft and step moves `last_seen_at`, and
+# PostgreSQL looks at it once more when it has waited for the row. So a double click and a second window are noticed.
+UNCHANGED = LIFE.replace("finished_at IS NULL", "finished_at IS NULL AND last_seen_at = %(seen)s")
 READ_BACK = """
-INSERT INTO surveys_readback (
-    response_id, rules_version, read_names, read_letter, verdict, names, letter, absent, no_answer
+read_back AS (
+    INSERT INTO surveys_readback (
+        response_id, rules_version, read_names, read_letter, verdict, names, letter, absent, no_answer
+    )
+    SELECT id, %(rules_version)s, %(read_names)s::text[], %(read_letter)s, %(verdict)s, %(names)s::text[], %(letter)s,
+        %(absent)s::text[], %(no_answer)s
+    FROM response
+),
+"""
+WRITE_RESPONSE = f"""
+WITH {UNCHANGED}, response AS (
+    INSERT INTO surveys_response (
+        participant_id, prompt_id, version_id, pilot, revision, accepted, language, key,
+        text, html, text_sha256, evidence, personal, shown_at, submitted_at
+    )
+    SELECT id, %(prompt)s, %(version)s, %(pilot)s, %(revision)s, %(accepted)s, %(language)s, %(key)s,
+        %(text)s, %(html)s, %(sha256)s, %(evidence)s::jsonb, %(personal)s::jsonb, %(shown_at)s::timestamptz, %(now)s
+    FROM person WHERE NOT %(needs_place)s OR EXISTS (SELECT FROM place)
+    RETURNING id
+), {{read_back}} {FLAGS.format(if_so="EXISTS (SELECT FROM response)")}
+SELECT count(*) FROM response
+"""
+WITH_READING, WITHOUT_READING = WRITE_RESPONSE.format(read_back=READ_BACK), WRITE_RESPONSE.format(read_back="")
+
+# An older page, which does not know of the newest draft, overwrites nothing.
+WRITE_DRAFT = f"""
+WITH {LIFE}, draft AS (
+    INSERT INTO surveys_draft (participant_id, step, number, data, saved_at)
+    SELECT id, %(step)s, 1, %(data)s::jsonb, %(now)s FROM person
+    ON CONFLICT (participant_id, step)
+    DO UPDATE SET number = surveys_draft.number + 1, data = excluded.data, saved_at = excluded.saved_at
+    WHERE surveys_draft.number = %(number)s
+    RETURNING number
 )
-SELECT id, %(rules_version)s, %(read_names)s, %(read_letter)s, %(verdict)s, %(names)s, %(letter)s, %(absent)s,
-    %(no_answer)s
-FROM surveys_response WHERE participant_id = %(person)s AND prompt_id = %(prompt)s AND revision = %(revision)s
-"""
-
-DECIDED = """
-UPDATE surveys_flag SET outcome = %(outcome)s, decided_at = %(decided_at)s
-WHERE participant_id = %(person)s AND prompt_id = %(prompt)s AND check_name <> ALL(%(found)s)
-"""
-
-NOTICED = """
-INSERT INTO surveys_flag (
-    participant_id, prompt_id, check_name, check_version, message, outcome, shown_at, decided_at
-)
-SELECT %(person)s, %(prompt)s, check_name, check_version, message, %(noticed)s, %(now)s, %(decided_at)s
-FROM unnest(%(found)s::text[], %(versions)s::int[], %(messages)s::text[])
-    AS finding (check_name, check_version, message)
-ON CONFLICT (participant_id, prompt_id, check_name)
-DO UPDATE SET outcome = excluded.outcome, decided_at = excluded.decided_at
+SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place), (SELECT number FROM draft)
 """
 
 
-class PasteState(NamedTuple):
-    """What is there when a person shows that they are here, perhaps with an answer to a prompt."""
+class Standing(NamedTuple):
+    """What there is of a person at the moment when they were last seen, and to the prompt that they are at."""
 
-    is_open: bool
-    is_held: bool
-    revisions: list[tuple[int, UUID, str, bool]]  # revision, key, SHA-256, accepted; oldest first
-    copies: list[tuple[int, int]]  # participant and prompt of each answer with the very same text
+    seen: datetime
+    answered: frozenset[str] = frozenset()  # slugs of the prompts with an accepted answer
+    drafts: frozenset[str] = frozenset()  # steps
+    sha256: str = ""  # of the text that `copies` are of
+    revisions: tuple[tuple[int, UUID, str, bool], ...] = ()  # revision, key, SHA-256, accepted; oldest first
+    copies: frozenset[tuple[int, int]] = frozenset()  # participant and prompt of each answer with the very same text
 
 
-def results_of(statements: list[str], values: dict[str, Any]) -> list[list[tuple]]:
-    """The rows of each of these SELECT statements, sent together."""
-    with connection.cursor() as cursor:
-        cursor.execute(";".join(statements), values)
-        results = [cursor.fetchall()]
-        while cursor.nextset():
-            results.append(cursor.fetchall())
-        return results
+def standing_of(participant: Participant) -> Standing | None:
+    """What was read with the person, as long as this request has changed nothing of it."""
+    return getattr(participant, "standing", None)
+
+
+def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
+    """The first row. The statement stays prepared in its connection: sent once, planned a few times.
+
+    Whole numbers travel as text, so that a statement is the same one for numbers of every size.
+    """
+    sent = {name: str(value) if type(value) is int else value for name, value in values.items()}
+    connection.ensure_connection()
+    cursor = ServerBindingCursor(connection.connection)
+    with (
+        connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor) as sender
+    ):
+        sender.execute(statement, sent)
+        row: tuple | None = sender.fetchone()
+        return row
 
 
 @lru_cache(maxsize=1024)
@@ -116,43 +181,78 @@ def cell_of(cell_id: int) -> QuotaCell:
 
 
 def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
-    (rows,) = results_of([BY_LINK], {"pseudonym": pseudonym, "slug": study_slug})
-    if not rows:
-        return None
-    values = [json.loads(value) if index in JSON_AT else value for index, value in enumerate(rows[0])]
-    participant = Participant.from_db(connection.alias, NAMES, values)
-    if participant.cell_id:
-        participant.cell = cell_of(participant.cell_id)
-    return participant
+    """The person with their `standing`; None where there is none, or no more."""
+    row = row_of(FIND, {"pseudonym": pseudonym, "slug": study_slug})
+    return read_participant(row) if row else None
 
 
-def note_life(
-    participant: Participant, now: datetime, until: datetime, prompt: Prompt | None = None, sha256: str = ""
-) -> PasteState:
-    """Lock the person's row, note that they are here, renew their place; then read what stands to this prompt.
+def find_at_prompt(study_slug: str, pseudonym: str, number: int, sha256: str) -> Participant | None:
+    """The same with what stands to the prompt at this place of their order.
 
     With `sha256` also where else exactly this text stands: this person's to other prompts, a neighbour's here.
     """
-    statements = [LIFE, *([REVISIONS] if prompt else []), *([SAME_TEXTS] if sha256 else [])]
-    values = {"person": participant.pk, "now": now, "until": until}
-    if prompt:
-        values |= {"prompt": prompt.pk, "sha256": sha256}
-    ((person, place),), *found = results_of(statements, values)
-    revisions, copies = [*found, [], []][:2]
-    return PasteState(bool(person), bool(place), revisions, copies)
+    place = min(max(number, 1), 10_000)
+    row = row_of(FIND_AT_PROMPT, {"pseudonym": pseudonym, "slug": study_slug, "number": place, "sha256": sha256})
+    if not row:
+        return None
+    participant = read_participant(row[:-2])
+    standing = {"sha256": sha256, "revisions": read_revisions(row[-2]), "copies": read_copies(row[-1])}
+    participant.standing = participant.standing._replace(**standing)
+    return participant
 
 
-def write_response(values: dict[str, Any]) -> None:
-    """A revision and, in the same message, what was said of its reading, and its flags.
+def read_participant(row: Sequence[Any]) -> Participant:
+    *own, answered, drafts = row
+    values = [json.loads(value) if index in JSON_AT else value for index, value in enumerate(own)]
+    participant = Participant.from_db(connection.alias, NAMES, values)
+    if participant.cell_id:
+        participant.cell = cell_of(participant.cell_id)
+    participant.standing = Standing(participant.last_seen_at, frozenset(answered), frozenset(drafts))
+    return participant
 
-    `values` are those of RESPONSE, of READ_BACK where the reading was shown, and of `write_flags`.
+
+def read_revisions(found: str | None) -> tuple[tuple[int, UUID, str, bool], ...]:
+    return tuple((number, UUID(key), sha256, accepted) for number, key, sha256, accepted in json.loads(found or "[]"))
+
+
+def read_copies(found: str | None) -> frozenset[tuple[int, int]]:
+    return frozenset((person, prompt) for person, prompt in json.loads(found or "[]"))
+
+
+def note_life(participant: Participant, now: datetime, until: datetime) -> tuple[bool, bool]:
+    """Lock the person's row, note that they are here, renew their place: whether there is one, and the other."""
+    person, place = row_of(NOTE_LIFE, {"person": participant.pk, "now": now, "until": until}) or (0, 0)
+    return bool(person), bool(place)
+
+
+def read_standing(participant: Participant, prompt: Prompt, sha256: str, seen: datetime) -> Standing:
+    """What stands to a prompt, for somebody whose row is locked."""
+    values = {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256}
+    revisions, copies = row_of(STANDING, values) or (None, None)
+    return Standing(seen, sha256=sha256, revisions=read_revisions(revisions), copies=read_copies(copies))
+
+
+def write_response(values: dict[str, Any]) -> bool:
+    """A revision and, in the same statement, what was said of its reading, and its flags.
+
+    `values` are those of WRITE_RESPONSE, and of READ_BACK where the reading was shown. False, and nothing is written,
+    where anything of the person has changed since they were `seen`, or where their place is gone and they need one.
     """
     as_json = {name: json.dumps(values[name]) for name in ("evidence", "personal")}
-    write_flags(values | as_json, RESPONSE, *([READ_BACK] if "verdict" in values else []))
+    statement = WITH_READING if "verdict" in values else WITHOUT_READING
+    written = row_of(statement, values | as_json)
+    return bool(written and written[0])
 
 
-def write_flags(values: dict[str, Any], *before: str) -> None:
-    """Decide about everything that was noticed before and is not `found` now, and write down what is."""
-    statements = [*before, DECIDED, *([NOTICED] if values["found"] else [])]
-    with connection.cursor() as cursor:
-        cursor.execute(";".join(statements), values)
+def write_flags(values: dict[str, Any]) -> None:
+    row_of(WRITE_FLAGS, values)
+
+
+def write_draft(
+    participant: Participant, now: datetime, until: datetime, step: str, data: dict[str, str], number: int
+) -> tuple[bool, bool, int | None]:
+    """As `note_life`, and the new number of the draft, or None where it is not `number` that it had."""
+    life = {"person": participant.pk, "now": now, "until": until}
+    values = life | {"step": step, "data": json.dumps(data), "number": number}
+    person, place, kept = row_of(WRITE_DRAFT, values) or (0, 0, None)
+    return bool(person), bool(place), kept

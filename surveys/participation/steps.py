@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from surveys.access.access import sign_link
 from surveys.models import Participant, Response
+from surveys.participation.statements import standing_of
 from surveys.studies.lifecycle import definition_of
 from surveys.study_files.definitions import Definition
 from surveys.study_files.schema import AttentionCheck
@@ -101,6 +102,8 @@ def has_reached(participant: Participant, step: str) -> bool:
 
 
 def answered_slugs(participant: Participant) -> set[str]:
+    if standing := standing_of(participant):
+        return set(standing.answered)
     accepted = Response.objects.filter(participant=participant, accepted=True)
     return set(accepted.values_list("prompt__slug", flat=True))
 

@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any
 
 from django.db import transaction
@@ -19,8 +19,9 @@ from surveys.participation import recruitment
 from surveys.participation.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
 from surveys.participation.languages import change_language, language_menu, language_of, speak
 from surveys.participation.places import hold_place_again
+from surveys.participation.prepared import may_prepare, show_prepared
 from surveys.participation.prolific import completion_url
-from surveys.participation.statements import find_by_link
+from surveys.participation.statements import find_by_link, standing_of
 from surveys.participation.steps import (
     URL_NAMES,
     address,
@@ -43,7 +44,11 @@ from surveys.study_files.schema import AttentionCheck, Chatbot, ComprehensionChe
 State, Step = Participant.State, Participant.Step
 
 
-def participant_page(step: str | None = None, own: bool = False) -> Callable:
+def by_link(request: HttpRequest, study: str, pseudonym: str, **more: object) -> Participant | None:
+    return find_by_link(study, pseudonym)
+
+
+def participant_page(step: str | None = None, own: bool = False, find: Callable = by_link) -> Callable:
     """Find the person behind a signed link, in their language, and send them on when this is not their page.
 
     The link alone is the right to be here (no cookie), hence no CSRF token: a foreign page doesn't know the link.
@@ -62,7 +67,7 @@ def participant_page(step: str | None = None, own: bool = False) -> Callable:
                     return as_wanted(request, redirect(f"{request.resolver_match.namespace}:resume", study, token))
 
         def answer(request: HttpRequest, study: str, pseudonym: str, **more: object) -> HttpResponse:
-            participant = find_by_link(study, pseudonym)
+            participant = find(request, study, pseudonym, **more)
             if participant is None:
                 return redirect(f"{request.resolver_match.namespace}:withdrawn", study)
             if change_language(request, participant) and request.method == "GET":
@@ -94,6 +99,14 @@ def as_wanted(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def wants_json(request: HttpRequest) -> bool:
+    return prefers_json(request.headers.get("Accept", "*/*"))
+
+
+@lru_cache(maxsize=256)
+def prefers_json(accept: str) -> bool:
+    """Browsers send one of a few headers, which takes longer to read than an address to find."""
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT"] = accept
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
 
 
@@ -141,6 +154,8 @@ def go_on(request: HttpRequest, step: str) -> HttpResponse:
     return redirect(current_page(participant, request.definition))
 
 
+# While nothing is filled in, these forms depend on the study, the page and the language alone.
+SAME_FOR_ALL = (CheckForm, LastForm)
 AGAIN = "again"  # in the address of a page that asks for what was missing
 
 
@@ -179,6 +194,9 @@ def read_key(raw: str) -> uuid.UUID:
 
 def draft_of(request: HttpRequest, step: str) -> Draft | None:
     """What was saved of a page, for whom it belongs to."""
+    standing = standing_of(request.participant)
+    if standing and step not in standing.drafts:
+        return None
     return None if is_unproven() else Draft.objects.filter(participant=request.participant, step=step).first()
 
 
@@ -187,14 +205,25 @@ def drop_draft(request: HttpRequest, step: str) -> None:
     Draft.objects.filter(participant=request.participant, step=step).delete()
 
 
-def form_page(request: HttpRequest, template: str, step: str, form: Any, **more: object) -> HttpResponse:
+def form_page(
+    request: HttpRequest, template: str, step: str, form: Any, back: tuple[Any, ...] = (), **more: object
+) -> HttpResponse:
+    """The page of a form, filled with what was saved; `back` names the page before."""
     if request.method == "POST" and not is_unproven():
         return ask_again(request, step)
     draft = draft_of(request, step)
     if draft and not form.is_bound:
         form.initial |= draft.data
-    page = page_context(request, step, form=form, draft_number=draft.number if draft else 0, **more)
-    return render(request, template, page)
+
+    def context(shown_to: HttpRequest) -> dict[str, Any]:
+        back_url = address(shown_to.participant, *back) if back else ""
+        number = draft.number if draft else 0
+        return page_context(shown_to, step, form=form, draft_number=number, back_url=back_url, **more)
+
+    is_blank = not (draft or form.is_bound or any(form.initial.values()) or more)
+    if is_blank and type(form) in SAME_FOR_ALL and may_prepare(request):
+        return show_prepared(request, template, context, (step, back), {})
+    return render(request, template, context(request))
 
 
 @participant_page()
@@ -237,8 +266,8 @@ def question_page(
         drop_draft(request, name)
         participant = end(answers) if is_last else recruitment.note_answers(participant, form.answers())
         return redirect(current_page(participant, request.definition))
-    back = address(participant, URL_NAMES[Step(step)], *([page - 1] if page > 2 else [])) if page > 1 else ""
-    return form_page(request, "participation/questions.html", name, form, back_url=back, page=page)
+    back = (URL_NAMES[Step(step)], *([page - 1] if page > 2 else [])) if page > 1 else ()
+    return form_page(request, "participation/questions.html", name, form, back, page=page)
 
 
 @participant_page(Step.INSTRUCTIONS)
@@ -341,10 +370,10 @@ def debrief(request: HttpRequest) -> HttpResponse:
     participant = request.participant
     if set(participant.order) - answered_slugs(participant):
         return redirect(next_prompt(participant, request.definition))
-    return last_page(request, "participation/debrief.html", address(participant, "prompt", len(participant.order)))
+    return last_page(request, "participation/debrief.html", ("prompt", len(participant.order)))
 
 
-def last_page(request: HttpRequest, template: str, back_url: str, **more: object) -> HttpResponse:
+def last_page(request: HttpRequest, template: str, back: tuple[Any, ...], **more: object) -> HttpResponse:
     """The last page; sending it completes the part."""
     participant = request.participant
     comments = "" if is_unproven() else participant.comments
@@ -353,7 +382,7 @@ def last_page(request: HttpRequest, template: str, back_url: str, **more: object
         Participant.objects.filter(pk=participant.pk).update(comments=form.cleaned_data["comments"])
         participant = recruitment.complete(participant)
         return redirect(current_page(participant, request.definition))
-    return form_page(request, template, Step.DEBRIEF, form, back_url=back_url, **more)
+    return form_page(request, template, Step.DEBRIEF, form, back, **more)
 
 
 @participant_page()

@@ -11,12 +11,18 @@ from typing import Any
 
 from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
-from django.utils import timezone
 
-from surveys.models import Draft, Flag, Participant, Prompt
+from surveys.models import Flag, Participant, Prompt
 from surveys.models.hashes import hash_text
-from surveys.participation.places import touch_participant
-from surveys.participation.statements import PasteState, write_flags, write_response
+from surveys.participation.places import lease_from_now, needs_place, stay, touch_participant
+from surveys.participation.statements import (
+    Standing,
+    read_standing,
+    standing_of,
+    write_draft,
+    write_flags,
+    write_response,
+)
 from surveys.pasting.privacy import KINDS, count_personal, remove_personal
 from surveys.pasting.read_back import NO_READING, ReadReply, SaidBack, read_prompt, weigh_reply
 from surveys.reading.answers import clean_text
@@ -86,22 +92,43 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
         submission.removed = dict(Counter(submission.removed) + Counter(removed))
     elif personal and submission.privacy != "keep":
         return PasteOutcome(text=text, personal=personal)
+    # What was read with the person is true as long as nothing of them has changed: the write makes sure. Where it
+    # did, and where the same form was here before, all of it happens once more behind the lock on their row.
+    state = standing_of(participant)
+    if state and state.sha256 == copy_hash(text):
+        outcome, values = weigh(participant, submission, text, state)
+        if values and write_response(values | {"needs_place": needs_place(participant)}):
+            participant.standing = None
+            return outcome
+    participant.standing = None
     with transaction.atomic():
-        return store_revision(participant, submission, text)
+        seen = touch_participant(participant)
+        state = read_standing(participant, submission.prompt, copy_hash(text), seen)
+        outcome, values = weigh(participant, submission, text, state)
+        if values and not write_response(values | {"needs_place": False}):
+            raise Participant.DoesNotExist("The part has ended.")
+        return outcome
 
 
-def store_revision(participant: Participant, submission: PasteSubmission, text: str) -> PasteOutcome:
+def copy_hash(text: str) -> str:
+    """By which equal texts are looked for; empty for texts too short to be copied from anybody."""
+    return hash_text(text) if len(text) >= SHORTEST_COPY else ""
+
+
+def weigh(
+    participant: Participant, submission: PasteSubmission, text: str, state: Standing
+) -> tuple[PasteOutcome, dict[str, Any] | None]:
+    """What becomes of a text, given what stands there, and the values to write; None where it was here before."""
     prompt, sha256 = submission.prompt, hash_text(text)
     said = weigh_reply(prompt, text, submission.reply)
     key = uuid.uuid5(submission.key, said.key) if said and said.key else submission.key
-    state = touch_participant(participant, prompt, sha256 if len(text) >= SHORTEST_COPY else "")
     newest = state.revisions[-1][0] if state.revisions else 0
     # A page that was held is sent again with its key: taking it then is a revision of its own.
     kept = uuid.uuid5(key, "kept")
     known = {(key, sha, accepted): revision for revision, key, sha, accepted in state.revisions}
     for sent in (key, kept):
         if taken := known.get((sent, sha256, True)):
-            return PasteOutcome(text, taken)
+            return PasteOutcome(text, taken), None
     findings = [finding for finding in notice(participant, prompt, text, state) if not settles(said, finding)]
     asked, unread = ask_about(prompt, text, findings, said)
     accepted = submission.keep or not (asked or unread)
@@ -110,28 +137,28 @@ def store_revision(participant: Participant, submission: PasteSubmission, text: 
         outcome = replace(outcome, findings=asked, unread=unread)
     held = known.get((key, sha256, False))
     if held and not accepted:
-        return replace(outcome, revision=held, older_page=False)
+        return replace(outcome, revision=held, older_page=False), None
     if newest >= MOST_REVISIONS:
         raise TooManyPastes(f"This answer was already changed {MOST_REVISIONS} times.")
-    write_response(
-        {
-            **flag_values(participant, prompt, findings if accepted else asked, accepted),
-            **(said.values() if said and accepted else {}),
-            "version": participant.version_id,
-            "pilot": participant.pilot,
-            "revision": newest + 1,
-            "accepted": accepted,
-            "language": submission.language or definition_in(participant.version_id, participant.language).language,
-            "key": kept if held else key,
-            "text": text,
-            "html": submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
-            "sha256": sha256,
-            "evidence": submission.evidence,
-            "personal": note_personal(submission, text),
-            "shown_at": submission.shown_at,
-        }
-    )
-    return outcome
+    now, until = lease_from_now(participant)
+    return outcome, {
+        **flag_values(participant, prompt, findings if accepted else asked, accepted, now),
+        **(said.values() if said and accepted else {}),
+        "seen": state.seen,
+        "until": until,
+        "version": participant.version_id,
+        "pilot": participant.pilot,
+        "revision": newest + 1,
+        "accepted": accepted,
+        "language": submission.language or definition_in(participant.version_id, participant.language).language,
+        "key": kept if held else key,
+        "text": text,
+        "html": submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
+        "sha256": sha256,
+        "evidence": submission.evidence,
+        "personal": note_personal(submission, text),
+        "shown_at": submission.shown_at,
+    }
 
 
 def settles(said: SaidBack | None, finding: Finding) -> bool:
@@ -161,11 +188,11 @@ def note_personal(submission: PasteSubmission, text: str) -> dict[str, dict[str,
     return {name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts}
 
 
-def notice(participant: Participant, prompt: Prompt, text: str, state: PasteState) -> list[Finding]:
+def notice(participant: Participant, prompt: Prompt, text: str, state: Standing) -> list[Finding]:
     return find_problems(paste_of(participant, prompt, text, state), definition_of(participant.version_id).paste_checks)
 
 
-def paste_of(participant: Participant, prompt: Prompt, text: str, state: PasteState) -> Paste:
+def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standing) -> Paste:
     """All that the checks look at."""
     own = {where for person, where in state.copies if person == participant.pk}
     others = other_prompts(participant.version_id, participant.language, prompt.slug)
@@ -194,15 +221,17 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> PasteOut
     """What is asked right after a paste. It is shown at once, so it is written down as shown."""
     text = clean_text(text)
     with transaction.atomic():
-        state = touch_participant(participant, prompt, hash_text(text) if len(text) >= SHORTEST_COPY else "")
+        seen = touch_participant(participant)
+        state = read_standing(participant, prompt, copy_hash(text), seen)
         findings, unread = ask_about(prompt, text, notice(participant, prompt, text, state))
-        write_flags(flag_values(participant, prompt, findings, accepted=False))
+        write_flags(flag_values(participant, prompt, findings, accepted=False, now=seen))
     return PasteOutcome(text, findings=findings, unread=unread)
 
 
-def flag_values(participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool) -> dict[str, Any]:
+def flag_values(
+    participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool, now: datetime
+) -> dict[str, Any]:
     """What is shown now and, when an answer is accepted, what became of everything shown before it."""
-    now = timezone.now()
     return {
         "person": participant.pk,
         "prompt": prompt.pk,
@@ -243,17 +272,11 @@ def save_draft(participant: Participant, step: str, data: dict[str, str], number
 
     `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
     """
-    with transaction.atomic():
-        touch_participant(participant)
-        draft = Draft.objects.filter(participant=participant, step=step).only("number").first()
-        if draft and draft.number != number:
-            return None
-        if draft is None:
-            draft = Draft(participant=participant, step=step, number=0)
-        draft.number += 1
-        draft.data, draft.saved_at = {clean_text(name): clean_text(data[name]) for name in data}, timezone.now()
-        draft.save()
-        return draft.number
+    data = {clean_text(name): clean_text(value) for name, value in data.items()}
+    now, until = lease_from_now(participant)
+    is_open, is_held, kept = write_draft(participant, now, until, step, data, number)
+    stay(participant, is_open, is_held)
+    return kept
 
 
 # --- how an answer came onto the page: the page's own notes as they are kept

@@ -12,12 +12,14 @@ from django.utils.translation import gettext
 
 from surveys.access.access import is_unproven, within_limit
 from surveys.models import Participant, Prompt, ReadBack, Response
+from surveys.participation.prepared import mark, may_prepare, show_prepared
+from surveys.participation.statements import find_at_prompt, standing_of
 from surveys.participation.steps import address, after_prompt, answered_slugs, minutes_left, next_prompt, way_of
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.pasting import capture
 from surveys.pasting.privacy import find_personal
 from surveys.pasting.read_back import NO_READING, ReadReply, mark_of, read_reply, reply_of, show_reading
-from surveys.reading.answers import LONGEST_TEXT
+from surveys.reading.answers import LONGEST_TEXT, clean_text
 from surveys.reading.checks import UNREAD, Finding
 from surveys.studies.lifecycle import prompts_in
 
@@ -25,7 +27,13 @@ Step = Participant.Step
 LARGEST_DRAFT = 1_200_000
 
 
-@participant_page(Step.PROMPTS)
+def find(request: HttpRequest, study: str, pseudonym: str, number: int) -> Participant | None:
+    """The person with all that this page, or the answer that it sends, needs to know of them."""
+    sent = capture.copy_hash(clean_text(request.POST.get("text", ""))) if request.method == "POST" else ""
+    return find_at_prompt(study, pseudonym, number, sent)
+
+
+@participant_page(Step.PROMPTS, find=find)
 def prompt(request: HttpRequest, number: int) -> HttpResponse:
     order = request.participant.order
     if not 1 <= number <= len(order):
@@ -34,9 +42,13 @@ def prompt(request: HttpRequest, number: int) -> HttpResponse:
         return redirect(next_prompt(request.participant, request.definition))
     if request.method == "POST":
         return receive(request, asked_in(request, order[number - 1], request.POST.get("shown_in", "")), number)
-    if number > 1 and set(order[: number - 1]) - answered_slugs(request.participant):
+    slug = order[number - 1]
+    if set(order[: number - 1]) - answered_slugs(request.participant):
         return redirect(next_prompt(request.participant, request.definition))
-    return render(request, "pasting/prompt.html", fresh_page(request, order[number - 1], number))
+    standing = standing_of(request.participant)
+    if may_prepare(request) and standing and not standing.revisions and f"prompt:{slug}" not in standing.drafts:
+        return empty_page(request, slug, number)
+    return render(request, "pasting/prompt.html", fresh_page(request, slug, number))
 
 
 def shown_language(request: HttpRequest, said: str) -> str:
@@ -87,6 +99,21 @@ def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmiss
     )
 
 
+def empty_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The page of a prompt that nobody has begun to answer: what `fresh_page` shows then, filled in."""
+    asked = asked_in(request, slug, "")
+    blank = Prompt(slug=mark("slug"), title=mark("title"), text=mark("text"))
+    total = len(request.participant.order)
+
+    def context(stand_in: HttpRequest) -> dict[str, Any]:
+        page = paste_page(stand_in, blank, number, 0, "", total)
+        return page | {"text": "", "evidence": "", "key": mark("key"), "page": mark("page")}
+
+    own = {"key": uuid.uuid4(), "page": capture.seal_page(0)}
+    values = own | {"slug": asked.slug, "title": asked.title, "text": asked.text}
+    return show_prepared(request, "pasting/prompt.html", context, (number, total), values)
+
+
 def fresh_page(request: HttpRequest, slug: str, number: int) -> dict:
     """The page with what stands there: the newest draft, else the newest answer, else nothing.
 
@@ -101,7 +128,7 @@ def fresh_page(request: HttpRequest, slug: str, number: int) -> dict:
     draft = draft_of(request, f"prompt:{slug}")
     began = draft.data.get("shown_in", "") if draft and draft.data.get("text") else newest.language if newest else ""
     asked = asked_in(request, slug, began)
-    page = paste_page(request, asked, number, newest.revision if newest else 0, began)
+    page = paste_page(request, asked, number, newest.revision if newest else 0, began, len(request.participant.order))
     if is_unproven():
         return page
     page |= {"text": newest.text if newest else "", "older": request.GET.get("older")}
@@ -146,8 +173,9 @@ def step_name(asked: Prompt) -> str:
     return f"prompt:{asked.slug}"
 
 
-def paste_page(request: HttpRequest, asked: Prompt, number: int, revision: int, language: str) -> dict:
-    order = request.participant.order
+def paste_page(
+    request: HttpRequest, asked: Prompt, number: int, revision: int, language: str, total: int
+) -> dict[str, Any]:
     back = address(request.participant, "prompt", number - 1) if number > 1 else address(request.participant, "context")
     return page_context(
         request,
@@ -155,7 +183,7 @@ def paste_page(request: HttpRequest, asked: Prompt, number: int, revision: int, 
         prompt=asked,
         shown_in=shown_language(request, language),
         number=number,
-        total=len(order),
+        total=total,
         minutes_left=minutes_left(Step.PROMPTS, request.definition, number - 1),
         back_url=back,
         key=uuid.uuid4(),
@@ -182,7 +210,7 @@ def answer_again(
     if wants_json(request):
         asks = {"error": error, "personal": personal, "messages": [], "page": capture.seal_page(revision)}
         return JsonResponse(asks | (gate_json(gate) if gate else {}), status=422)
-    page = paste_page(request, asked, number, revision, submission.language)
+    page = paste_page(request, asked, number, revision, submission.language, len(request.participant.order))
     draft = draft_of(request, step_name(asked))
     page |= {
         "text": submission.text,

@@ -237,6 +237,24 @@ def test_double_click_is_one_revision() -> None:
     assert Response.objects.filter(participant=participant).count() == 1
 
 
+def test_double_click_on_the_page_is_one_revision() -> None:
+    participant = make_participant()
+    path, fields = address(participant, "prompt", 1), {"text": answer_text(prompt_of(participant)), "key": uuid.uuid4()}
+    pages = at_once([lambda: Client().post(path, fields) for _ in range(6)])
+    assert {page.status_code for page in pages} == {302}
+    assert Response.objects.filter(participant=participant).count() == 1
+
+
+def test_windows_that_send_the_page_at_once_are_revisions_of_their_own() -> None:
+    participant = make_participant()
+    path, asked = address(participant, "prompt", 1), prompt_of(participant)
+    forms = [{"text": answer_text(asked, number) + "\n", "key": uuid.uuid4()} for number in range(6)]
+    at_once([lambda form=form: Client().post(path, form) for form in forms])
+    stored = Response.objects.filter(participant=participant, accepted=True)
+    assert sorted(stored.values_list("revision", flat=True)) == [1, 2, 3, 4, 5, 6]
+    assert sorted(stored.values_list("text", flat=True)) == sorted(form["text"] for form in forms)
+
+
 def test_two_windows_sent_at_once_keep_both_and_the_newest_counts() -> None:
     participant = make_participant()
     prompt = prompt_of(participant)

@@ -1,0 +1,80 @@
+"""Pages that are the same for everybody but for a few places: rendered once for nobody, and then filled in.
+
+A template of Django's takes ten times as long to render as all else that showing a prompt costs (benchmarks/README.md).
+What is kept is rendered for a stand-in who has nothing of anybody, so that nothing of one person can reach another.
+"""
+
+import re
+import secrets
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.html import escape
+
+from surveys.access.access import is_unproven, sign_link
+from surveys.models import Participant
+from surveys.participation.statements import cell_of
+from surveys.studies.lifecycle import definition_in
+
+# No text of a study or a person holds it, since nobody can know it.
+SECRET = secrets.token_hex(16)
+NOBODY = "nobody"
+MARK = re.compile(f"{SECRET}-([a-z_]+);")
+MOST_PAGES = 512  # of some ten thousand characters each
+PAGES: dict[Hashable, list[str]] = {}
+Context = Callable[[HttpRequest], dict[str, Any]]
+
+
+def mark(name: str) -> str:
+    """Stands in a page for what is filled in."""
+    return f"{SECRET}-{name};"
+
+
+class Reader(NamedTuple):
+    """All of a person that a prepared page may depend on."""
+
+    version_id: int
+    language: str
+    cell_id: int | None
+    origin: str
+    pilot: bool
+    step: str
+
+
+def reader_of(participant: Participant) -> Reader:
+    return Reader(*(getattr(participant, name) for name in Reader._fields))
+
+
+def may_prepare(request: HttpRequest) -> bool:
+    """Pages with something in their address show more, and those of a link without proof less."""
+    return request.method == "GET" and not request.GET and not is_unproven()
+
+
+def show_prepared(
+    request: HttpRequest, template: str, context: Context, about: Hashable, values: Mapping[str, object]
+) -> HttpResponse:
+    """The template with the context of a stand-in, whose marks `values` take the place of, escaped.
+
+    `about` is what the context depends on beside the reader: pages with the same `about` are one.
+    """
+    key = template, reader_of(request.participant), about
+    if key not in PAGES:
+        if len(PAGES) >= MOST_PAGES:
+            PAGES.clear()
+        PAGES[key] = prepare(template, key[1], context)
+    link = sign_link(request.definition.slug, request.participant.pseudonym)
+    filled = {name: escape(value) for name, value in values.items()} | {"link": link}
+    return HttpResponse("".join(filled[part] if at % 2 else part for at, part in enumerate(PAGES[key])))
+
+
+def prepare(template: str, reader: Reader, context: Context) -> list[str]:
+    """The page between its marks, and the names of these, by turns."""
+    stand_in = Participant(pseudonym=NOBODY, **reader._asdict())
+    if reader.cell_id:
+        stand_in.cell = cell_of(reader.cell_id)
+    request = HttpRequest()
+    request.participant, request.definition = stand_in, definition_in(reader.version_id, reader.language)
+    page = render_to_string(template, context(request), request)
+    return MARK.split(page.replace(sign_link(request.definition.slug, NOBODY), mark("link")))
