@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.answers.aliases import (
     AliasError,
     Proposal,
+    SpellingCounts,
     accept,
     alias_map,
     alias_version,
@@ -23,11 +24,12 @@ from analysis.answers.aliases import (
     split,
     undo,
 )
-from analysis.answers.readings import unread
+from analysis.answers.kept import answer_stamp, keep
+from analysis.answers.views import standing
 from analysis.models import AliasDecision
 from surveys.access.access import Role
 from surveys.console.pages import show, study_page
-from surveys.models import Prompt
+from surveys.models import Prompt, Study
 
 HERE = "spellings"
 MOST_SHOWN = 20
@@ -44,7 +46,10 @@ def spellings(request: HttpRequest) -> HttpResponse:
     prompt = request.GET.get("prompt", "")
     prompt = prompt if prompt in prompts else ""
     words = request.GET.get("q", "").strip().casefold()[:100]
-    proposals = propose(request.study, prompt)
+    stamp = answer_stamp(request.study)
+    counts = spelling_counts(request.study, stamp)
+    counts = {prompt: counts.get(prompt, {})} if prompt else counts
+    proposals = propose(request.study, counts)
     decisions = AliasDecision.objects.filter(study=request.study).select_related("undone_by").order_by("-number")
     return show(
         request,
@@ -57,10 +62,10 @@ def spellings(request: HttpRequest) -> HttpResponse:
         prompts=prompts.items(),
         prompt=prompt,
         q=words,
-        found=find_spellings(request, prompt, words) if words else [],
+        found=find_spellings(counts, words) if words else [],
         accepted=accepted_spellings(request, prompt),
         version=alias_version(request.study),
-        unread=unread(request.study),
+        unread=standing(request.study, stamp)["unread"],
         decisions=decisions[:MOST_DECISIONS],
     )
 
@@ -82,11 +87,16 @@ def line_up(number: int, proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def find_spellings(request: HttpRequest, prompt: str, words: str) -> list[dict[str, Any]]:
+def spelling_counts(study: Study, stamp: str) -> SpellingCounts:
+    kept = keep(study, "spellings", stamp, lambda: count_spellings(study))
+    return {slug: {name: Counter(sources) for name, sources in spellings.items()} for slug, spellings in kept.items()}
+
+
+def find_spellings(counts: SpellingCounts, words: str) -> list[dict[str, Any]]:
     """Spellings that hold these words, for a decision by hand."""
     rows: list[dict[str, Any]] = [
         {"prompt": slug, "name": name, "count": sources.total(), "sources": dict(sources)}
-        for slug, names in count_spellings(request.study, prompt).items()
+        for slug, names in counts.items()
         for name, sources in names.items()
         if words in name
     ]
