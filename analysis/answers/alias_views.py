@@ -55,18 +55,18 @@ def spellings(request: HttpRequest) -> HttpResponse:
         request,
         "answers/spellings.html",
         HERE,
-        proposals=[line_up(number, proposal) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
+        proposals=[line_up(number, proposal, prompts) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
         alike=[proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE],
         count=len(proposals),
         mentions=sum(proposal.count for proposal in proposals),
         prompts=prompts.items(),
         prompt=prompt,
         q=words,
-        found=find_spellings(counts, words) if words else [],
-        accepted=accepted_spellings(request, prompt),
+        found=find_spellings(counts, words, prompts) if words else [],
+        accepted=accepted_spellings(request.study, prompt, prompts),
         version=alias_version(request.study),
         unread=standing(request.study, stamp)["unread"],
-        decisions=decisions[:MOST_DECISIONS],
+        decisions=[(made, prompts.get(made.prompt, made.prompt)) for made in decisions[:MOST_DECISIONS]],
     )
 
 
@@ -76,11 +76,12 @@ def asked_prompts(request: HttpRequest) -> dict[str, str]:
     return dict(asked.order_by("version", "position").values_list("slug", "title"))
 
 
-def line_up(number: int, proposal: Proposal) -> dict[str, Any]:
+def line_up(number: int, proposal: Proposal, titles: dict[str, str]) -> dict[str, Any]:
     """A proposal as the page has it: its spellings with counts, the one to keep first."""
     return {
         "number": number,
         "prompt": proposal.prompt,
+        "title": titles.get(proposal.prompt, proposal.prompt),
         "why": proposal.why,
         "item": proposal.item,
         "spellings": [proposal.item, *proposal.others],
@@ -92,10 +93,16 @@ def spelling_counts(study: Study, stamp: str) -> SpellingCounts:
     return {slug: {name: Counter(sources) for name, sources in spellings.items()} for slug, spellings in kept.items()}
 
 
-def find_spellings(counts: SpellingCounts, words: str) -> list[dict[str, Any]]:
+def find_spellings(counts: SpellingCounts, words: str, titles: dict[str, str]) -> list[dict[str, Any]]:
     """Spellings that hold these words, for a decision by hand."""
     rows: list[dict[str, Any]] = [
-        {"prompt": slug, "name": name, "count": sources.total(), "sources": dict(sources)}
+        {
+            "prompt": slug,
+            "title": titles.get(slug, slug),
+            "name": name,
+            "count": sources.total(),
+            "sources": dict(sources),
+        }
         for slug, names in counts.items()
         for name, sources in names.items()
         if words in name
@@ -103,15 +110,16 @@ def find_spellings(counts: SpellingCounts, words: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["prompt"], -row["count"], row["name"]))[:MOST_FOUND]
 
 
-def accepted_spellings(request: HttpRequest, prompt: str) -> list[dict[str, Any]]:
+def accepted_spellings(study: Study, prompt: str, titles: dict[str, str]) -> list[dict[str, Any]]:
     """Each item with the spellings that stand for it."""
     rows = []
-    for slug, table in alias_map(request.study).items():
+    for slug, table in alias_map(study).items():
         if prompt in ("", slug):
             gathered: dict[str, list[str]] = {}
             for spelling, item in sorted(table.items()):
                 gathered.setdefault(item, []).append(spelling)
-            rows += [{"prompt": slug, "item": item, "spellings": names} for item, names in sorted(gathered.items())]
+            about = {"prompt": slug, "title": titles.get(slug, slug)}
+            rows += [about | {"item": item, "spellings": names} for item, names in sorted(gathered.items())]
     return rows
 
 
