@@ -1,8 +1,8 @@
-"""What every console page of a full-size study asks of the database: `python -m benchmarks.pages [--statements PAGE] [--json]`.
+"""What every console page asks of the database: `python -m benchmarks.pages [--statements PAGE] [--json]`.
 
-800 people x 13 prompts and 41,600 completions, opened by the study's owner with the report computed. Each page is
-opened several times; of the milliseconds that its statements took the median is told. Pages that ask a person first
-(POST only) and files are left out.
+The study has 800 people x 13 prompts and 41,600 completions; its owner opens each page several times, with the report
+computed. Of the milliseconds that its statements took the median is told. Pages that ask a person first (POST only)
+and files are left out.
 """
 
 import argparse

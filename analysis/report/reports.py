@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.contrib.postgres.aggregates import StringAgg
 from django.db import connection, transaction
 
-from analysis.answers.aliases import alias_version
 from analysis.answers.compared import runs_of
 from analysis.answers.kept import answer_stamp
 from analysis.charts.figure import Report, Row
@@ -24,7 +22,6 @@ from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
 from surveys.models import (
-    BenchmarkItem,
     Study,
 )
 from surveys.reading.answers import RULES_VERSION
@@ -43,7 +40,8 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def fingerprint(study: Study, filters: Filters, seed: int, draws: int, aliases: int | None = None) -> str:
+def fingerprint(study: Study, filters: Filters, seed: int, draws: int, people: list[Any]) -> str:
+    """`people`: of `people_stamp`."""
     asked = ("model", "provider", "extra", "json_schema")
     endpoint = [f"endpoint__{name}" for name in asked]
     runs = list(runs_of(study).values_list("pk", "benchmark", *endpoint, "first_run", "spent"))
@@ -52,11 +50,9 @@ def fingerprint(study: Study, filters: Filters, seed: int, draws: int, aliases: 
         "rules": RULES_VERSION,
         "filters": filters.to_pairs(),
         "draws": [seed, draws],
-        "people": people_stamp(study),
+        "people": people,
         "answers": answer_stamp(study),
-        "aliases": alias_version(study) if aliases is None else aliases,
         "runs": sorted(runs),
-        "keys": key_stamp({run[1] for run in runs if run[1]}),
     }
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -79,21 +75,20 @@ SELECT
     WHERE person.study_id = %(study)s GROUP BY outcome) AS flags),
   (SELECT json_build_array(count(*), max(exit.id))
     FROM surveys_anonymousexit exit JOIN surveys_studyversion version ON version.id = exit.version_id
-    WHERE version.study_id = %(study)s)
+    WHERE version.study_id = %(study)s),
+  (SELECT md5(string_agg(concat(item.benchmark, item.answer), ' ' ORDER BY item.id)) FROM surveys_benchmarkitem item
+    WHERE item.benchmark IN (SELECT benchmark FROM analysis_run WHERE study_id = %(study)s OR study_id IS NULL)),
+  (SELECT coalesce(max(number), 0) FROM analysis_aliasdecision WHERE study_id = %(study)s)
 """
 
 
 def people_stamp(study: Study) -> list[Any]:
-    """Another one when the study's versions, its people, what they told or what is asked about their answers change."""
+    """Of the study's versions, people, what they told and what is asked about their answers; of the keys of benchmarks,
+    which a new import may change; at the end the version of the spellings.
+    """
     with connection.cursor() as cursor:
         cursor.execute(PEOPLE, {"study": study.pk})
         return list(cursor.fetchone())
-
-
-def key_stamp(benchmarks: set[str]) -> list[Any]:
-    """The benchmarks' keys: importing one again may change them."""
-    items = BenchmarkItem.objects.filter(benchmark__in=benchmarks).order_by("benchmark").values_list("benchmark")
-    return list(items.annotate(key=StringAgg("answer", "", order_by="pk")))
 
 
 # --- what is kept
@@ -223,8 +218,9 @@ class Reporting:
         check_definition(study)
         self.load = load
         self.study, self.filters, self.seed, self.draws = study, filters or Filters(), seed, draws
-        self.aliases = alias_version(study)
-        self.fingerprint = fingerprint(study, self.filters, seed, draws, self.aliases)
+        people = people_stamp(study)
+        self.aliases = people[-1]
+        self.fingerprint = fingerprint(study, self.filters, seed, draws, people)
         # The same view of other data has the same name, so that what it was before can be thrown away.
         view = repr((self.filters.to_pairs(), seed, draws))
         self.view = hashlib.sha256(view.encode()).hexdigest()[:16]
