@@ -296,6 +296,8 @@ def test_a_proposal_is_accepted_and_undone(study: Study, client: Client) -> None
     give_two_spellings(study)
     page = client.get(address("spellings"))
     assert "1 group of spellings may be the same thing; 1 mention would change its name." in lines_of(page)
+    title = study.current.prompts.get(slug="teas").title
+    assert f"<legend>\n        {title} <span" in page.content.decode()
     data = {
         "group": "0",
         "prompt-0": "teas",
