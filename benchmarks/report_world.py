@@ -9,6 +9,7 @@ import numpy as np
 from django.db import connection
 from django.utils import timezone
 
+from analysis.answers.readings import read_everywhere
 from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
 from surveys.access.access import make_pseudonym
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
@@ -38,6 +39,7 @@ def make_world(people: int = 800, repeats: int = 400, seed: int = 1) -> Study:
     for model in MODELS:
         for condition in ("offline", "sp-history", "sp-rag", "sp-profile"):
             make_run(study, prompts, model, condition, repeats, rng)
+    read_everywhere()  # as the beat does: notes of each run that all is read
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return study

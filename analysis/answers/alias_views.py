@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.answers.aliases import (
     AliasError,
     Proposal,
+    SpellingCounts,
     accept,
     alias_map,
     alias_version,
@@ -23,11 +24,12 @@ from analysis.answers.aliases import (
     split,
     undo,
 )
-from analysis.answers.readings import unread
+from analysis.answers.kept import answer_stamp, keep
+from analysis.answers.views import standing
 from analysis.models import AliasDecision
 from surveys.access.access import Role
 from surveys.console.pages import show, study_page
-from surveys.models import Prompt
+from surveys.models import Prompt, Study
 
 HERE = "spellings"
 MOST_SHOWN = 20
@@ -44,24 +46,27 @@ def spellings(request: HttpRequest) -> HttpResponse:
     prompt = request.GET.get("prompt", "")
     prompt = prompt if prompt in prompts else ""
     words = request.GET.get("q", "").strip().casefold()[:100]
-    proposals = propose(request.study, prompt)
+    stamp = answer_stamp(request.study)
+    counts = spelling_counts(request.study, stamp)
+    counts = {prompt: counts.get(prompt, {})} if prompt else counts
+    proposals = propose(request.study, counts)
     decisions = AliasDecision.objects.filter(study=request.study).select_related("undone_by").order_by("-number")
     return show(
         request,
         "answers/spellings.html",
         HERE,
-        proposals=[line_up(number, proposal) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
+        proposals=[line_up(number, proposal, prompts) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
         alike=[proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE],
         count=len(proposals),
         mentions=sum(proposal.count for proposal in proposals),
         prompts=prompts.items(),
         prompt=prompt,
         q=words,
-        found=find_spellings(request, prompt, words) if words else [],
-        accepted=accepted_spellings(request, prompt),
+        found=find_spellings(counts, words, prompts) if words else [],
+        accepted=accepted_spellings(request.study, prompt, prompts),
         version=alias_version(request.study),
-        unread=unread(request.study),
-        decisions=decisions[:MOST_DECISIONS],
+        unread=standing(request.study, stamp)["unread"],
+        decisions=[(made, prompts.get(made.prompt, made.prompt)) for made in decisions[:MOST_DECISIONS]],
     )
 
 
@@ -71,37 +76,50 @@ def asked_prompts(request: HttpRequest) -> dict[str, str]:
     return dict(asked.order_by("version", "position").values_list("slug", "title"))
 
 
-def line_up(number: int, proposal: Proposal) -> dict[str, Any]:
+def line_up(number: int, proposal: Proposal, titles: dict[str, str]) -> dict[str, Any]:
     """A proposal as the page has it: its spellings with counts, the one to keep first."""
     return {
         "number": number,
         "prompt": proposal.prompt,
+        "title": titles.get(proposal.prompt, proposal.prompt),
         "why": proposal.why,
         "item": proposal.item,
         "spellings": [proposal.item, *proposal.others],
     }
 
 
-def find_spellings(request: HttpRequest, prompt: str, words: str) -> list[dict[str, Any]]:
+def spelling_counts(study: Study, stamp: str) -> SpellingCounts:
+    kept = keep(study, "spellings", stamp, lambda: count_spellings(study))
+    return {slug: {name: Counter(sources) for name, sources in spellings.items()} for slug, spellings in kept.items()}
+
+
+def find_spellings(counts: SpellingCounts, words: str, titles: dict[str, str]) -> list[dict[str, Any]]:
     """Spellings that hold these words, for a decision by hand."""
     rows: list[dict[str, Any]] = [
-        {"prompt": slug, "name": name, "count": sources.total(), "sources": dict(sources)}
-        for slug, names in count_spellings(request.study, prompt).items()
+        {
+            "prompt": slug,
+            "title": titles.get(slug, slug),
+            "name": name,
+            "count": sources.total(),
+            "sources": dict(sources),
+        }
+        for slug, names in counts.items()
         for name, sources in names.items()
         if words in name
     ]
     return sorted(rows, key=lambda row: (row["prompt"], -row["count"], row["name"]))[:MOST_FOUND]
 
 
-def accepted_spellings(request: HttpRequest, prompt: str) -> list[dict[str, Any]]:
+def accepted_spellings(study: Study, prompt: str, titles: dict[str, str]) -> list[dict[str, Any]]:
     """Each item with the spellings that stand for it."""
     rows = []
-    for slug, table in alias_map(request.study).items():
+    for slug, table in alias_map(study).items():
         if prompt in ("", slug):
             gathered: dict[str, list[str]] = {}
             for spelling, item in sorted(table.items()):
                 gathered.setdefault(item, []).append(spelling)
-            rows += [{"prompt": slug, "item": item, "spellings": names} for item, names in sorted(gathered.items())]
+            about = {"prompt": slug, "title": titles.get(slug, slug)}
+            rows += [about | {"item": item, "spellings": names} for item, names in sorted(gathered.items())]
     return rows
 
 

@@ -138,7 +138,7 @@ class Standing:
 
 def rebuild(study: Study, prompt: str) -> dict[str, str]:
     """Write the prompt's table anew from its decisions."""
-    standing = add_up(decisions_of(study, prompt))
+    standing = add_up(decisions_of(study, prompt=prompt))
     Alias.objects.filter(study=study, prompt=prompt).delete()
     Alias.objects.bulk_create(
         Alias(study=study, prompt=prompt, spelling=spelling, item=item, decision=standing.made_by[spelling])
@@ -147,9 +147,9 @@ def rebuild(study: Study, prompt: str) -> dict[str, str]:
     return standing.items
 
 
-def decisions_of(study: Study, prompt: str) -> list[AliasDecision]:
-    """The decisions that stand, oldest first."""
-    rows = AliasDecision.objects.filter(study=study, prompt=prompt, undone_by__isnull=True).exclude(action=Action.UNDO)
+def decisions_of(study: Study, **about: str) -> list[AliasDecision]:
+    """The decisions that stand, oldest first: all, or those `about` one prompt."""
+    rows = AliasDecision.objects.filter(study=study, undone_by__isnull=True, **about).exclude(action=Action.UNDO)
     return list(rows.order_by("number"))
 
 
@@ -220,7 +220,6 @@ FROM (
 ) AS answered
 JOIN surveys_prompt prompt ON prompt.id = answered.prompt_id
 CROSS JOIN LATERAL unnest(answered.items) AS spelling
-WHERE %(prompt)s = '' OR prompt.slug = %(prompt)s
 GROUP BY prompt.slug, spelling, source
 """
 
@@ -247,23 +246,29 @@ class Proposal:
         return sum(other.count for other in self.others)
 
 
-def count_spellings(study: Study, prompt: str = "") -> dict[str, dict[str, Counter[str]]]:
+SpellingCounts = Mapping[str, Mapping[str, Counter[str]]]
+
+
+def count_spellings(study: Study) -> dict[str, dict[str, Counter[str]]]:
     """Mentions by prompt, spelling as read and source."""
     counts: dict[str, dict[str, Counter[str]]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(COUNTS, {"study": study.pk, "prompt": prompt})
+        cursor.execute(COUNTS, {"study": study.pk})
         for slug, spelling, source, count in cursor.fetchall():
             counts.setdefault(slug, {}).setdefault(spelling, Counter())[source] += count
     return counts
 
 
-def propose(study: Study, prompt: str = "") -> list[Proposal]:
-    """What no decision has settled yet, the most mentions first."""
+def propose(study: Study, counts: SpellingCounts | None = None) -> list[Proposal]:
+    """What no decision has settled yet, the most mentions first; of these counts, or of all the study's."""
     found: list[Proposal] = []
-    for slug, counts in count_spellings(study, prompt).items():
-        standing = add_up(decisions_of(study, slug))
+    decided: dict[str, list[AliasDecision]] = {}
+    for decision in decisions_of(study):
+        decided.setdefault(decision.prompt, []).append(decision)
+    for slug, spellings in (count_spellings(study) if counts is None else counts).items():
+        standing = add_up(decided.get(slug, []))
         merged: dict[str, Counter[str]] = {}
-        for spelling, sources in counts.items():
+        for spelling, sources in spellings.items():
             merged.setdefault(standing.items.get(spelling, spelling), Counter()).update(sources)
         found += propose_for(slug, merged, standing.apart)
     return sorted(found, key=lambda proposal: (-proposal.count, proposal.prompt, proposal.item.name))

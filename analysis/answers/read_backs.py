@@ -56,19 +56,23 @@ def reader_accuracy(study: Study) -> list[dict[str, Any]]:
     Of the newest accepted answers, without previews and pilots. Shares have Wilson's interval over answers; `before`
     and `after` are the field's numbers as the rules read and as they count, `changed` how many answers differ.
     """
+    if not ReadBack.objects.filter(response__participant__study=study).exists():
+        return []
     rows = list(_newest(study))
-    answers = {answer.response_id: answer for answer in Answer.objects.filter(response__in=[row.pk for row in rows])}
-    said = {row.response_id: row for row in ReadBack.objects.filter(response__in=[row.pk for row in rows])}
+    keys = [row.pk for row in rows]
+    read = Answer.objects.filter(response__in=keys).values_list("response_id", "items", "letter", "decided", named=True)
+    answers = {answer.response_id: answer for answer in read}
+    said = {row.response_id: row for row in ReadBack.objects.filter(response__in=keys)}
     if not said:
         return []
     families = families_of(definition_of(study.current_id)) if study.current_id else {}
     spellings = spellings_of(alias_map(study), families)
     found: list[dict[str, Any]] = []
     for kind in Prompt.Kind.values:
-        of_kind = [row for row in rows if row.prompt.kind == kind]
-        by_prompt: dict[str, list[Response]] = {}
+        of_kind = [row for row in rows if row.prompt__kind == kind]
+        by_prompt: dict[str, list[Any]] = {}
         for row in of_kind:
-            by_prompt.setdefault(row.prompt.slug, []).append(row)
+            by_prompt.setdefault(row.prompt__slug, []).append(row)
         for slug, members in [*by_prompt.items(), *([("", of_kind)] if len(by_prompt) > 1 else [])]:
             there = [said[row.pk] for row in members if row.pk in said]
             pairs = [(answers[row.pk], said.get(row.pk)) for row in members if row.pk in answers]
@@ -80,10 +84,11 @@ def reader_accuracy(study: Study) -> list[dict[str, Any]]:
     return found
 
 
-def _newest(study: Study) -> Iterable[Response]:
+def _newest(study: Study) -> Iterable[Any]:
+    """Each with its key, and slug and kind of its prompt."""
     ours = Response.objects.filter(participant__study=study, participant__pilot=False, accepted=True)
     shown = ours.exclude(participant__origin=Participant.Origin.PREVIEW).filter(~superseded())
-    return shown.select_related("prompt").only("prompt__slug", "prompt__kind").order_by("prompt__position", "pk")
+    return shown.order_by("prompt__position", "pk").values_list("pk", "prompt__slug", "prompt__kind", named=True)
 
 
 def _agreement(rows: Collection[ReadBack]) -> dict[str, Any]:
@@ -105,7 +110,7 @@ def _agreement(rows: Collection[ReadBack]) -> dict[str, Any]:
     }
 
 
-def _change(pairs: Collection[tuple[Answer, ReadBack | None]], aliases: Mapping[str, str], kind: str) -> dict[str, Any]:
+def _change(pairs: Collection[tuple[Any, ReadBack | None]], aliases: Mapping[str, str], kind: str) -> dict[str, Any]:
     """What the corrections that count change: those of answers that no researcher has decided about."""
     before = [_as_read(answer, said) for answer, said in pairs]
     after = [(answer.items, answer.letter) for answer, _ in pairs]
@@ -124,7 +129,7 @@ def _share_changed(changed: int, answers: int) -> dict[str, Any]:
     return {"changed": changed, "changed_share": share, "changed_ci": share_interval(changed, answers)}
 
 
-def _as_read(answer: Answer, said: ReadBack | None) -> tuple[list[str], str]:
+def _as_read(answer: Any, said: ReadBack | None) -> tuple[list[str], str]:
     if said is None or answer.decided:
         return answer.items, answer.letter
     return [item for item in map(normalise_item, said.read_names) if item], said.read_letter

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.read_backs import reader_accuracy
 from analysis.answers.readings import read_new, unread
 from analysis.answers.reviews import (
@@ -30,7 +31,7 @@ from analysis.models.conditions import LABELS
 from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import decimal, percent, plural
-from surveys.models import Prompt, ReadBack
+from surveys.models import Prompt, ReadBack, Study
 from surveys.reading.answers import DOUBTS
 
 HERE = "answers"
@@ -78,44 +79,51 @@ def answers(request: HttpRequest) -> HttpResponse:
     wanted = wanted_of(request)
     everything = answers_of(request.study)
     found = find_answers(everything, wanted).select_related(*UNION).order_by("-pk")
-    rows = page_of(request, found, PAGE_SIZE)
+    now = standing(request.study)
+    filtered = any(wanted.values())
+    rows = page_of(request, found, PAGE_SIZE, None if filtered else now["counts"]["count"])
     prompts = list(request.study.current.prompts.order_by("position")) if request.study.current else []
     asked = {prompt.slug: prompt.title for prompt in prompts}
     for row in rows:
         row.asked, row.source_name = asked.get(row.prompt_slug, row.prompt_slug), LABELS.get(row.source, row.source)
         row.doubt_name, row.why = spoken(row.doubt), DOUBTS.get(row.doubt, "")
-    sources = everything.order_by("source").values_list("source", flat=True).distinct()
     return show(
         request,
         "answers/list.html",
         HERE,
         rows=rows,
         wanted=wanted,
-        filtered=any(wanted.values()),
+        filtered=filtered,
         states=[(name, label) for name, (label, _) in STATES.items()],
         doubts=[(doubt, spoken(doubt)) for doubt in DOUBTS],
-        sources=[(source, LABELS.get(source, source)) for source in sources],
         prompts=prompts,
         query=address_without_page(request),
-        **standing(request),
+        **now | {"sources": [(source, LABELS.get(source, source)) for source in now["sources"]]},
     )
 
 
 @require_safe
 @study_page()
 def standing_part(request: HttpRequest) -> HttpResponse:
-    return render(request, "answers/_standing.html", {"study": request.study, **standing(request)})
+    return render(request, "answers/_standing.html", {"study": request.study, **standing(request.study)})
 
 
-def standing(request: HttpRequest) -> dict[str, Any]:
-    """How many answers there are of each kind, and how many texts are still to be read."""
-    counts = answers_of(request.study).aggregate(
+def standing(study: Study, stamp: str = "") -> dict[str, Any]:
+    """How many answers there are of each kind, of which sources, and how many texts are still to be read."""
+    kept = keep(study, "answers", stamp or answer_stamp(study), lambda: count_answers(study))
+    counts, left = kept["counts"], kept["unread"]
+    parts = (("filled", counts["sure"]), ("leased", counts["decided"]), ("waiting", counts["waiting"]))
+    return {**kept, "bar": bar_of(parts, counts["count"] + left)}
+
+
+def count_answers(study: Study) -> dict[str, Any]:
+    everything = answers_of(study)
+    counts = everything.aggregate(
         count=Count("pk"),
         **{name: Count("pk", filter=condition) for name, (_, condition) in STATES.items()},
     )
-    left = unread(request.study)
-    parts = (("filled", counts["sure"]), ("leased", counts["decided"]), ("waiting", counts["waiting"]))
-    return {"counts": counts, "unread": left, "bar": bar_of(parts, counts["count"] + left)}
+    sources = everything.order_by("source").values_list("source", flat=True).distinct()
+    return {"counts": counts, "unread": unread(study), "sources": list(sources)}
 
 
 def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]:
@@ -143,7 +151,7 @@ def accuracy(request: HttpRequest) -> HttpResponse:
         rows=shown,
         **head_words(list(heads.values())),
         moved=most_moved(rows),
-        unread=unread(request.study),
+        unread=standing(request.study)["unread"],
     )
 
 
@@ -213,7 +221,7 @@ def review(request: HttpRequest) -> HttpResponse:
     nearby = order_of(queue)
     key = next_in(nearby, int(after[:18]) if after.isdecimal() else 0)
     if key is None:
-        return show(request, "answers/done.html", HERE, wanted=wanted, **standing(request))
+        return show(request, "answers/done.html", HERE, wanted=wanted, **standing(request.study))
     return show_answer(request, key, wanted, nearby)
 
 

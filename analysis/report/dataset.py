@@ -73,6 +73,23 @@ class Frame:
     rows: NDArray[np.int64]
     codes: NDArray[np.int64]
 
+    @cached_property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The table's columns as arrays; pandas takes longer to hand one out than most samples to be made."""
+        return {str(name): self.table[name].to_numpy() for name in self.table.columns if name != "prompt"}
+
+    @cached_property
+    def prompt_rows(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of each prompt."""
+        asked = self.table["prompt"].cat
+        codes = asked.codes.to_numpy()
+        return {str(slug): np.flatnonzero(codes == place) for place, slug in enumerate(asked.categories)}
+
+    @cached_property
+    def mentions_before(self) -> NDArray[np.int64]:
+        """How many mentions the rows before each row have, and all of them; mentions stand in the order of rows."""
+        return np.searchsorted(self.rows, np.arange(len(self.table) + 1))
+
 
 @dataclass(frozen=True, eq=False)
 class Frames:
@@ -100,6 +117,12 @@ class Frames:
     def field_chatbots(self) -> NDArray[np.object_]:
         """The chatbot of the person behind each row of `field`."""
         return self.people["chatbot"].reindex(self.field.table["unit"]).to_numpy(object)
+
+    @cached_property
+    def field_simulated(self) -> NDArray[np.bool_]:
+        """Whether the person behind each row of `field` is made up."""
+        origins = self.people["origin"].reindex(self.field.table["unit"])
+        return (origins == Participant.Origin.SIMULATED).to_numpy(bool)
 
     def calls_of(self, run: int) -> int:
         """How many answers a run has."""

@@ -10,29 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.contrib.postgres.aggregates import StringAgg
 from django.db import connection, transaction
-from django.db.models import Count, Max, Q
 
-from analysis.answers.aliases import alias_version
 from analysis.answers.compared import runs_of
+from analysis.answers.kept import answer_stamp
 from analysis.answers.withdrawals import hold_withdrawals, withdrawals
 from analysis.charts.figure import Report, Row
-from analysis.models import Answer, AnswerDecision, Completion, MetricValue
+from analysis.models import MetricValue
 from analysis.report.dataset import ALL, FIELD, Frames, load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
 from surveys.models import (
-    AnonymousExit,
-    BenchmarkItem,
-    ChatbotContext,
-    Flag,
-    Participant,
-    Response,
     Study,
-    StudyVersion,
 )
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import definition_of
@@ -50,70 +41,55 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def fingerprint(study: Study, filters: Filters, seed: int, draws: int, aliases: int | None = None) -> str:
+def fingerprint(study: Study, filters: Filters, seed: int, draws: int, people: list[Any]) -> str:
+    """`people`: of `people_stamp`."""
     asked = ("model", "provider", "extra", "json_schema")
     endpoint = [f"endpoint__{name}" for name in asked]
-    runs = list(runs_of(study).values_list("pk", "benchmark", *endpoint, "first_run"))
+    runs = list(runs_of(study).values_list("pk", "benchmark", *endpoint, "first_run", "spent"))
     content = {
         "code": code_version(),
         "rules": RULES_VERSION,
         "filters": filters.to_pairs(),
         "draws": [seed, draws],
-        "versions": list(StudyVersion.objects.filter(study=study).order_by("pk").values_list("sha256", "amendment")),
-        "people": people_stamp(study),
-        "responses": response_stamp(study),
-        "aliases": alias_version(study) if aliases is None else aliases,
+        "people": people,
+        "answers": answer_stamp(study),
         "runs": sorted(runs),
-        "completions": completion_stamp([run[0] for run in runs]),
-        "keys": key_stamp({run[1] for run in runs if run[1]}),
     }
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+# In one message: a page asks this each time before it shows what is kept.
+PEOPLE = """
+SELECT
+  (SELECT json_agg(json_build_array(sha256, amendment) ORDER BY id)
+    FROM surveys_studyversion WHERE study_id = %(study)s),
+  (SELECT json_agg(people::text ORDER BY people::text) FROM (
+    SELECT state, origin, pilot, step, overflow, count(*), max(id), max(finished_at)
+    FROM surveys_participant WHERE study_id = %(study)s GROUP BY 1, 2, 3, 4, 5) AS people),
+  (SELECT json_build_array(count(*), max(context.id), max(recorded_at))
+    FROM surveys_chatbotcontext context JOIN surveys_participant person ON person.id = context.participant_id
+    WHERE person.study_id = %(study)s),
+  (SELECT json_agg(flags::text ORDER BY flags::text) FROM (
+    SELECT outcome, count(*), max(decided_at)
+    FROM surveys_flag flag JOIN surveys_participant person ON person.id = flag.participant_id
+    WHERE person.study_id = %(study)s GROUP BY outcome) AS flags),
+  (SELECT json_build_array(count(*), max(exit.id))
+    FROM surveys_anonymousexit exit JOIN surveys_studyversion version ON version.id = exit.version_id
+    WHERE version.study_id = %(study)s),
+  (SELECT md5(string_agg(concat(item.benchmark, item.answer), ' ' ORDER BY item.id)) FROM surveys_benchmarkitem item
+    WHERE item.benchmark IN (SELECT benchmark FROM analysis_run WHERE study_id = %(study)s OR study_id IS NULL)),
+  (SELECT coalesce(max(number), 0) FROM analysis_aliasdecision WHERE study_id = %(study)s)
+"""
+
+
 def people_stamp(study: Study) -> list[Any]:
-    people = Participant.objects.filter(study=study).order_by("state", "origin", "pilot")
-    grouped = people.values_list("state", "origin", "pilot", "step", "overflow")
-    contexts = ChatbotContext.objects.filter(participant__study=study)
-    flags = Flag.objects.filter(participant__study=study).order_by("outcome").values_list("outcome")
-    exits = AnonymousExit.objects.filter(version__study=study)
-    return [
-        list(grouped.annotate(Count("pk"), Max("pk"), Max("finished_at"))),
-        contexts.aggregate(Count("pk"), Max("pk"), Max("recorded_at")),
-        list(flags.annotate(Count("pk"), Max("decided_at"))),
-        exits.aggregate(Count("pk"), Max("pk")),
-    ]
-
-
-def response_stamp(study: Study) -> list[Any]:
-    accepted = Response.objects.filter(participant__study=study, accepted=True)
-    return [
-        accepted.aggregate(Count("pk"), Max("pk"), Max("submitted_at")),
-        answer_stamp(Q(response__participant__study=study)),
-    ]
-
-
-def completion_stamp(runs: list[int]) -> list[Any]:
-    calls = Completion.objects.filter(run__in=runs).order_by("run", "status").values_list("run", "status")
-    return [
-        list(calls.annotate(Count("pk"), Max("done_at"))),
-        answer_stamp(Q(completion__run__in=runs)),
-    ]
-
-
-def answer_stamp(whose: Q) -> list[Any]:
-    answers = Answer.objects.filter(whose)
-    decisions = AnswerDecision.objects.filter(answer__in=answers)
-    return [
-        answers.aggregate(Count("pk"), Max("pk"), Max("read_at"), decided=Count("pk", filter=Q(decided=True))),
-        decisions.aggregate(Count("pk"), Max("pk")),
-    ]
-
-
-def key_stamp(benchmarks: set[str]) -> list[Any]:
-    """The benchmarks' keys: importing one again may change them."""
-    items = BenchmarkItem.objects.filter(benchmark__in=benchmarks).order_by("benchmark").values_list("benchmark")
-    return list(items.annotate(key=StringAgg("answer", "", order_by="pk")))
+    """Of the study's versions, people, what they told and what is asked about their answers; of the keys of benchmarks,
+    which a new import may change; at the end the version of the spellings.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(PEOPLE, {"study": study.pk})
+        return list(cursor.fetchone())
 
 
 # --- what is kept
@@ -246,8 +222,9 @@ class Reporting:
         check_definition(study)
         self.load = load
         self.study, self.filters, self.seed, self.draws = study, filters or Filters(), seed, draws
-        self.aliases = alias_version(study)
-        self.fingerprint = fingerprint(study, self.filters, seed, draws, self.aliases)
+        people = people_stamp(study)
+        self.aliases = people[-1]
+        self.fingerprint = fingerprint(study, self.filters, seed, draws, people)
         # The same view of other data has the same name, so that what it was before can be thrown away.
         view = repr((self.filters.to_pairs(), seed, draws))
         self.view = hashlib.sha256(view.encode()).hexdigest()[:16]

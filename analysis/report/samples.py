@@ -17,7 +17,7 @@ from analysis.stats import heterogeneity
 from analysis.stats.heterogeneity import Comparison, Difference, Distance, Heterogeneity, compare_sources
 from analysis.stats.intervals import Interval, holm
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, generator
-from surveys.models import Participant, Prompt, Study
+from surveys.models import Prompt, Study
 from surveys.study_files.definitions import Definition, chatbot_of
 
 Rows = NDArray[np.int64]
@@ -136,7 +136,7 @@ class Data:
     @cached_property
     def field_mask(self) -> NDArray[np.bool_]:
         table = self.frames.field.table
-        return np.isin(table["unit"], self.people.index) & self.filters.mask_answers(table)
+        return np.isin(table["unit"].to_numpy(), self.people.index.to_numpy()) & self.filters.mask_answers(table)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -190,17 +190,13 @@ class Data:
         return self.once(("rows", source, prompt), lambda: self._find_rows(source, prompt))
 
     def _find_rows(self, source: Source, prompt: str) -> Rows:
-        mask = self._prompt_mask(source.is_field, prompt)
+        frame = self.frame(source.is_field)
+        rows = frame.prompt_rows.get(prompt, np.empty(0, dtype=np.int64))
         if not source.is_field:
-            return np.flatnonzero(mask & np.isin(self.frames.calls.table["unit"], source.runs))
+            return rows[np.isin(frame.columns["unit"][rows], source.runs)]
         if source.chatbot is not None:
-            mask = mask & (self.frames.field_chatbots == source.chatbot)
-        return np.flatnonzero(mask & self.field_mask)
-
-    def _prompt_mask(self, of_field: bool, prompt: str) -> NDArray[np.bool_]:
-        codes = self.frame(of_field).table["prompt"].cat
-        place = codes.categories.get_indexer([prompt])[0]
-        return codes.codes.to_numpy() == place
+            rows = rows[self.frames.field_chatbots[rows] == source.chatbot]
+        return rows[self.field_mask[rows]]
 
     def frame(self, of_field: bool) -> Frame:
         return self.frames.field if of_field else self.frames.calls
@@ -212,8 +208,11 @@ class Data:
         return "simulated user" if source.runs and self._has_users(source) else "repeat"
 
     def _has_users(self, source: Source) -> bool:
-        table = self.frames.calls.table
-        return bool((table["respondent"].to_numpy()[np.isin(table["unit"], source.runs)] != OWN).any())
+        def look() -> bool:
+            columns = self.frames.calls.columns
+            return bool((columns["respondent"][np.isin(columns["unit"], source.runs)] != OWN).any())
+
+        return self.once_for_all(("has users", source.runs), look)
 
     def unit_row(self, source: Source, units: int) -> dict[str, Any]:
         """What a row says of what is independent in it."""
@@ -226,7 +225,7 @@ class Data:
     def units_in(self, of_field: bool, rows: Rows) -> NDArray[np.int64] | None:
         if of_field:
             return None
-        given = self.frames.calls.table["respondent"].to_numpy()[rows]
+        given = self.frames.calls.columns["respondent"][rows]
         alone = given == OWN
         # By their rows: numbered within a sample, answers of two samples would pass for one unit's.
         return None if alone.all() else np.where(alone, OWN - 1 - rows, given)
@@ -239,26 +238,26 @@ class Data:
 
     def by_unit(self, source: Source, rows: Rows) -> Rows:
         """In the same order for every prompt: by person, or by run, simulated user and repeat."""
-        table = self.frame(source.is_field).table
-        keys = [table[name].to_numpy()[rows] for name in ("repeat", "user", "unit")]
+        columns = self.frame(source.is_field).columns
+        keys = [columns[name][rows] for name in ("repeat", "user", "unit")]
         return rows[np.lexsort(keys)]
 
     def items_in(self, of_field: bool, prompt: str, rows: Rows) -> ItemSample:
         frame = self.frame(of_field)
-        place = np.full(len(frame.table), -1, dtype=np.int32)
-        place[rows] = np.arange(len(rows), dtype=np.int32)
-        mentioned = place[frame.rows]
-        there = mentioned >= 0
-        codes = frame.codes[there].astype(np.int32)
+        begin = frame.mentions_before[rows]
+        lengths = frame.mentions_before[rows + 1] - begin
+        of = np.repeat(np.arange(len(rows), dtype=np.int32), lengths)
+        mentions = np.arange(len(of)) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
+        codes = frame.codes[mentions].astype(np.int32)
         size = len(self.frames.vocabulary(prompt))
-        return ItemSample(len(rows), mentioned[there], codes, size, self.units_in(of_field, rows))
+        return ItemSample(len(rows), of, codes, size, self.units_in(of_field, rows))
 
     def options(self, source: Source, prompt: str) -> ChoiceSample:
         return self.options_in(source.is_field, prompt, self.rows_of(source, prompt))
 
     def options_in(self, of_field: bool, prompt: str, rows: Rows) -> ChoiceSample:
         asked = self.frames.prompts[prompt]
-        codes = self.frame(of_field).table["option"].to_numpy()[rows]
+        codes = self.frame(of_field).columns["option"][rows]
         correct = "ABCDEFGH".find(asked.answer) if asked.answer else None
         return ChoiceSample(codes, len(asked.choices), correct, self.units_in(of_field, rows))
 
@@ -266,8 +265,7 @@ class Data:
         """How many of the answers are made up."""
         if not source.is_field:
             return len(rows) if source.simulated else 0
-        units = self.frames.field.table["unit"].to_numpy()[rows]
-        return int((self.frames.people["origin"].loc[units] == Participant.Origin.SIMULATED).sum())
+        return int(np.count_nonzero(self.frames.field_simulated[rows]))
 
 
 def source_of(run: Run, definition: Definition) -> Source:
@@ -414,7 +412,7 @@ class Drawn:
 
     def name(self, rows: Rows) -> str:
         """The same for every prompt that the same people answered."""
-        units = np.sort(self.data.frames.field.table["unit"].to_numpy()[rows])
+        units = np.sort(self.data.frames.field.columns["unit"][rows])
         return hashlib.sha256(units.tobytes()).hexdigest()
 
     def sample(self, rows: Rows) -> ItemSample:

@@ -179,8 +179,8 @@ def errors(
     """Of measures of item counts c_i, shape (size,), of which each unit's are a column of `by_unit`, shape (size, m);
     `distinct` is the one that counts items.
     """
-    counts = counts.astype(float)
-    found = _joined(measure(counts - units) for units in _rows_of(by_unit))
+    whole = counts.astype(np.int32)
+    found = _joined(measure(whole - units) for units in _rows_of(by_unit, np.int32))
     return {name: standard_error(values) for name, values in found.items()} | {distinct: distinct_error(by_unit > 0)}
 
 
@@ -199,7 +199,7 @@ def rarefied_errors(
         return dict.fromkeys((*measure(total), distinct))
     nodes, terms = _log_table(n)
     found = []
-    for units in _rows_of(chances):
+    for units in _rows_of(chances, np.float64):
         q = np.clip((total - units) / (m - 1), 0.0, 1.0)
         mentions = n * q.sum(axis=1)
         mentions[mentions == 0] = np.nan
@@ -249,11 +249,15 @@ def _log_table(n: int) -> tuple[Floats, Floats]:
     return chance, binom.pmf(number, n, chance[:, None]) @ (number * np.log2(np.maximum(number, 1)))
 
 
-def _rows_of(by_unit: sparse.csr_array) -> Iterator[Floats]:
+def _rows_of(by_unit: sparse.csr_array, kind: type) -> Iterator[NDArray[Any]]:
     """The units' columns as rows (units, size), in batches."""
-    columns, width = by_unit.tocsc(), max(1, BATCH_CELLS // max(1, by_unit.shape[0]))
+    width = max(1, BATCH_CELLS // max(1, by_unit.shape[0]))
+    if by_unit.shape[1] <= width:
+        yield by_unit.toarray().T.astype(kind, order="C")
+        return
+    columns = by_unit.tocsc()
     for at in range(0, by_unit.shape[1], width):
-        yield columns[:, at : at + width].toarray().T.astype(float)
+        yield columns[:, at : at + width].toarray().T.astype(kind, order="C")
 
 
 def _joined(parts: Iterator[dict[str, Floats]]) -> dict[str, Floats]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from analysis.stats.heterogeneity import describe
 from analysis.stats.intervals import Interval, interval, wilson_interval
@@ -30,7 +31,8 @@ def entropy_width(pilot: ItemSample, n: int, rng: np.random.Generator, samples: 
     if not len(pilot.codes):
         return ExpectedWidth(n, pilot.n, None, None, NO_PILOT)
     used = pilot.compacted()
-    widths = [_entropy_width(_drawn_sample(used, n, rng)) for _ in range(samples)]
+    named = used.incidence()
+    widths = [_entropy_width(_drawn_sample(named, n, rng)) for _ in range(samples)]
     return _expected(n, pilot.n, np.array(widths))
 
 
@@ -54,11 +56,12 @@ def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> Ex
     return _expected(n, pilot, high - low)
 
 
-def _drawn_sample(pilot: ItemSample, n: int, rng: np.random.Generator) -> ItemSample:
-    """`n` responses drawn from the pilot with replacement."""
-    times = bootstrap_weights(pilot.n, 1, rng, n)[:, 0].astype(np.int64)
-    chosen = pilot.incidence()[np.repeat(np.arange(pilot.n), times)].tocoo()
-    return ItemSample(n, chosen.row.astype(np.int32), chosen.col.astype(np.int32), pilot.size)
+def _drawn_sample(pilot: sparse.csr_array, n: int, rng: np.random.Generator) -> ItemSample:
+    """`n` responses drawn with replacement from those of a pilot's incidence."""
+    there, size = pilot.shape
+    times = bootstrap_weights(there, 1, rng, n)[:, 0].astype(np.int64)
+    chosen = pilot[np.repeat(np.arange(there), times)].tocoo()
+    return ItemSample(n, chosen.row.astype(np.int32), chosen.col.astype(np.int32), size)
 
 
 def _entropy_width(sample: ItemSample) -> float:

@@ -104,7 +104,7 @@ class ItemSample:
     @cached_property
     def by_item(self) -> sparse.csr_array:
         """The incidence turned round, shape (size, n): times weights of responses it gives weighted counts of items."""
-        return self.incidence().T.tocsr()
+        return self.by_units(np.arange(self.n), self.n)
 
     @cached_property
     def by_unit(self) -> sparse.csr_array:
@@ -391,7 +391,7 @@ def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random
         masks[2] = _half(pair, n, rng)
         masks[3] = pair - masks[2]
         for part, mask in zip(parts, masks, strict=True):
-            part.append(both.by_item @ _placed(chosen, mask, both.n))
+            part.append(both.by_item @ (_placed(chosen, mask, both.n) if both.n > one + other else mask))
     return [_joined(part) for part in parts]
 
 

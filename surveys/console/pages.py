@@ -76,8 +76,12 @@ def show(request: HttpRequest, template: str, here: str, status: int = 200, **pa
     return render(request, template, frame | page, status=status)
 
 
-def page_of(request: HttpRequest, rows: QuerySet, size: int) -> Page:
-    return Paginator(rows, size).get_page(request.GET.get("page"))
+def page_of(request: HttpRequest, rows: QuerySet, size: int, count: int | None = None) -> Page:
+    """`count`: how many rows there are, where that is known."""
+    pages = Paginator(rows, size)
+    if count is not None:
+        pages.count = count
+    return pages.get_page(request.GET.get("page"))
 
 
 def address_without_page(request: HttpRequest) -> str:

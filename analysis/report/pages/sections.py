@@ -26,12 +26,13 @@ from analysis.report.filters import names_of
 from analysis.report.glance import GLANCES
 from analysis.report.pages.shown import FIGURE_PAGES, Shown
 from analysis.report.parts import FIGURES, PARTS
-from surveys.console.wording import decimal, dollars, number, p_value, span, with_unit
+from surveys.console.wording import decimal, dollars, language_name, number, p_value, span, with_unit
 
 # --- tables
 
 NONE = "–"
 LONG = 330  # characters of a description
+PUT_AS = {"helm": "as HELM puts it", "bare": "question and choices only"}
 SENTENCE_END = re.compile(r"(?<=\.) ")
 
 
@@ -107,7 +108,8 @@ def make_table(name: str, title: str, labels: Sequence[str], rows: Iterable[list
     given = list(rows)
     numbers = [bool(given) and all(row[place].is_number for row in given) for place in range(len(labels))]
     headers = [Header(label, is_number) for label, is_number in zip(labels, numbers, strict=True)]
-    whys = list(dict.fromkeys(cell.why for row in given for cell in row if cell.why))
+    shown = (cell for row in given for cell in row if NONE in (cell.text, cell.interval))
+    whys = list(dict.fromkeys(cell.why for cell in shown if cell.why))
     return PageTable(name, title, headers, given, whys=whys, **more)
 
 
@@ -267,7 +269,14 @@ class Places:
 
 def setting_words(row: Row) -> str:
     """What sets a row apart from others of the same source and model."""
-    return ", ".join(words_of(row | {"per_user": row.get("per_user") or None}))
+    settings = ", ".join(map(spoken_setting, (row.get("settings") or "").split(", ")))
+    return ", ".join(words_of(row | {"per_user": row.get("per_user") or None, "settings": settings}))
+
+
+def spoken_setting(setting: str) -> str:
+    """As a reader says it what a row has in the words of a study file."""
+    before, _, code = setting.rpartition("histories in ")
+    return f"histories in {language_name(code)}" if before == "" and code != setting else PUT_AS.get(setting, setting)
 
 
 Made = TypeVar("Made")

@@ -11,7 +11,7 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, below, e
 from analysis.charts.keys import draw_key
 from analysis.charts.panels import room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
-from analysis.charts.rows import in_order, label_variants, rows_of, shown_model, write_caption
+from analysis.charts.rows import by_group, in_order, label_variants, rows_of, shown_model, write_caption
 from analysis.charts.theme import printable
 from analysis.models.conditions import LABELS
 from analysis.report import columns as col
@@ -246,8 +246,13 @@ DRAWN_COLUMNS = [
 ]
 
 
+def shown_rows(report: Report, options: Options) -> list[Row]:
+    """Of each benchmark, models in the order of their chatbots."""
+    return sorted(by_group(report, rows_of(report, "benchmarks")), key=lambda row: str(row["benchmark"]))
+
+
 def draw_benchmarks(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "benchmarks")
+    rows = shown_rows(report, options)
     table = [table_row(row) for row in rows]
     drawn = [row for row in rows if number(row.get("min")) is not None and number(row.get("max")) is not None]
     if not drawn:
@@ -380,7 +385,7 @@ PAGE = Listing(
         replace(UNKNOWN_SHARE, ci=lambda row: row["bounds"] if row["unknown"] else None),
         *(OVERLAP, NEW_LETTERS, BY_CHANCE, ABOVE_CHANCE, UNANIMOUS, DISTINCT),
     ),
-    rows_in("benchmarks"),
+    shown_rows,
     ("benchmark_run", "noise_floor", "overlaps_offline", *NOVELTY, "unanimous", "distinct_letters"),
     lambda rows: " ".join(
         ["Beside unknown: the accuracy if all of them were wrong, and if all were right.", *unmatched(rows)]

@@ -11,6 +11,7 @@ from analysis.charts.panels import GAP, colour_scale, make_legend, panel_width, 
 from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
 from analysis.charts.rows import (
     WHY,
+    by_group,
     drawn_row,
     ends_in,
     in_order,
@@ -216,7 +217,7 @@ DRAWN_COLUMNS = [
 
 
 def draw_calibration(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "calibration")
+    rows = by_group(report, rows_of(report, "calibration"))
     table = [table_row(row) for row in rows]
     known = [row for row in rows if number(row.get(EXCESS.name)) is not None]
     if not known:
@@ -400,10 +401,9 @@ PAGE = Listing(
         replace(col.VARIANT, chip=lambda row: "nearest" if row["nearest"] else ""),
         *(col.MODEL, Column("chatbot", "Field of", Form("chatbot"))),
         *(EXCESS.column(), NOT_TOLD_APART, MEAN_DISTANCE, PROMPTS),
-        Column("nearest_for", "Nearest for", col.COUNT, value=lambda row: len(row["nearest_for"])),
-        Column("nearest_for", "Which", value=nearest_words, nothing=""),
+        Column("nearest_for", "Nearest for", value=nearest_words),
     ),
-    rows_in("calibration"),
+    lambda report, options: by_group(report, report.get("calibration") or []),
     (EXCESS.name, col.DISTANCE.name, "calibration"),
     lambda rows: " ".join(["Means over prompts. Offline stands beside the sock puppets.", *reasons(rows)]),
 )

@@ -62,6 +62,8 @@ def load_calls(runs: list[int]) -> pd.DataFrame:
     fields = ("run_id", "prompt__slug", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms")
     table = pd.DataFrame(list(ended.values_list(*fields, "cost")), columns=list(CALLS))
     table["usd"] = table["usd"].astype(float)
+    for name in ("prompt", "status"):
+        table[name] = table[name].astype("category")  # compared 8 times as fast as text
     return table
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connections, transaction
-from django.db.models import Case, Count, F, Max, QuerySet, Value, When
+from django.db.models import Case, Count, F, Max, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from analysis.endpoints.limits import waiting_until
@@ -139,14 +139,15 @@ def work_beside(run_id: int, bounds: Bounds, over: threading.Event) -> None:
 STANDING = Case(When(status=Status.LEASED, sent_at=None, then=Value(Status.PENDING.value)), default=F("status"))
 
 
-def progress(run: Run) -> dict[str, Any]:
-    """Where a run stands, for the console, the API and the terminal."""
-    run.refresh_from_db()
-    counts = dict.fromkeys(Status.values, 0) | dict(
-        run.completions.order_by().annotate(standing=STANDING).values_list("standing").annotate(count=Count("id"))
-    )
-    minute = run.completions.filter(done_at__gt=timezone.now() - timedelta(seconds=60))
-    rate = minute.count() / seconds_at_work(run)
+def progress(run: Run, is_new: bool = False) -> dict[str, Any]:
+    """Where a run stands, for the console, the API and the terminal; `is_new`: it was read just now."""
+    if not is_new:
+        run.refresh_from_db()
+    late = Q(done_at__gt=timezone.now() - timedelta(seconds=60))
+    rows = run.completions.order_by().annotate(standing=STANDING).values_list("standing")
+    found = list(rows.annotate(count=Count("id"), late=Count("id", filter=late)))
+    counts = dict.fromkeys(Status.values, 0) | {standing: count for standing, count, _ in found}
+    rate = sum(row[2] for row in found) / seconds_at_work(run)
     left = counts[Status.PENDING] + counts[Status.LEASED]
     models = served(run)
     waiting = waiting_until(run.endpoint.name) if run.state == State.RUNNING and left else None

@@ -75,7 +75,7 @@ def runs_page(request: HttpRequest) -> dict[str, Any]:
         "ways": list(GROUPS),
         "sentence": say_runs(every, standings),
         "cost": dollars(sum((run.spent for run in every), Decimal(0))),
-        "unread": count_unread(request.study) if every else 0,
+        "unread": count_unread(every) if every else 0,
         "live": any(run.state == State.RUNNING for run in every),
         "query": "".join(f"{urlencode({name: value})}&" for name, value in wanted.items() if value),
         "any_endpoint": bool(every) or any_answers(Endpoint.objects.usable_in([request.study])),

@@ -74,9 +74,14 @@ def stand(runs: Sequence[Run]) -> list[RunProgress]:
 
 
 def count_calls(runs: Sequence[Run]) -> dict[tuple[int, str], int]:
-    rows = Completion.objects.filter(run__in=runs).order_by().annotate(standing=STANDING)
-    counts = rows.values_list("run", "standing").annotate(count=Count("id"))
-    return {(run, standing): count for run, standing, count in counts}
+    """By run and standing. Of all calls only an index is read, and the rows of those that are leased."""
+    calls = Completion.objects.filter(run__in=runs).order_by()
+    every = calls.values_list("run", "status").annotate(count=Count("*"))
+    found = {(run, status): count for run, status, count in every if status != Status.LEASED}
+    leased = calls.filter(status=Status.LEASED).annotate(standing=STANDING).values_list("run", "standing")
+    for run, standing, count in leased.annotate(count=Count("*")):
+        found[run, standing] = found.get((run, standing), 0) + count
+    return found
 
 
 def measure_rates(runs: Sequence[Run]) -> dict[int, float]:
@@ -87,10 +92,15 @@ def measure_rates(runs: Sequence[Run]) -> dict[int, float]:
     return {run: round(count / seconds_at_work(running[run]), 2) for run, count in counted}
 
 
-def count_unread(study: Study) -> int:
-    """Calls with an answer to a prompt or an item that the reader has not read yet."""
-    answered = Completion.objects.filter(run__study=study, task=None, status=Status.DONE)
-    return answered.filter(answer=None).count()
+def count_unread(runs: Sequence[Run]) -> int:
+    """Calls with an answer to a prompt or an item that the reader has not read yet.
+
+    Runs without a reply since all of theirs were read are not looked at.
+    """
+    done = Completion.objects.filter(run__in=runs, status=Status.DONE).order_by()
+    replies = dict(done.values_list("run").annotate(count=Count("*")))
+    open_runs = [run for run in runs if replies.get(run.pk) and not run.texts_read.endswith(f":{replies[run.pk]}")]
+    return done.filter(run__in=open_runs, task=None, answer=None).count() if open_runs else 0
 
 
 # --- one run's completions

@@ -104,7 +104,7 @@ def calls_page(request: HttpRequest, shown: Run) -> dict:
 def prompts_of(shown: Run) -> QuerySet[Prompt] | tuple[()]:
     if shown.benchmark or shown.version is None:
         return ()
-    own = shown.version.prompts.order_by("position").only("slug", "title")
+    own = shown.version.prompts.order_by("position").only("version", "slug", "title")
     return own.filter(slug__in=shown.prompts) if shown.prompts else own
 
 
@@ -135,7 +135,8 @@ def run_part(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def run_page(shown: Run) -> dict:
-    now, reasons = progress(shown), failures(shown)
+    now = progress(shown, is_new=True)
+    reasons = failures(shown) if now["failed"] else []
     eta = now["eta_seconds"]
     return {
         "run": shown,

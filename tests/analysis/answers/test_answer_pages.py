@@ -8,10 +8,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from analysis.answers import readings, views
-from analysis.answers.aliases import accept, alias_map
+from analysis.answers.alias_views import spelling_counts
+from analysis.answers.aliases import accept, alias_map, count_spellings
+from analysis.answers.kept import answer_stamp
+from analysis.answers.reviews import decide, undo
 from analysis.answers.urls import urlpatterns
 from analysis.models import AliasDecision, Answer, AnswerDecision, Completion, SecondOpinion
 from surveys.models import Study
+from surveys.participation.recruitment import withdraw
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
 from tests.factories import make_account, make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in
@@ -134,8 +138,51 @@ def test_the_list_takes_as_many_statements_for_many(
         give(study, "teas", LIST.replace("Assam", f"Tea {number}"))
         run_offline(study, LIST)
     client.get(address("list"))
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(9):  # session, account, study, role, stamp, what is kept, prompts, rows, runs
         client.get(address("list"))
+
+
+def test_spellings_take_as_many_statements_for_many(
+    study: Study, client: Client, django_assert_num_queries: Any
+) -> None:
+    for number in range(12):
+        give(study, "teas", LIST.replace("Assam", f"Tea {number}"))
+    client.get(address("spellings"))
+    # session, account, study, role, prompts, stamp, twice what is kept, decisions, aliases, version, newest, runs
+    with django_assert_num_queries(13):
+        client.get(address("spellings"))
+
+
+def test_what_is_kept_is_counted_again_as_soon_as_an_answer_changes(study: Study, client: Client) -> None:
+    def check() -> dict[str, Any]:
+        now = views.standing(study)
+        assert {name: now[name] for name in ("counts", "unread", "sources")} == views.count_answers(study)
+        assert spelling_counts(study, answer_stamp(study)) == count_spellings(study)
+        return now
+
+    assert check()["counts"]["count"] == 0
+    mine = give(study, "teas", LIST)
+    odd = give(study, "water", "A and B")
+    assert (check()["counts"]["count"], check()["sources"]) == (2, ["field"])
+    call = run_offline(study, LIST)
+    assert check()["sources"] == ["field", "offline"]
+    made = decide(study, odd.pk, "somebody", seen=0, letter="A")
+    assert check()["counts"]["decided"] == 1
+    undo(study, made.pk, "somebody")
+    assert check()["counts"]["waiting"] == 1
+    Answer.objects.filter(pk=mine.pk).update(rules_version=0, items=["old"])  # read by earlier rules
+    assert check()["unread"] == 1
+    readings.read_new(study)
+    assert check()["unread"] == 0
+    make_response(mine.response.participant, "teas", text=LIST.replace("Assam", "Mate"), keep=True)
+    assert (check()["counts"]["count"], check()["unread"]) == (2, 1)
+    readings.read_new(study)
+    Completion.objects.filter(pk=make_call(call.run, repeat=1).pk).update(
+        status="done", done_at=timezone.now(), reply=LIST
+    )
+    assert check()["unread"] == 1
+    withdraw(mine.response.participant)
+    assert check()["counts"]["count"] == 2
 
 
 def test_the_list_names_prompt_source_and_doubt_in_words(study: Study, client: Client) -> None:
@@ -249,6 +296,8 @@ def test_a_proposal_is_accepted_and_undone(study: Study, client: Client) -> None
     give_two_spellings(study)
     page = client.get(address("spellings"))
     assert "1 group of spellings may be the same thing; 1 mention would change its name." in lines_of(page)
+    title = study.current.prompts.get(slug="teas").title
+    assert f"<legend>\n        {title} <span" in page.content.decode()
     data = {
         "group": "0",
         "prompt-0": "teas",

@@ -1,7 +1,5 @@
 """What a person said of the reading counts, in every number; how often reader and people agree is counted live."""
 
-from types import SimpleNamespace
-
 import pytest
 from django.test import Client
 
@@ -76,7 +74,7 @@ def test_an_answer_that_was_read_back_by_two_versions_of_the_rules_is_counted_on
     again = ReadBack.objects.get()
     again.pk, again.rules_version = None, again.rules_version + 1
     again.save()
-    counts = standing(SimpleNamespace(study=study))["counts"]
+    counts = standing(study)["counts"]
     assert (counts["count"], counts["corrected"]) == (1, 1)
 
 

@@ -4,9 +4,20 @@ from unittest.mock import Mock
 
 import pytest
 
+from analysis.charts.figure import Options
 from analysis.report.columns import CHANGE, COUNT, PLAIN, SHARE, Column, Form, P
-from analysis.report.pages.sections import Cell, PageFigure, Places, make_table, sort_table, words, write
+from analysis.report.pages.sections import (
+    Cell,
+    PageFigure,
+    Places,
+    make_table,
+    setting_words,
+    sort_table,
+    words,
+    write,
+)
 from analysis.report.pages.texts import mark_names
+from analysis.report.parts import PARTS
 
 THIN = "\u202f"
 
@@ -83,3 +94,36 @@ def test_what_a_description_says_is_not_said_twice_below_its_figure() -> None:
     alt = "Not told apart: A; B."
     drawn = PageFigure("far", "Far", "", own=f"{alt} Lines are intervals.", alt=alt, wide="", narrow="")
     assert drawn.said == "Not told apart: A; B. Lines are intervals."
+
+
+def test_a_table_explains_only_the_dashes_that_it_has() -> None:
+    blank = write(PLAIN, None, nothing="", why="This prompt has no option E.")
+    assert make_table("t", "T", ["n"], [[blank], [count(2)]]).whys == []
+    dash = write(PLAIN, None, why="Nobody answered.")
+    assert make_table("t", "T", ["n"], [[dash]]).whys == ["Nobody answered."]
+    unsure = write(PLAIN, 0.5, None, unsure="One independent unit.")
+    assert make_table("t", "T", ["n"], [[unsure]]).whys == ["One independent unit."]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("helm, histories in en", "as HELM puts it, histories in English"),
+        ("bare", "question and choices only"),
+        ("top_p=0.9, toxic ones too", "top_p=0.9, toxic ones too"),
+        ("histories in Elvish", "histories in Elvish"),
+        ("", ""),
+    ],
+)
+def test_settings_are_said_in_words(settings: str, said: str) -> None:
+    assert setting_words({"source": "offline", "settings": settings}) == said
+
+
+@pytest.mark.parametrize("part", ["calibration", "benchmarks"])
+def test_models_stand_in_the_order_of_their_chatbots(part: str) -> None:
+    groups = [{"chatbot": "chatgpt", "models": ["gpt"]}, {"chatbot": "gemini", "models": ["flash"]}]
+    rows = [{"benchmark": name, "model": model} for model in ("flash", "gpt") for name in ("mmlu", "sums")]
+    (page,) = PARTS[part].pages
+    found = page.rows({"groups": groups, part: rows}, Options())
+    of_one = [row["model"] for row in found if row["benchmark"] == "mmlu"]
+    assert of_one == ["gpt", "flash"]

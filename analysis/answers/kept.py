@@ -1,0 +1,54 @@
+"""What pages count of all answers of a study, kept until one of them changes: to look is a fifth of counting them."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from django.db import connection, transaction
+
+from analysis.answers.withdrawals import hold_withdrawals, withdrawals
+from analysis.models import MetricValue
+from analysis.models.runs import ASIDE
+from surveys.models import Study
+from surveys.reading.answers import RULES_VERSION
+
+# Answers and revisions are added, decided about, read by other rules and erased; replies come in. Numbers of rows and
+# the newest keys say of each whether it happened, and PostgreSQL reads them from indexes alone.
+STAMP = """
+SELECT (SELECT count(*) FROM analysis_answer), (SELECT max(id) FROM analysis_answer),
+  (SELECT max(id) FROM analysis_answerdecision), (SELECT max(id) FROM surveys_readback),
+  (SELECT count(*) FROM surveys_response), (SELECT max(id) FROM surveys_response),
+  (SELECT count(*) FROM analysis_answer WHERE rules_version < %(rules)s OR rules_version > %(rules)s),
+  (SELECT json_agg(json_build_array(run_id, status, calls) ORDER BY run_id, status) FROM (
+    SELECT run_id, status, count(*) AS calls FROM analysis_completion
+    WHERE run_id IN (
+      SELECT id FROM analysis_run
+      WHERE (study_id = %(study)s OR study_id IS NULL) AND condition <> ALL(%(aside)s))
+    GROUP BY run_id, status) AS counted)
+"""
+
+
+def answer_stamp(study: Study) -> str:
+    """Another one as soon as a text of the study came, was read or decided about, or is gone."""
+    with connection.cursor() as cursor:
+        cursor.execute(STAMP, {"study": study.pk, "rules": RULES_VERSION, "aside": list(ASIDE)})
+        found = json.dumps([RULES_VERSION, *cursor.fetchone()])
+    return hashlib.sha256(found.encode()).hexdigest()
+
+
+def keep(study: Study, name: str, stamp: str, compute: Callable[[], Any]) -> Any:
+    """What is kept under this name and stamp; else it is computed, and what was kept before is forgotten."""
+    kept = MetricValue.objects.filter(study=study, name=name)
+    found = kept.filter(fingerprint=stamp).values_list("value", flat=True).first()
+    if found is None:
+        before = withdrawals(study)
+        found = compute()
+        with transaction.atomic():
+            hold_withdrawals(study)
+            if withdrawals(study) == before:  # else it may hold what somebody has taken back meanwhile
+                kept.delete()
+                # Two may do so at the same time.
+                row = MetricValue(study=study, name=name, fingerprint=stamp, value=found, seconds=0)
+                MetricValue.objects.bulk_create([row], ignore_conflicts=True)
+    return found

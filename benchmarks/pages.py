@@ -1,0 +1,203 @@
+"""What every console page asks of the database: `python -m benchmarks.pages [--statements PAGE] [--json]`.
+
+The study has 800 people x 13 prompts and 41,600 completions; its owner opens each page several times, with the report
+computed. Of the milliseconds that its statements took the median is told. Pages that ask a person first (POST only)
+and files are left out.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.management import call_command
+
+from fieldstudy.embedded import servers
+
+MOST_MS, MOST_STATEMENTS = 60, 15
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=800)
+    parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--statements", metavar="PAGE", help="only this page, with its statements and their times")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
+        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
+        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
+        servers.attach()
+        django.setup()
+        call_command("migrate", verbosity=0)
+        found = measure(options)
+        django.db.connection.close()
+    print(json.dumps(found, indent=1) if options.json else "\n".join(describe(found)))
+
+
+def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    from analysis.report.reports import report
+    from benchmarks.report_world import make_world
+
+    study = make_world(options.people, options.repeats)
+    report(study, draws=options.draws)
+    return open_pages(study, options.rounds, options.statements)
+
+
+def open_pages(study: Any, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
+    """Statements, and the median of the milliseconds that they took, of each page."""
+    from django.test import Client
+
+    client = Client(headers={"host": "localhost"})
+    client.force_login(owner_of(study))
+    found = {}
+    for address in addresses_of(study):
+        if only and only not in address:
+            continue
+        if not is_page(client.get(address)):
+            continue
+        began = cpu_seconds()
+        watched = [watch(lambda address=address: client.get(address)) for _ in range(rounds)]
+        spent = [1000 * sum(seconds for _, seconds in asked) for asked in watched]
+        found[address] = {
+            "statements": max(len(asked) for asked in watched),
+            "sql_ms": statistics.median(spent),
+            "cpu_ms": 1000 * (cpu_seconds() - began) / rounds,
+        }
+        if only:
+            for sql, seconds in watched[-1]:
+                print(f"{1000 * seconds:7.1f} ms  {sql}")
+    return found
+
+
+def cpu_seconds() -> float:
+    """What the PostgreSQL process of this connection has worked; on a busy machine statements mostly wait."""
+    from django.db import connection
+
+    schedule = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
+    return int(schedule.read_text().split()[0]) / 1e9 if schedule.exists() else 0.0
+
+
+def is_page(response: Any) -> bool:
+    return response.status_code < 300 and response.get("Content-Type", "").startswith("text/html")
+
+
+def owner_of(study: Any) -> Any:
+    from django.contrib.auth.models import User
+
+    from surveys.models import Membership
+
+    owner, _ = User.objects.get_or_create(username="owner")
+    Membership.objects.get_or_create(study=study, user=owner, defaults={"role": Membership.Role.OWNER})
+    return owner
+
+
+def watch(work: Callable[[], Any]) -> list[tuple[str, float]]:
+    """The statements that the work asked, each with its seconds."""
+    from django.db import connection
+
+    asked: list[tuple[str, float]] = []
+
+    def note(execute: Callable, sql: str, params: Any, many: bool, context: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return execute(sql, params, many, context)
+        finally:
+            asked.append((sql, time.perf_counter() - began))
+
+    with connection.execute_wrapper(note):
+        work()
+    return asked
+
+
+# --- which pages there are
+
+
+def addresses_of(study: Any) -> Iterator[str]:
+    """Every address of the console that has a page for this study, with what the study has in its place."""
+    from django.urls import NoReverseMatch, get_resolver, reverse
+
+    known = values_of(study)
+    for space, pattern in patterns(get_resolver()):
+        names = list(pattern.pattern.converters)
+        for values in fill(space, pattern.name, names, known):
+            try:
+                address = reverse(f"{space}:{pattern.name}", kwargs=values)
+            except NoReverseMatch:  # a converter has no such word
+                continue
+            if address.startswith("/console/") and "log" not in pattern.name:
+                yield address
+
+
+def patterns(resolver: Any, space: str = "") -> Iterator[tuple[str, Any]]:
+    """Every pattern with its name space."""
+    for entry in resolver.url_patterns:
+        if hasattr(entry, "url_patterns"):
+            yield from patterns(entry, entry.namespace or space)
+        elif space and entry.name:
+            yield space, entry
+
+
+def fill(space: str, page: str, names: list[str], known: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """The arguments of a page, once for each value of the one that comes last."""
+    choices = [known.get(f"{space}:{page}:{name}", known.get(f"{space}:{name}", known.get(name, []))) for name in names]
+    if all(choices):
+        own = {name: values[0] for name, values in zip(names, choices, strict=True)}
+        for last in choices[-1] if names else [None]:
+            yield own | ({names[-1]: last} if names else {})
+
+
+def values_of(study: Any) -> dict[str, list[Any]]:
+    """What stands for each argument: of a page, of a name space, or of all."""
+    from analysis.answers.reviews import answers_of
+    from analysis.models import Completion, Corpus, Endpoint, PersonaSet, TrainedModel
+    from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, PAGES
+    from surveys.models import AnnotationItem, Participant
+
+    calls = Completion.objects.filter(run__study=study).order_by("run", "pk").values_list("run", "pk")[:1]
+    people = Participant.objects.filter(study=study).order_by("pk")
+    corpora = list(Corpus.objects.values_list("name", flat=True)[:1])
+    return {
+        "slug": [study.slug],
+        "setup:number": [study.current.number],
+        "console:number": [study.current.number],
+        "pseudonym": list(people.values_list("pseudonym", flat=True)[:1]),
+        "compare:page:name": [name for name in PAGES if name != OVERVIEW.name],
+        "compare:computing:name": list(PAGES),
+        "compare:figure-part:name": list(FIGURE_PAGES),
+        "answers:key": list(answers_of(study).order_by("pk").values_list("pk", flat=True)[:1]),
+        "agreement:key": list(AnnotationItem.objects.filter(study=study).values_list("pk", flat=True)[:1]),
+        "baselines:name": list(Endpoint.objects.values_list("name", flat=True)[:1]),
+        "baselines:number": [run for run, _ in calls],
+        "baselines:call": [call for _, call in calls],
+        "baselines:corpus": corpora,
+        "people:name": corpora,
+        "people:persona-set:name": list(PersonaSet.objects.values_list("name", flat=True)[:1]),
+        "people:set-origin:name": list(PersonaSet.objects.values_list("name", flat=True)[:1]),
+        "training:name": list(TrainedModel.objects.values_list("name", flat=True)[:1]),
+    }
+
+
+# --- in words
+
+
+def describe(found: dict[str, dict[str, float]]) -> Iterator[str]:
+    width = max(map(len, found))
+    yield f"{'page':{width}} statements  SQL ms  CPU ms of PostgreSQL"
+    for address, spent in sorted(found.items(), key=lambda entry: -entry[1]["sql_ms"]):
+        is_met = spent["sql_ms"] <= MOST_MS and spent["statements"] <= MOST_STATEMENTS
+        figures = f"{spent['statements']:10} {spent['sql_ms']:7.1f} {spent['cpu_ms']:7.1f}"
+        yield f"{address:{width}} {figures}{'' if is_met else '  NOT MET'}"
+    yield f"{len(found)} pages; limits: {MOST_STATEMENTS} statements, {MOST_MS} ms"
+
+
+if __name__ == "__main__":
+    main()
