@@ -28,6 +28,7 @@ AS_IN_PRODUCTION = {
     "SECRET_KEY": "only-for-this-benchmark-and-known-to-all",
     "ALLOWED_HOSTS": "127.0.0.1",
     "SECURE_SSL_REDIRECT": "false",
+    "ALLOW_PRIVATE_ENDPOINTS": "true",  # the model servers of benchmarks are on this computer
 }
 
 
@@ -37,7 +38,7 @@ def database_of_its_own() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
         os.environ["FIELDSTUDY_VAR"] = folder
         servers.attach()
-        os.environ |= AS_IN_PRODUCTION
+        os.environ |= AS_IN_PRODUCTION | {"STATIC_ROOT": f"{folder}/static"}
         django.setup()
         call_command("migrate", verbosity=0)
         try:
