@@ -23,6 +23,16 @@ NOT_YET = "| {} | – | – | not measured yet | – |"
 ROWS: dict[str, tuple[str, ...]] = {
     "worker": ("memory of a web worker that has served one page (PSS)", "processor time of a web worker's first page"),
     "runs": ("a lane at 20 ms with 64 in flight: wall time beside a bare aiohttp loop",),
+    "run_workers": (
+        "from the console's form of a run to its first call",
+        "from the command of a run to its first call",
+        "calls paid twice after SIGKILL with 32 in flight",
+        "from SIGKILL until the run goes on",
+    ),
+    "importing": (
+        "import of conversations, a ShareGPT file of 60 MB",
+        "peak memory of that import beside that of a tenth of the file",
+    ),
     "retrieval": ("retrieval, the first time after a change: wall time beside the product alone",),
 }
 
