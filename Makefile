@@ -92,13 +92,8 @@ browser: tools chromium ## the tests that drive Chromium
 chromium:
 	@sh .ci/chromium
 
-benchmarks: tools ## how fast it is on this computer (benchmarks/README.md)
-	@$(PYTHON) benchmarks/submissions.py
-	@$(PYTHON) -m benchmarks.runs
-	@$(PYTHON) -m benchmarks.retrieval
-	@$(PYTHON) -m benchmarks.report
-	@$(PYTHON) -m benchmarks.agreement
-	@$(PYTHON) -m benchmarks.hops
+benchmarks: tools ## how fast it is on this computer, beside its goals (benchmarks/README.md)
+	@$(PYTHON) -m benchmarks
 
 translations: tools ## renew and compile the translations of the participant's pages
 	@$(PYTHON) -m tests.translations

@@ -1,6 +1,7 @@
-"""How fast a lane sends a run, beside a bare AsyncOpenAI loop over as many calls: `python -m benchmarks.runs`.
+"""How fast a lane sends a run, beside bare loops over as many calls: `python -m benchmarks.runs`.
 
-Each round starts a model server of its own (tests/fake_server.py), in a process of its own.
+Each round starts a model server of its own (tests/fake_server.py), in a process of its own. One bare loop sends by
+aiohttp, with the lane's event loop, and reads each reply's text; the other by an AsyncOpenAI client.
 """
 
 import argparse
@@ -13,20 +14,23 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import django
+import aiohttp
 import openai
+import uvloop
 from django.core.management import call_command
 
+from benchmarks.goals import ROWS, Goal
+from benchmarks.server import database_of_its_own
 from fieldstudy.embedded import servers
 
 IN_FLIGHT = 64
+MOST = 1.15  # times the bare aiohttp loop, at 20 ms
 QUESTION = "Recommend five books for me to read next. Please give a numbered list."
 FAULTS = ("--fault", "429=0.05", "--fault", "500=0.02", "--retry-after", "0.2")
 
@@ -37,31 +41,40 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--planned", type=int, default=100_000, help="calls of the plan whose memory is measured")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
-        servers.attach()
-        django.setup()
-        logging.disable(logging.INFO)  # a line a request would burden the bare loop, whose package writes it
-        call_command("migrate", verbosity=0)
-        call_command("load_study", str(servers.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
+    with database_of_its_own():
+        prepare()
         for latency in (200, 20):
-            compare(options, latency)
+            compare(options, latency, BARE)
         measure_extraction(options)
         measure_faults(options.calls)
         measure_rate()
         measure_memory(options.planned)
-        django.db.connection.close()
 
 
-def compare(options: argparse.Namespace, latency: int) -> None:
-    """Rounds alternate, so that both meet the same neighbours on the machine."""
+def goals(quick: bool) -> list[Goal]:
+    options = argparse.Namespace(calls=500 if quick else 2000, rounds=1 if quick else 5)
+    with database_of_its_own():
+        prepare()
+        ratio = compare(options, 20, (AIOHTTP,))
+    return [Goal(ROWS["runs"][0], ratio, MOST, "×")]
+
+
+def prepare() -> None:
+    logging.disable(logging.INFO)  # a line a request would burden the bare loop, whose package writes it
+    call_command("load_study", str(servers.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
+
+
+def compare(options: argparse.Namespace, latency: int, others: tuple[str, ...]) -> float:
+    """The median of the rounds' ratios of wall times, the lane's to the first other's.
+
+    Rounds alternate, so that all meet the same neighbours on the machine.
+    """
     limit = options.calls / IN_FLIGHT * latency / 1000
-    results: dict[str, list[tuple[float, float]]] = {"lane": [], "bare AsyncOpenAI loop": []}
+    results: dict[str, list[tuple[float, float]]] = {name: [] for name in ("lane", *others)}
     for _ in range(options.rounds):
-        for name, send in (("lane", send_by_lane), ("bare AsyncOpenAI loop", send_bare)):
+        for name, rounds in results.items():
             with serving("--latency", f"fixed:{latency}") as address:
-                results[name].append(send(address, options.calls))
+                rounds.append(SENDERS[name](address, options.calls))
     for name, rounds in results.items():
         wall = statistics.median(seconds for seconds, _ in rounds)
         cpu = statistics.median(used for _, used in rounds) / options.calls * 1000
@@ -70,6 +83,10 @@ def compare(options: argparse.Namespace, latency: int) -> None:
             f"({' '.join(f'{seconds:.2f}' for seconds, _ in rounds)} s)",
             flush=True,
         )
+    pairs = zip(results["lane"], results[others[0]], strict=True)
+    ratios = sorted(ours / theirs for (ours, _), (theirs, _) in pairs)
+    print(f"{latency} ms, lane beside the {others[0]}: {' '.join(f'{ratio:.2f}' for ratio in ratios)} x", flush=True)
+    return statistics.median(ratios)
 
 
 @contextmanager
@@ -136,13 +153,36 @@ def sending_seconds(run, address: str) -> float:
     return last - min(request["at"] for request in requests_of(address))
 
 
-def send_bare(address: str, calls: int) -> tuple[float, float]:
+def send_by_aiohttp(address: str, calls: int) -> tuple[float, float]:
+    before = cpu_seconds()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        ended = runner.run(aiohttp_loop(address, calls))
+    return ended - min(request["at"] for request in requests_of(address)), cpu_seconds() - before
+
+
+async def aiohttp_loop(address: str, calls: int) -> float:
+    """When the last reply's text was read."""
+    body = json.dumps({"model": "fake-1", "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 200})
+    headers = {"Authorization": "Bearer none", "Content-Type": "application/json"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
+        left = iter(range(calls))
+
+        async def send() -> None:
+            for _ in left:
+                async with session.post(f"{address}/chat/completions", data=body.encode()) as response:
+                    assert (await response.json())["choices"][0]["message"]["content"]
+
+        await asyncio.gather(*(send() for _ in range(IN_FLIGHT)))
+    return time.time()
+
+
+def send_by_openai(address: str, calls: int) -> tuple[float, float]:
     before, began = cpu_seconds(), time.time()
-    asyncio.run(bare_loop(address, calls))
+    asyncio.run(openai_loop(address, calls))
     return time.time() - began, cpu_seconds() - before
 
 
-async def bare_loop(address: str, calls: int) -> None:
+async def openai_loop(address: str, calls: int) -> None:
     transport = openai.DefaultAioHttpClient()
     async with openai.AsyncOpenAI(base_url=address, api_key="none", http_client=transport) as client:
         left = iter(range(calls))
@@ -154,6 +194,9 @@ async def bare_loop(address: str, calls: int) -> None:
 
         await asyncio.gather(*(send() for _ in range(IN_FLIGHT)))
 
+
+AIOHTTP, OPENAI = BARE = ("bare aiohttp loop", "bare AsyncOpenAI loop")
+SENDERS = {"lane": send_by_lane, AIOHTTP: send_by_aiohttp, OPENAI: send_by_openai}
 
 TOLD = '{"attributes": [{"reasoning": "r", "attribute": "Likes tea.", "confidence": 0.9, "evidence": ["tea"]}]}'
 

@@ -5,16 +5,46 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import django
 import psutil
+from django.core.management import call_command
+from django.db import connection
+
+from fieldstudy.embedded import servers
 
 ROOT = Path(__file__).resolve().parent.parent
 START_PATIENCE = 60
+# With DEBUG, Django would keep and time each statement.
+AS_IN_PRODUCTION = {
+    "DJANGO_SETTINGS_MODULE": "fieldstudy.settings",
+    "DEBUG": "false",
+    "SECRET_KEY": "only-for-this-benchmark-and-known-to-all",
+    "ALLOWED_HOSTS": "127.0.0.1",
+    "SECURE_SSL_REDIRECT": "false",
+    "ALLOW_PRIVATE_ENDPOINTS": "true",  # the model servers of benchmarks are on this computer
+}
+
+
+@contextmanager
+def database_of_its_own() -> Iterator[Path]:
+    """The platform as in production in this process and its children, with services that are gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
+        os.environ["FIELDSTUDY_VAR"] = folder
+        servers.attach()
+        os.environ |= AS_IN_PRODUCTION | {"STATIC_ROOT": f"{folder}/static"}
+        django.setup()
+        call_command("migrate", verbosity=0)
+        try:
+            yield Path(folder)
+        finally:
+            connection.close()
 
 
 @dataclass

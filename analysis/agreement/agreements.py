@@ -34,12 +34,11 @@ from analysis.stats.agreement.agreement import (
     write_estimate,
 )
 from analysis.stats.agreement.estimates import FEW
-from analysis.stats.agreement.labels import KIND_NAMES, read_maybe
+from analysis.stats.agreement.labels import KIND_NAMES, compare_orders, read_maybe
 from analysis.stats.agreement.ratings import (
     LEFT,
     NEITHER,
     RIGHT,
-    compare_orders,
     measure_orders,
     measure_side_bias,
 )

@@ -1,9 +1,7 @@
-"""Which reading counts where the person who saw an answer has said what it says; how often they agree, and what
-their corrections change."""
+"""How often the person who saw an answer and the rules agree on what it says, and what their corrections change."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,36 +13,10 @@ from analysis.models import Answer
 from analysis.stats.intervals import share_interval
 from analysis.stats.item_measures import measure
 from surveys.models import Participant, Prompt, ReadBack, Response, Study
-from surveys.reading.answers import AnswerReading, normalise_item
+from surveys.reading.answers import normalise_item
 from surveys.studies.lifecycle import definition_of
 
 Verdict = ReadBack.Verdict
-
-
-def said_of(responses: Collection[int]) -> dict[int, ReadBack]:
-    """By response what a person said of its reading; where they said nothing there is none."""
-    rows = ReadBack.objects.filter(response__in=responses).exclude(verdict=Verdict.UNSAID)
-    return {row.response_id: row for row in rows.order_by("rules_version")}
-
-
-def reading_that_counts(reading: AnswerReading, said: ReadBack | None, limit: int) -> AnswerReading:
-    """What the person said, cut to the `limit` that rules read; else what the rules read.
-
-    A name that the text does not hold is left in and is a doubt: somebody should look.
-    """
-    if said is None:
-        return reading
-    read = dict(zip(reading.names, reading.items, strict=True))
-    named = {read.get(name) or normalise_item(name): name for name in reversed(said.names)}
-    pairs = [(item, name) for item, name in reversed(named.items()) if item][:limit]
-    doubt = "added-name" if set(said.absent) & {name for _, name in pairs} else ""
-    return replace(
-        reading,
-        items=tuple(item for item, _ in pairs),
-        names=tuple(name for _, name in pairs),
-        letter=said.letter,
-        doubt=doubt,
-    )
 
 
 # --- how often people and reader agree -----------------------------------------

@@ -1,20 +1,20 @@
 """Every text read once by the one reader, old readings anew; beside what is in doubt a model's second opinion."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from analysis.answers.read_backs import reading_that_counts, said_of
 from analysis.answers.reviews import LETTERS, answers_of, asked_of, superseded, text_of, waiting
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.endpoints.llm_queries import Ask, Spent, Told, ask_all
 from analysis.models import Answer, Completion, Endpoint, Run, SecondOpinion
 from analysis.models.runs import ASIDE
-from surveys.models import Prompt, Response, Study
-from surveys.reading.answers import RULES_VERSION, AnswerReading, outer_text, read_answer
+from surveys.models import Prompt, ReadBack, Response, Study
+from surveys.reading.answers import RULES_VERSION, AnswerReading, normalise_item, outer_text, read_answer
 
 BATCH = 1000
 OTHER_RULES = ~Q(answer__rules_version=RULES_VERSION)
@@ -208,4 +208,33 @@ def make_opinion(endpoint: Endpoint, told: Told) -> SecondOpinion:
     said = read_answer(told.reply.text, **how)
     return SecondOpinion(
         answer_id=key, endpoint=endpoint, items=list(said.items), letter=said.letter, reply=told.reply.text
+    )
+
+
+# --- where the person who saw an answer has said what it says
+
+
+def said_of(responses: Collection[int]) -> dict[int, ReadBack]:
+    """By response what a person said of its reading; where they said nothing there is none."""
+    rows = ReadBack.objects.filter(response__in=responses).exclude(verdict=ReadBack.Verdict.UNSAID)
+    return {row.response_id: row for row in rows.order_by("rules_version")}
+
+
+def reading_that_counts(reading: AnswerReading, said: ReadBack | None, limit: int) -> AnswerReading:
+    """What the person said, cut to the `limit` that rules read; else what the rules read.
+
+    A name that the text does not hold is left in and is a doubt: somebody should look.
+    """
+    if said is None:
+        return reading
+    read = dict(zip(reading.names, reading.items, strict=True))
+    named = {read.get(name) or normalise_item(name): name for name in reversed(said.names)}
+    pairs = [(item, name) for item, name in reversed(named.items()) if item][:limit]
+    doubt = "added-name" if set(said.absent) & {name for _, name in pairs} else ""
+    return replace(
+        reading,
+        items=tuple(item for item, _ in pairs),
+        names=tuple(name for _, name in pairs),
+        letter=said.letter,
+        doubt=doubt,
     )

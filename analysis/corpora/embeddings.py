@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-import openai
 from django.db import reset_queries
 from django.db.models import Exists, OuterRef
 
 from analysis.corpora.records import Message
 from analysis.endpoints.endpoints import check_address, find_key
 from analysis.endpoints.providers.calls import clean_reason
+from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Conversation, ConversationVector, Corpus, Endpoint
 from analysis.models.conditions import ConditionError
 from analysis.models.corpora import DIMENSIONS
@@ -140,7 +140,7 @@ def endpoint_embedder(endpoint: Endpoint) -> Embedder:
     if endpoint.provider == Endpoint.Provider.FAKE:
         return Embedder(endpoint_name(endpoint), lambda texts: np.stack([_count_words(text) for text in texts]))
     check_address(endpoint.base_url)
-    client = openai.OpenAI(
+    client = openai_package().OpenAI(
         base_url=endpoint.base_url, api_key=find_key(endpoint) or "none", max_retries=RETRIES, timeout=SECONDS
     )
     return Embedder(endpoint_name(endpoint), lambda texts: _ask_endpoint(client, endpoint, texts))
@@ -154,19 +154,19 @@ def _count_words(text: str) -> np.ndarray:
     return _to_length_one(counts)
 
 
-def _ask_endpoint(client: openai.OpenAI, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
+def _ask_endpoint(client: Any, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
     parts = [_ask_once(client, endpoint, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
     return np.concatenate(parts)
 
 
-def _ask_once(client: openai.OpenAI, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
+def _ask_once(client: Any, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
     try:
         answer = client.embeddings.create(
             model=endpoint.model, input=list(texts), encoding_format="float", extra_body=endpoint.extra
         )
         rows = sorted(answer.data, key=lambda row: row.index)
         vectors = np.array([row.embedding for row in rows], "float32")
-    except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
+    except (openai_package().OpenAIError, AttributeError, TypeError, ValueError) as error:
         reason = clean_reason(str(error), client.api_key)
         raise EmbeddingError(f"{endpoint.name} made no embeddings: {reason}") from None
     if vectors.shape != (len(texts), DIMENSIONS):

@@ -1,28 +1,44 @@
 """Imports a corpus file: streamed, once for each content, and as much of it as is whole."""
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from django.db import connection, reset_queries, transaction
 
 from analysis.corpora import IMPORTERS
 from analysis.corpora.erased import ErasedUsers
 from analysis.corpora.reading import CorpusFile
-from analysis.corpora.records import Record, RecordError, count_turns, hash_conversation
+from analysis.corpora.records import Record, RecordError, count_turns, encode_messages
 from analysis.models import Conversation, ConversationRepeat, Corpus
 
 BATCH = 500
 MARKS = ("toxic", "redacted")
+EMPTY = "[]"
 NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
 
-FIELDS = ("corpus_id", "sha256", "source_id", "user", "language", *MARKS, "turns", "characters", "began_at")
-COPIED = attrgetter(*FIELDS)
-COLUMNS = ", ".join(f'"{name}"' for name in ("messages", *FIELDS))
+
+class Row(NamedTuple):
+    """A conversation as it is copied into the database."""
+
+    sha256: str
+    messages: str  # JSON
+    turns: int
+    characters: int
+    source_id: str
+    user: str
+    language: str
+    toxic: bool | None
+    redacted: bool | None
+    began_at: datetime | None
+
+
+COLUMNS = ", ".join(f'"{name}"' for name in ("corpus_id", *Row._fields))
 ARRIVING = f"""
 CREATE TEMPORARY TABLE IF NOT EXISTS arriving_conversation ON COMMIT DROP AS
 SELECT {COLUMNS} FROM analysis_conversation WITH NO DATA
@@ -68,8 +84,11 @@ def import_corpus(
     corpus = find_corpus(name, form)
     reading, report = open_reading(path, most_bytes), Report(name)
     erased = ErasedUsers(corpus)
-    records = islice(_without_erased(read_records(reading, form, report), erased, allow_erased, report), limit)
-    while batch := list(islice(records, BATCH)):
+    rows: Iterator[Row] = map(make_row, read_records(reading, form))
+    if limit is None:
+        rows = read_ahead(rows)
+    wanted = islice(_without_erased(rows, erased, allow_erased, report), limit)
+    while batch := list(islice(wanted, BATCH)):
         if corpus is None:
             corpus = Corpus.objects.create(name=name, format=form)
         elif corpus.format != form:  # made for attributes, so far without conversations
@@ -109,7 +128,16 @@ def open_reading(path: Path, most_bytes: int | None = None) -> CorpusFile:
         raise ImportFailed(f"{path} can't be read: {error.strerror}.") from None
 
 
-def read_records(reading: CorpusFile, form: str, report: Report) -> Iterator[Record]:
+def read_ahead(rows: Iterator[Row]) -> Iterator[Row]:
+    """Read in a thread, a batch ahead: PostgreSQL, a process of its own, stores one while the next is decoded."""
+    with ThreadPoolExecutor(1) as thread:
+        batch = thread.submit(lambda: list(islice(rows, BATCH)))
+        while ready := batch.result():
+            batch = thread.submit(lambda: list(islice(rows, BATCH)))
+            yield from ready
+
+
+def read_records(reading: CorpusFile, form: str) -> Iterator[Record]:
     """Every whole conversation. Records of another shape are faults like broken ones."""
     for place, written in reading.records():
         try:
@@ -117,40 +145,40 @@ def read_records(reading: CorpusFile, form: str, report: Report) -> Iterator[Rec
         except RecordError as error:
             reading.faults.append(f"{place} {error}")
             continue
-        report.whole += 1
         yield record
 
 
-def _without_erased(records: Iterator[Record], erased: ErasedUsers, allowed: bool, report: Report) -> Iterator[Record]:
+def _without_erased(rows: Iterable[Row], erased: ErasedUsers, allowed: bool, report: Report) -> Iterator[Row]:
     came_back = set()
-    for record in records:
-        if record.user in erased:
+    for row in rows:
+        report.whole += 1
+        if row.user in erased:
             if not allowed:
                 report.erased += 1
                 continue
-            came_back.add(record.user)
-        yield record
+            came_back.add(row.user)
+        yield row
     erased.take_back(came_back)
 
 
 @transaction.atomic
-def store(corpus: Corpus, records: list[Record], report: Report) -> None:
-    made = [(make_row(corpus, record), record) for record in records if record.messages]
-    rows = {row.sha256: row for row, _ in made}
+def store(corpus: Corpus, batch: list[Row], report: Report) -> None:
+    made = [row for row in batch if row.messages != EMPTY]
+    rows = {row.sha256: row for row in made}
     known = {
         row.sha256: row
         for row in Conversation.objects.filter(corpus=corpus, sha256__in=list(rows)).only("sha256", *MARKS)
     }
     mark_known(known, rows)
     new = [rows[sha256] for sha256 in rows.keys() - known.keys()]
-    copy_rows(new)
+    copy_rows(corpus, new)
     keep_repeats(corpus, made)
-    report.empty += len(records) - len(made)
+    report.empty += len(batch) - len(made)
     report.new += len(new)
     report.there += len(made) - len(new)
 
 
-def copy_rows(rows: list[Conversation]) -> None:
+def copy_rows(corpus: Corpus, rows: list[Row]) -> None:
     """By COPY, which takes a third of the processor time of an INSERT of whole conversations.
 
     COPY knows no conflict, so the rows come into a table of this connection first; of what another import has
@@ -160,11 +188,11 @@ def copy_rows(rows: list[Conversation]) -> None:
         cursor.execute(ARRIVING)
         with cursor.copy(f"COPY arriving_conversation ({COLUMNS}) FROM STDIN") as copy:
             for row in rows:
-                copy.write_row([json.dumps(row.messages, ensure_ascii=False), *COPIED(row)])
+                copy.write_row((corpus.pk, *row))
         cursor.execute(TAKE_IN)
 
 
-def mark_known(known: dict[str, Conversation], rows: dict[str, Conversation]) -> None:
+def mark_known(known: dict[str, Conversation], rows: dict[str, Row]) -> None:
     """Say of conversations that are there already what the file says and nothing said before."""
     told = []
     for sha256, row in sorted(known.items()):
@@ -175,37 +203,37 @@ def mark_known(known: dict[str, Conversation], rows: dict[str, Conversation]) ->
     Conversation.objects.bulk_update(told, MARKS)
 
 
-def keep_repeats(corpus: Corpus, made: list[tuple[Conversation, Record]]) -> None:
+def keep_repeats(corpus: Corpus, made: list[Row]) -> None:
     """Note who else had a conversation, and under which other ids: the same messages are one row all the same."""
-    named = [(row.sha256, record) for row, record in made if record.source_id]
-    rows = {
+    named = [row for row in made if row.source_id]
+    stored = {
         sha256: (number, source_id, user)
         for number, sha256, source_id, user in Conversation.objects.filter(
-            corpus=corpus, sha256__in=[sha256 for sha256, _ in named]
+            corpus=corpus, sha256__in=[row.sha256 for row in named]
         ).values_list("id", "sha256", "source_id", "user")
     }
     repeats = [
         ConversationRepeat(
-            conversation_id=rows[sha256][0],
-            **{name: getattr(record, name) for name in ("source_id", "user", "language", "began_at")},
+            conversation_id=stored[row.sha256][0],
+            **{name: getattr(row, name) for name in ("source_id", "user", "language", "began_at")},
         )
-        for sha256, record in named
-        if rows[sha256][1:] != (record.source_id, record.user)
+        for row in named
+        if stored[row.sha256][1:] != (row.source_id, row.user)
     ]
     ConversationRepeat.objects.bulk_create(repeats, ignore_conflicts=True)
 
 
-def make_row(corpus: Corpus, record: Record) -> Conversation:
-    return Conversation(
-        corpus=corpus,
-        sha256=hash_conversation(record.messages),
+def make_row(record: Record) -> Row:
+    messages, sha256 = encode_messages(record.messages)
+    return Row(
+        sha256=sha256,
+        messages=messages,
+        turns=count_turns(record.messages),
+        characters=sum(len(message["content"]) for message in record.messages),
         source_id=record.source_id,
         user=record.user,
         language=record.language,
         toxic=record.toxic,
         redacted=record.redacted,
-        turns=count_turns(record.messages),
-        characters=sum(len(message["content"]) for message in record.messages),
-        messages=record.messages,
         began_at=record.began_at,
     )

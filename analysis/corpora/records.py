@@ -33,6 +33,7 @@ def count_turns(messages: Iterable[Message]) -> int:
     return len(by_turns(messages)) // 2
 
 
+escape = json.encoder.encode_basestring  # a text as json.dumps(…, ensure_ascii=False) writes it
 UNSTORABLE = re.compile("[\ud800-\udfff]")  # halves of a character, which no database takes
 ROLES = {
     "user": "user",
@@ -83,6 +84,8 @@ def _read_message(message: Any, role: str, content: str) -> Message:
 def storable(value: Any) -> str:
     """The value as text that PostgreSQL takes: it knows neither the NUL character nor half a character."""
     text = "" if value is None else str(value)
+    if text.isascii() and "\0" not in text:  # most are, and Python knows it without a look
+        return text
     return UNSTORABLE.sub("\ufffd", text.replace("\0", ""))
 
 
@@ -104,10 +107,15 @@ def any_true(values: Iterable[Any]) -> bool | None:
     return any(said) if said else None
 
 
-def hash_conversation(messages: Sequence[Message]) -> str:
-    """SHA-256 over the messages' roles and contents."""
-    pairs = [[message["role"], message["content"]] for message in messages]
-    return hashlib.sha256(json.dumps(pairs, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+def encode_messages(messages: Sequence[Message]) -> tuple[str, str]:
+    """The messages as JSON, and SHA-256 over their roles and contents, by which a conversation is known.
+
+    Escaping the texts is most of the work, and done once for both.
+    """
+    parts = [(escape(message["role"]), escape(message["content"])) for message in messages]
+    written = ", ".join([f'{{"role": {role}, "content": {content}}}' for role, content in parts])
+    pairs = ",".join([f"[{role},{content}]" for role, content in parts])
+    return f"[{written}]", hashlib.sha256(f"[{pairs}]".encode()).hexdigest()
 
 
 # --- formats ----------------------------------------------------------------

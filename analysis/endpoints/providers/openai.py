@@ -5,11 +5,11 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import aiohttp
-from openai import AsyncOpenAI, DefaultAioHttpClient
-from openai._vendor.httpx_aiohttp.transport import AiohttpTransport
 
 from analysis.endpoints.providers.addresses import PublicResolver
 from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Settings, clean_reason, storable
@@ -17,6 +17,12 @@ from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Sett
 NO_KEY = "none"  # local servers ask for no key, the package insists on one
 RETRIED = (408, 409, 425)
 MOST_TOKENS = 2**31 - 1
+
+
+def openai_package() -> Any:
+    """The `openai` package, once files, batches or embeddings need it: loading it takes 0.5 s of processor time,
+    for which no run should wait."""
+    return import_module("openai")
 
 
 class OpenAIProvider:
@@ -28,18 +34,22 @@ class OpenAIProvider:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.client = AsyncOpenAI(
-            base_url=settings.base_url,
-            api_key=settings.key or NO_KEY,
-            max_retries=0,  # the lane retries: it knows the other lanes, the budget and the books
-            timeout=settings.timeout,
-            http_client=DefaultAioHttpClient(
-                follow_redirects=False, transport=AiohttpTransport(client=self.open_session)
-            ),
-        )
-        self.headers = {**self.client.auth_headers, "Content-Type": "application/json"}
-        self.address = str(self.client.base_url)
+        self.headers = {"Authorization": f"Bearer {settings.key or NO_KEY}", "Content-Type": "application/json"}
+        self.address = settings.base_url.removesuffix("/") + "/"
         self.session: aiohttp.ClientSession | None = None
+
+    @cached_property
+    def client(self) -> Any:
+        """The package's client, for files and batches."""
+        openai = openai_package()
+        transport = import_module("openai._vendor.httpx_aiohttp.transport").AiohttpTransport(client=self.open_session)
+        return openai.AsyncOpenAI(
+            base_url=self.settings.base_url,
+            api_key=self.settings.key or NO_KEY,
+            max_retries=0,  # the lane retries: it knows the other lanes, the budget and the books
+            timeout=self.settings.timeout,
+            http_client=openai.DefaultAioHttpClient(follow_redirects=False, transport=transport),
+        )
 
     def encode(self, messages: Messages, response_format: dict[str, Any] | None = None) -> bytes:
         body = {
@@ -133,7 +143,8 @@ class OpenAIProvider:
     async def close(self) -> None:
         if self.session is not None:
             await self.session.close()
-        await self.client.close()
+        if "client" in self.__dict__:
+            await self.client.close()
         await asyncio.sleep(0)  # lets the transports close before the loop does
 
 

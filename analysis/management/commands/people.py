@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import find_endpoint
@@ -25,7 +25,7 @@ from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.commands import ERRORS as RUN_ERRORS
-from analysis.runs.commands import add_task_arguments, execute_tasks, tell_tasks
+from analysis.runs.commands import RunCommand, add_task_arguments, execute_tasks, tell_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine
 from surveys.imports.files import ImportFault
@@ -36,7 +36,7 @@ Report = dict[str, Any]
 Show = Callable[[float, int], None]
 
 
-class Command(BaseCommand):
+class Command(RunCommand):
     help = "Find the people of a corpus who are studied, merge what is concluded about them, and sample them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

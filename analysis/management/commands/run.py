@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.answers.readings import read_everywhere
 from analysis.models import Run
-from analysis.runs.commands import add_way_arguments, find_study, one_line_errors, parse_dollars, send
+from analysis.runs.commands import RunCommand, add_way_arguments, find_study, one_line_errors, parse_dollars, send
 from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import end_schedule, make_schedule
 from analysis.runs.pages.reads import OWN, RunProgress, stand
@@ -16,7 +16,7 @@ from analysis.runs.progress import dollars, write_bar
 LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  {cost}"
 
 
-class Command(BaseCommand):
+class Command(RunCommand):
     help = "Show a run, or change what becomes of it. Resume goes on with what is pending; retry with what failed."
 
     def add_arguments(self, parser: CommandParser) -> None:

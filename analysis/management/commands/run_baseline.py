@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from analysis.answers.readings import read_everywhere
-from analysis.runs.commands import add_prompts_argument, add_run_arguments, execute, find_study
+from analysis.runs.commands import RunCommand, add_prompts_argument, add_run_arguments, execute, find_study
 
 
-class Command(BaseCommand):
+class Command(RunCommand):
     help = "Ask a study's prompts of an endpoint; running it again with more repeats sends only the new ones."
 
     def add_arguments(self, parser: CommandParser) -> None:

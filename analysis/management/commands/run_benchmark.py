@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.answers.readings import read_everywhere
-from analysis.runs.commands import add_run_arguments, execute, find_study
+from analysis.runs.commands import RunCommand, add_run_arguments, execute, find_study
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
 
 
-class Command(BaseCommand):
+class Command(RunCommand):
     help = "Ask every item of an imported benchmark; each repeat or simulated user is one benchmark run."
 
     def add_arguments(self, parser: CommandParser) -> None:

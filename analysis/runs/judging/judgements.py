@@ -10,7 +10,7 @@ from typing import Any
 from analysis.models import Completion, Run, Task
 from analysis.runs.asking.kinds import TaskFault, TaskKind
 from analysis.runs.judging.prompts import INSTRUCTIONS, JudgePrompt, hash_prompt, work_of, write_judged
-from analysis.stats.agreement.ratings import compare_orders
+from analysis.stats.agreement.labels import compare_orders
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.study_files.kinds import SIDES, LabelFault, LabelQuestion, fields_of, read_labels

@@ -14,12 +14,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db import connections, transaction
-from openai import APIError, AsyncOpenAI, NotFoundError
 
 from analysis.endpoints.endpoints import EndpointError, open_provider, price
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed, Reply
-from analysis.endpoints.providers.openai import OpenAIProvider, read_reply
+from analysis.endpoints.providers.openai import OpenAIProvider, openai_package, read_reply
 from analysis.models import Run
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, open_database
@@ -50,7 +49,7 @@ def work(run_id: int) -> int:
         return asyncio.run(work_in_loop(run))
     except CANNOT_GO_ON as error:
         stop(run, str(error))
-    except APIError as error:
+    except openai_package().APIError as error:
         stop(run, f"The batch API refused: {error}")
     return 0
 
@@ -97,7 +96,7 @@ class Desk:
 
     def __init__(self, run: Run, provider: OpenAIProvider, database: Any) -> None:
         self.run, self.provider, self.database = run, provider, database
-        self.client: AsyncOpenAI = provider.client
+        self.client = provider.client
         self.lane = Lane(run, provider, Limiter(run.endpoint), Bounds())
 
     def book(self, name: str) -> CallBook:
@@ -183,7 +182,7 @@ class Desk:
         for entry in await asyncio.to_thread(read_notes, self.run.pk):
             try:
                 settled += await self.collect_one(entry)
-            except NotFoundError:
+            except openai_package().NotFoundError:
                 if self.run.state != Run.State.CANCELLED:
                     raise
                 await self.give_all_back(entry["name"])  # nobody waits for it, so it is not asked for again

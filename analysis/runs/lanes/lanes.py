@@ -27,7 +27,16 @@ from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, Ca
 from analysis.models import Completion, Run, SimulatedUser, Task
 from analysis.models.conditions import ConditionError
 from analysis.runs.asking.registry import kind_of, longest_reply
-from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, open_database, take_place
+from analysis.runs.lanes.calls import (
+    MOST_ATTEMPTS,
+    CallBook,
+    CallOutcome,
+    LeasedCall,
+    open_database,
+    take_place,
+    write_outcome,
+)
+from analysis.runs.lanes.journal import Journal
 from analysis.runs.recipes.fitting import TokenizerError, counter_for
 from analysis.runs.recipes.messages import estimate_prompt_tokens, messages_for
 from analysis.runs.recipes.questions import BenchmarkPromptError, Subject, reply_format
@@ -36,7 +45,7 @@ from surveys.models import BenchmarkItem, Prompt
 
 log = logging.getLogger(__name__)
 
-# Answers that were not stored yet are paid twice after a crash, so they wait no longer than this.
+# What is not stored yet waits in the journal; where that is lost with its computer, this much is paid twice.
 FLUSH_SECONDS, FLUSH_ROWS = 0.05, 50
 LEASED_AT_ONCE = 256
 TASKS_AT_ONCE = 16  # conversations and histories may be large
@@ -85,7 +94,7 @@ class Lane:
         # so the stretch is short; where a rate makes calls wait there is none.
         self.ahead = 1 if limiter.has_rates else max(1, min(self.width // 4, 32))
         self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue(self.ahead)
-        self.outcomes: list[CallOutcome] = []
+        self.outcomes: list[str] = []
         self.full, self.done = asyncio.Event(), asyncio.Event()
         self.stopping = self.empty = self.interrupted = False
         self.body_size = 1
@@ -103,6 +112,7 @@ class Lane:
             self.feed_book = CallBook(first, self.run.pk, name, self.bounds.lease_seconds)
             self.book = CallBook(second, self.run.pk, name, self.bounds.lease_seconds)
             await self.book.expire()
+            self.journal = Journal(self.run.pk, name)
             self.answered_before = (await self.book.look()).answered
             try:
                 # One group: when answers can't be stored any more, nothing further may be sent.
@@ -116,6 +126,8 @@ class Lane:
                     await asyncio.gather(*helpers)
             except BaseExceptionGroup as group_error:
                 raise group_error.exceptions[0] from None
+            finally:
+                self.journal.close()
             await self.book.finish()
         return self.answered
 
@@ -246,7 +258,8 @@ class Lane:
 
     async def send(self) -> None:
         while (entry := await self.queue.get()) is not None:
-            outcome = await self.ask(entry)
+            outcome = write_outcome(await self.ask(entry))
+            self.journal.note(outcome)
             self.outcomes.append(outcome)  # only now looked up: the list is swapped while a call is in flight
             if len(self.outcomes) >= FLUSH_ROWS:
                 self.full.set()
@@ -330,7 +343,9 @@ class Lane:
         ready, self.outcomes = self.outcomes, []
         if not ready:
             return
-        settled, state = await self.book.settle(ready)
+        self.journal.turn()
+        settled, state = await self.book.settle_written(ready)
+        self.journal.forget()
         if settled < len(ready):
             log.warning("%s answers of run %s came after their lease", len(ready) - settled, self.run.pk)
         if state != Run.State.RUNNING:

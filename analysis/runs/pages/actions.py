@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from openai import APIError
 
 from analysis.endpoints.endpoints import EndpointError, check_endpoint
+from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Endpoint, Run
 from analysis.models.conditions import ConditionError
 from analysis.runs.lanes.batches import cancel_batches
@@ -121,7 +121,7 @@ def end_batches(run: Run) -> None:
     """The run is cancelled, whether the provider hears of it or not; what it answers costs what it costs."""
     try:
         cancel_batches(run.pk)
-    except (EndpointError, APIError) as error:
+    except (EndpointError, openai_package().APIError) as error:
         log.warning("The provider was not told that run %s is cancelled: %s", run.pk, error)
 
 

@@ -166,3 +166,16 @@ def choose_voters(labels: Labels) -> NDArray[np.bool_]:
         if labels.per_rater[voters].any():
             return voters
     return np.ones(labels.n_raters, dtype=np.bool_)
+
+
+# --- one judge, asked in both orders
+
+SAME_RESPONSE, LEFT_TWICE, RIGHT_TWICE, MIXED = "consistent", "left", "right", "mixed"
+ORDER_OUTCOMES = (SAME_RESPONSE, LEFT_TWICE, RIGHT_TWICE, MIXED)
+
+
+def compare_orders(one: float, other: float) -> str:
+    """Which of ORDER_OUTCOMES two labels are, as shown, below 0 for the left side: the same response or side twice."""
+    if one * other > 0:
+        return LEFT_TWICE if one < 0 else RIGHT_TWICE
+    return SAME_RESPONSE if one * other < 0 or one == other == 0 else MIXED

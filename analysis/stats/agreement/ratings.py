@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from analysis.stats.agreement.coefficients import Tables, spearman
 from analysis.stats.agreement.estimates import Estimate, Statistic, block_uses, estimate_clustered_share
+from analysis.stats.agreement.labels import ORDER_OUTCOMES
 from analysis.stats.intervals import Floats
 
 Codes = NDArray[np.intp]
@@ -177,16 +178,6 @@ def measure_side_bias(sides: NDArray[np.int8], raters: Codes, n_raters: int, uni
 
 
 # --- one judge, asked in both orders ----------------------------------------
-
-SAME_RESPONSE, LEFT_TWICE, RIGHT_TWICE, MIXED = "consistent", "left", "right", "mixed"
-ORDER_OUTCOMES = (SAME_RESPONSE, LEFT_TWICE, RIGHT_TWICE, MIXED)
-
-
-def compare_orders(one: float, other: float) -> str:
-    """Which of ORDER_OUTCOMES two labels are, as shown, below 0 for the left side: the same response or side twice."""
-    if one * other > 0:
-        return LEFT_TWICE if one < 0 else RIGHT_TWICE
-    return SAME_RESPONSE if one * other < 0 or one == other == 0 else MIXED
 
 
 def join_orders(one: int, other: int, k: int) -> int:

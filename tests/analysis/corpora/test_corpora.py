@@ -1,6 +1,7 @@
 """Importing corpora: every format and packing, once for each content, and what happens when a file breaks."""
 
 import gzip
+import hashlib
 import importlib.util
 import json
 from pathlib import Path
@@ -14,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from analysis.corpora.reading import BLOCK, CorpusFile
-from analysis.corpora.records import by_turns, count_turns, hash_conversation
+from analysis.corpora.records import by_turns, count_turns, encode_messages
 from analysis.models import Conversation, Corpus
 from tests.analysis.runs.baseline_factories import import_file, make_corpus, real_data, write_messages
 
@@ -253,13 +254,28 @@ def test_turns_count_only_user_messages_with_a_reply() -> None:
     assert count_turns(messages) == 1
 
 
+def known_by(messages: list[dict[str, str]]) -> str:
+    return encode_messages(messages)[1]
+
+
+@pytest.mark.parametrize(
+    "text", ["", 'a "quoted" \\ word', "line\nline\r\t\x01\x7f", "naïve 東京 \u2028 😀", "</script>"]
+)
+def test_messages_are_encoded_and_hashed_as_json_would_be(text: str) -> None:
+    messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}]
+    written, sha256 = encode_messages(messages)
+    pairs = json.dumps([["user", text], ["assistant", "yes"]], ensure_ascii=False, separators=(",", ":"))
+    assert json.loads(written) == messages and encode_messages([])[0] == "[]"
+    assert sha256 == hashlib.sha256(pairs.encode()).hexdigest()
+
+
 def test_hash_depends_on_roles_and_contents_alone() -> None:
     messages = write_messages(2)
     more = [{**message, "language": "English"} for message in messages]
 
-    assert hash_conversation(messages) == hash_conversation(more)
-    assert hash_conversation(messages) != hash_conversation(messages[:-1])
-    assert hash_conversation(messages) != hash_conversation([messages[0] | {"role": "assistant"}, *messages[1:]])
+    assert known_by(messages) == known_by(more)
+    assert known_by(messages) != known_by(messages[:-1])
+    assert known_by(messages) != known_by([messages[0] | {"role": "assistant"}, *messages[1:]])
 
 
 def test_long_conversations_are_found_by_the_index() -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 
-from analysis.corpora.importing import Report, store
+from analysis.corpora.importing import Report, make_row, store
 from analysis.corpora.records import Record
 from analysis.models import Corpus, CorpusUser
 from analysis.people.filters import FilterSettings, SettingError, TemplateCounter, normalise, windows
@@ -143,7 +143,7 @@ def test_what_was_said_twice_counts_twice_and_with_everybody_who_said_it() -> No
     corpus = make_corpus()
     records = [Record(said("Hello?"), f"id {n}", user, "English") for n, user in enumerate(["a", "a", "b", "a"])]
     for _ in range(2):  # imported again, nothing is added
-        store(corpus, records, Report("corpus"))
+        store(corpus, [make_row(record) for record in records], Report("corpus"))
     report = people("corpus", "filter")
     assert (report["users"], report["conversations"], report["user_messages"]) == (2, 4, 4)
     assert dict(CorpusUser.objects.values_list("key", "conversations")) == {"a": 3, "b": 1}

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from analysis.agreement.agreements import agreement_of
 from analysis.corpora.embeddings import embed_corpus
-from analysis.corpora.importing import Report, store
+from analysis.corpora.importing import Report, make_row, store
 from analysis.corpora.records import Record
 from analysis.corpora.vectors import load_vectors
 from analysis.models import (
@@ -220,7 +220,7 @@ def test_what_others_said_in_the_same_words_stays_theirs() -> None:
     corpus = make_corpus()
     records = [Record(said("Hello?"), f"id {n}", user, "English") for n, user in enumerate(["ann", "ann", "bob"])]
     for record in records:
-        store(corpus, [record], Report("corpus"))
+        store(corpus, [make_row(record)], Report("corpus"))
     rows = [NewAttribute("bob", "Greets.", None, ["Hello"], name) for name in ("", "id 2")]
     assert keep_attributes(corpus, rows).unlocated == 0
     assert command("erase_user", "corpus", "ann")["conversations"] == 2

@@ -61,9 +61,8 @@ def make_conversation(
     corpus: Corpus, turns: int = 5, messages: Sequence[dict[str, str]] | None = None, **changes: Any
 ) -> Conversation:
     written = write_messages(turns, f"kestrel {next(NUMBERS)}") if messages is None else list(messages)
-    row = make_row(corpus, Record(written, **changes))
-    row.save()
-    return row
+    row = make_row(Record(written, **changes))
+    return Conversation.objects.create(corpus=corpus, **row._asdict() | {"messages": written})
 
 
 def make_endpoint(**changes: Any) -> Endpoint:

@@ -99,9 +99,9 @@ def test_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight() -> 
         assert after == before
         twice = [key for key, number in server.answers().items() if number > 1]
         lost = [key_of(call) for call in runs.lost_rows(run).select_related("run")]
-        # Twice: in flight, or answered and not stored yet. Lost: also the few marked ahead of being sent.
+        # Twice: in flight, no more. Lost: also the few marked ahead of being sent.
         assert set(twice) <= set(lost)
-        assert len(twice) <= 2 * 16 and len(lost) <= 2 * 16 + 8
+        assert len(twice) <= 16 and len(lost) <= 2 * 16 + 8
         assert run.reserved == 0
 
 

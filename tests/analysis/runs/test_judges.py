@@ -20,7 +20,7 @@ from analysis.runs.judging.prompts import ADVICE, SHOWN, write_history
 from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.plans import PlanError
-from analysis.stats.agreement.ratings import compare_orders
+from analysis.stats.agreement.labels import compare_orders
 from surveys.models import Annotation
 from surveys.studies.lifecycle import load_definition
 from surveys.study_files.kinds import KINDS, SIDES, Kind

@@ -1,0 +1,54 @@
+"""Answers that are not stored yet, in files that outlive a killed worker: they are paid for.
+
+A line is written before another call takes the answer's place in flight, so that a SIGKILL costs what was in flight and
+no more. There is no fsync: the system keeps what a process has written when the process dies. The files lie on the
+worker's computer, and whoever takes the lane's leases back there stores its answers first. Elsewhere they are not seen,
+and those calls are sent again like those in flight. A lane that is alive holds a lock on its files.
+"""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from django.conf import settings
+
+
+def folder() -> Path:
+    return Path(settings.VAR_FOLDER) / "lanes"
+
+
+class Journal:
+    """Two files: while what stands in one is being stored, new answers go into the other."""
+
+    def __init__(self, run: int, lane: str) -> None:
+        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.files = [(folder() / f"{run}-{lane}-{part}.jsonl").open("ab", buffering=0) for part in "ab"]
+        for file in self.files:
+            fcntl.flock(file, fcntl.LOCK_EX)
+
+    def note(self, line: str) -> None:
+        self.files[0].write(line.encode() + b"\n")
+
+    def turn(self) -> None:
+        self.files.reverse()
+
+    def forget(self) -> None:
+        """What stood in the other file is stored."""
+        self.files[1].truncate(0)
+
+    def close(self) -> None:
+        """What is not stored stays, for whoever comes next."""
+        for file in self.files:
+            if Path(file.name).stat().st_size == 0:
+                Path(file.name).unlink(missing_ok=True)
+            file.close()
+
+
+def left_behind(run: int) -> Iterator[tuple[str, list[str]]]:
+    """The lanes of the run that died on this computer, with the lines they left; a file goes once these are taken."""
+    for path in sorted(folder().glob(f"{run}-*.jsonl")):
+        with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield path.stem.split("-")[1], file.read().decode().split("\n")[:-1]
+            path.unlink(missing_ok=True)

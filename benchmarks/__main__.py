@@ -1,0 +1,56 @@
+"""Every goal beside what is measured on this computer: `python -m benchmarks [NAME …] [--quick]`.
+
+Prints `met` or `NOT MET` for each and writes the table of README.md, of which a run of some benchmarks renews only
+their rows. --quick sends and draws less, to try the programs, and writes nothing. Ends with 1 where a goal is missed.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+
+from benchmarks.goals import README, ROWS, Goal, write_table
+
+ROOT = README.parent.parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ROWS)}; all of them without one")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if unknown := set(options.names) - ROWS.keys():
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+    began, found, failed = time.monotonic(), [], []
+    for name in options.names or ROWS:
+        try:
+            rows = measure(name, options.quick)
+        except (subprocess.CalledProcessError, ValueError) as error:
+            failed.append(name)
+            print(f"NOT MET  {name} could not be measured: {error}", flush=True)
+            continue
+        found += rows
+        print("\n".join(describe(goal) for goal in rows), flush=True)
+    print(f"{time.monotonic() - began:.0f} s in all")
+    if not options.quick:
+        write_table(found)
+    sys.exit(1 if failed or not all(goal.met for goal in found) else 0)
+
+
+def measure(name: str, quick: bool) -> list[Goal]:
+    command = [sys.executable, "-m", "benchmarks.goals", name, *(["--quick"] if quick else [])]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    rows = [Goal(**row) for row in json.loads(done.stdout)]
+    if (works := tuple(row.work for row in rows)) != ROWS[name]:
+        raise ValueError(f"benchmarks/goals.py names {ROWS[name]}, benchmarks/{name}.py gives {works}")
+    return rows
+
+
+def describe(goal: Goal) -> str:
+    work, measured, aim, verdict = goal.cells
+    return f"{verdict:8} {work:78} {measured:>14}  {aim}"
+
+
+if __name__ == "__main__":
+    main()

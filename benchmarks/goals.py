@@ -1,0 +1,99 @@
+"""What `python -m benchmarks` compares: rows of work, what was measured and the goal, and their table in README.md.
+
+A benchmark with goals offers `goals(quick) -> list[Goal]`; `ROWS` names its rows. Each runs in a process of its own
+(`python -m benchmarks.goals NAME [--quick]`, which writes its rows as JSON), with databases and settings of its own.
+"""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+README = Path(__file__).parent / "README.md"
+BEGIN, END = "<!-- goals: python -m benchmarks writes from here -->", "<!-- to here -->"
+HEAD = ("| work | measured | goal | | measured on, load average |", "|---|---|---|---|---|")
+NOT_YET = "| {} | – | – | not measured yet | – |"
+
+# Each benchmark with goals, and the rows that it gives.
+ROWS: dict[str, tuple[str, ...]] = {
+    "worker": ("memory of a web worker that has served one page (PSS)", "processor time of a web worker's first page"),
+    "runs": ("a lane at 20 ms with 64 in flight: wall time beside a bare aiohttp loop",),
+    "run_workers": (
+        "from the console's form of a run to its first call",
+        "from the command of a run to its first call",
+        "calls paid twice after SIGKILL with 32 in flight",
+        "from SIGKILL until the run goes on",
+    ),
+    "importing": (
+        "import of conversations, a ShareGPT file of 60 MB",
+        "peak memory of that import beside that of a tenth of the file",
+    ),
+    "retrieval": ("retrieval, the first time after a change: wall time beside the product alone",),
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One row: a quantity in `unit` that is to be at most, or `at_least`, the goal."""
+
+    work: str
+    measured: float
+    goal: float
+    unit: str
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        return self.measured >= self.goal if self.at_least else self.measured <= self.goal
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.met else "NOT MET"
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        return (
+            self.work,
+            f"{self.measured:.3g} {self.unit}",
+            f"{'≥' if self.at_least else '≤'} {self.goal:g} {self.unit}",
+            self.verdict,
+        )
+
+
+def main() -> None:
+    """The rows of one benchmark as JSON; what it tells on the way goes to standard error."""
+    name, *options = sys.argv[1:]
+    with redirect_stdout(sys.stderr):
+        found = importlib.import_module(f"benchmarks.{name}").goals("--quick" in options)
+    print(json.dumps([asdict(goal) for goal in found]))
+
+
+def all_rows() -> list[str]:
+    return [work for rows in ROWS.values() for work in rows]
+
+
+def write_table(goals: Iterable[Goal], path: Path = README) -> None:
+    """Renew the measured rows of the table; the others stay as they are."""
+    text = path.read_text(encoding="utf-8")
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    lines = read_table(path)
+    when = f"{date.today():%Y-%m-%d}, {os.getloadavg()[0]:.1f}"
+    lines |= {goal.work: f"| {' | '.join((*goal.cells, when))} |" for goal in goals}
+    table = [*HEAD, *(lines.get(work, NOT_YET.format(work)) for work in all_rows())]
+    path.write_text("\n".join([f"{before}{BEGIN}", *table, f"{END}{after}"]), encoding="utf-8")
+
+
+def read_table(path: Path = README) -> dict[str, str]:
+    """The table's lines by their work."""
+    block = path.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    lines = [line for line in block.splitlines() if line.startswith("|")][len(HEAD) :]
+    return {line.split("|")[1].strip(): line for line in lines}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""From a run's order to its first call, and what a SIGKILL of its worker costs: `python -m benchmarks run_workers`.
+
+The order is given to the console, in this process, or by `manage.py run_baseline --inline`. What is killed is a Celery
+worker with the schedule, with all its processes, while 32 calls are in flight; another is started at once, as a
+supervisor would. A call is paid twice when the model server answered it twice.
+"""
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.core.management import call_command
+
+from benchmarks.goals import ROWS, Goal
+from benchmarks.runs import add_bench_endpoint, plan, requests_of, serving
+from benchmarks.server import database_of_its_own
+from fieldstudy.embedded import servers
+
+IN_FLIGHT = 32
+KILLED_AT = (20, 200)  # ms that the model takes to answer
+ANSWERED_BEFORE = 300
+PATIENCE = 90
+MOST_SECONDS_CONSOLE, MOST_SECONDS_COMMAND, MOST_SECONDS_STILL = 1.0, 2.0, 15.0
+
+
+def goals(quick: bool) -> list[Goal]:
+    rounds = 1 if quick else 5
+    with database_of_its_own() as var:
+        call_command("collectstatic", interactive=False, verbosity=0)
+        call_command("load_study", str(servers.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
+        with working(var):
+            console = statistics.median(start_from_console() for _ in range(rounds))
+        command = statistics.median(start_by_command() for _ in range(rounds))
+        kills = [kill_and_go_on(var, latency) for latency in KILLED_AT]
+    twice, still = (max(column) for column in zip(*kills, strict=True))
+    measured = ((console, MOST_SECONDS_CONSOLE, "s"), (command, MOST_SECONDS_COMMAND, "s"))
+    measured += ((twice, IN_FLIGHT, "calls"), (still, MOST_SECONDS_STILL, "s"))
+    return [Goal(work, *row) for work, row in zip(ROWS["run_workers"], measured, strict=True)]
+
+
+@contextmanager
+def working(var: Path) -> Iterator[subprocess.Popen]:
+    """A worker with two processes and the schedule, once it takes tasks."""
+    from fieldstudy.celery import app
+
+    options = ["-A", "fieldstudy", "worker", "--beat", "--concurrency", "2", "--without-gossip", "--without-mingle"]
+    command = [sys.executable, "-m", "celery", *options, "--schedule", str(var / "beat.db"), "--loglevel", "ERROR"]
+    with (var / "log" / "worker.log").open("ab") as log:
+        worker = subprocess.Popen(command, cwd=servers.ROOT, stdout=log, stderr=log, start_new_session=True)
+    try:
+        wait_until(lambda: app.control.inspect(timeout=0.5).ping(), "The worker does not start.")
+        yield worker
+    finally:
+        kill(worker)
+
+
+def kill(worker: subprocess.Popen) -> None:
+    if worker.poll() is None:
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+
+
+def start_from_console() -> float:
+    """Seconds from the form of a new run to the first call."""
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    client = Client(headers={"host": "127.0.0.1"})
+    client.force_login(get_user_model().objects.get_or_create(username="benchmark", is_superuser=True)[0])
+    address = "/console/demo/baselines/new/"
+    with serving("--latency", "fixed:200") as model:
+        endpoint = add_bench_endpoint(model)
+        assert client.get(address).status_code == 200
+        began = time.time()
+        given = {
+            "endpoint": endpoint.pk,
+            "condition": "offline",
+            "repeats": 25,
+            "users": 1,
+            "temperature": 1,
+            "seed": 0,
+        }
+        answer = client.post(address, given | {"start": "1"})
+        assert answer.status_code == 302, answer.content.decode()
+        return first_call(model) - began
+
+
+def start_by_command() -> float:
+    """Seconds from the start of the command to its first call."""
+    with serving("--latency", "fixed:200") as model:
+        endpoint = add_bench_endpoint(model)
+        began = time.time()
+        options = ["demo", "--endpoint", endpoint.name, "--condition", "offline", "--repeats", "25", "--inline"]
+        command = subprocess.Popen([sys.executable, "manage.py", "run_baseline", *options], cwd=servers.ROOT)
+        seconds = first_call(model) - began
+        assert command.wait() == 0
+        return seconds
+
+
+def first_call(model: str) -> float:
+    wait_until(lambda: requests_of(model), "No call comes.")
+    return min(request["at"] for request in requests_of(model))
+
+
+def kill_and_go_on(var: Path, latency: int) -> tuple[int, float]:
+    """How many calls were paid twice, and seconds from the kill to the next call."""
+    from analysis.runs.tasks import enqueue_lanes
+
+    with serving("--latency", f"fixed:{latency}") as model:
+        run = plan(model, 3000 if latency < 100 else 900, concurrency=IN_FLIGHT)
+        with working(var) as worker:
+            enqueue_lanes(run.pk)
+            wait_until(lambda: answered(run) > ANSWERED_BEFORE, "The worker answers nothing.")
+            kill(worker)
+            killed = time.time()
+        with working(var):
+            wait_until(lambda: run.completions.exclude(status="done").count() == 0, "The run does not end.")
+        seen = requests_of(model)
+    twice = sum(number > 1 for number in Counter(request["key"] for request in seen if request["whole"]).values())
+    still = min(request["at"] for request in seen if request["at"] > killed) - killed
+    print(f"killed at {latency} ms a call: {twice} paid twice, {still:.1f} s until it went on", flush=True)
+    return twice, still
+
+
+def answered(run) -> int:
+    return run.completions.filter(status="done").count()
+
+
+def wait_until(found, otherwise: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not found():
+        if time.monotonic() > end:
+            raise SystemExit(otherwise)
+        time.sleep(0.05)
