@@ -1,10 +1,11 @@
 """Addresses of the API, version 1."""
 
-from django.urls import path
+from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from analysis.agreement import api as annotations
 from analysis.exports import api as exports
+from analysis.exports.refusals import NoSuchAddress
 from analysis.people.pages import api as people
 from analysis.report import api as metrics
 from analysis.runs import api, completions_api, corpus_api
@@ -52,4 +53,5 @@ urlpatterns = [
         SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="exports/api_docs.html"),
         name="docs",
     ),
+    re_path(r"(?s)^.*(/|\.\w+)$", NoSuchAddress.as_view()),
 ]

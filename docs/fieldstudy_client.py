@@ -15,6 +15,7 @@ import json
 import math
 import os
 import re
+import time
 import urllib.request
 import zipfile
 from collections import Counter
@@ -91,8 +92,11 @@ def from_api(site: str, study: str, token: str) -> Study:
         table = re.fullmatch(r"data/(\w+)\.csv", name)
         address = f"{place}/export/{table[1]}.csv" if table else f"{place}/metrics/"
         asked = urllib.request.Request(address, headers={"Authorization": f"Token {token}"})
-        with urllib.request.urlopen(asked) as answer:
-            return answer.read()
+        while True:
+            with urllib.request.urlopen(asked) as answer:
+                if answer.status != 202:  # else a worker computes what nobody has asked for yet
+                    return answer.read()
+                time.sleep(int(answer.headers["Retry-After"]))
 
     return Study(read)
 

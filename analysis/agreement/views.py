@@ -122,7 +122,7 @@ def read_least(request: HttpRequest) -> int:
 def heat_map(question: dict[str, Any], labels: tuple[str, ...], measure: str) -> dict[str, Any]:
     """The matrix of many raters as a figure, for a wide page and for a narrow one; drawn once for what it shows."""
     about = json.dumps([question["question"], question["pairs"], question["least"], measure])
-    key = f"agreement heat:{hashlib.sha256(about.encode()).hexdigest()}"
+    key = f"agreement-heat:{hashlib.sha256(about.encode()).hexdigest()}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
         both = [draw_matrix(question, labels, Options(narrow=narrow, measure=measure)) for narrow in (False, True)]

@@ -19,6 +19,7 @@ from analysis.exports.everything import ALL, open_everything
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES, codebook_of, open_export, reader_of, rows_of
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
+from analysis.exports.refusals import refused
 from analysis.exports.views import everything_response, export_response, read_selection
 from surveys.access.access import Role, studies_of, study_for
 from surveys.models import Study
@@ -45,6 +46,12 @@ class Conflict(APIException):
     default_code = "conflict"
 
 
+def first_fault(form: Any) -> str:
+    """What is wrong with a form, as one sentence for a program."""
+    field, faults = next(iter(form.errors.items()))
+    return str(faults[0]) if field == "__all__" else f"{field}: {faults[0]}"
+
+
 class Pages(LimitOffsetPagination):
     """Oldest first, so that new rows come at the end and never move a page."""
 
@@ -68,13 +75,15 @@ ROWS = page_of("Rows", serializers.ListField(child=serializers.DictField(), help
 
 
 def told_of_rows(name: str, summary: str) -> Any:
-    told = extend_schema(operation_id=name, parameters=WHOSE + PAGING, responses=ROWS, summary=summary)
+    told = extend_schema(
+        operation_id=name, parameters=WHOSE + PAGING, responses={200: ROWS, **refused(403)}, summary=summary
+    )
     return extend_schema_view(get=told)
 
 
 class StudySerializer(serializers.ModelSerializer):
-    version = serializers.IntegerField(source="current.number", default=None)
-    version_sha256 = serializers.CharField(source="current.sha256", default=None)
+    version = serializers.IntegerField(source="current.number", default=None, allow_null=True)
+    version_sha256 = serializers.CharField(source="current.sha256", default=None, allow_null=True)
     participants = serializers.IntegerField(
         source="people", help_text="People as the monitor counts them: no pilot, no previews."
     )
@@ -190,7 +199,8 @@ class ExportFile(APIView):
             OpenApiParameter("table", str, OpenApiParameter.PATH, enum=[*TABLES, *ANNOTATION_TABLES]),
             OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=list(FORMATS)),
         ],
-        responses={(200, entry.content_type.split(";")[0]): OpenApiTypes.BINARY for entry in FORMATS.values()},
+        responses={(200, entry.content_type.split(";")[0]): OpenApiTypes.BINARY for entry in FORMATS.values()}
+        | refused(400, 403),
     )
     def get(self, request: Request, slug: str, table: str, kind: str) -> StreamingHttpResponse:
         selection = read_selection(request.query_params)
@@ -204,7 +214,7 @@ class EverythingFile(APIView):
         operation_id="export_everything",
         summary="All tables and the codebook as one zip file",
         parameters=[*WHOSE, OpenApiParameter("format", str, enum=[*FORMATS, ALL], description="Default: csv.")],
-        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+        responses={(200, "application/zip"): OpenApiTypes.BINARY, **refused(400, 403)},
     )
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
         kind, selection = request.query_params.get("format", "csv"), read_selection(request.query_params)

@@ -11,13 +11,15 @@ from rest_framework.response import Response
 from analysis.charts.figure import Options, Report
 from analysis.charts.rows import names_in
 from analysis.exports.api import AnyType, BadRequest, StudyView
+from analysis.exports.refusals import refused
 from analysis.report.filters import FILTERS, Filter, FilterError, Filters, checked
+from analysis.report.pages.shown import ask_for, has_few_texts
 from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS
-from analysis.report.reports import ReportError, report
+from analysis.report.reports import ReportError, compute_parts, views_for, write_report
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 
-MOST_DRAWS = 20_000
+LEAST_DRAWS, MOST_DRAWS, MOST_SEED = 20, 20_000, 2**31
 OWN = ("part", "format", "seed", "draws")
 OF_FIGURES = ("measure", "rarefied", "narrow", "top")
 
@@ -32,8 +34,12 @@ def parameter_of(name: str, known: Filter) -> OpenApiParameter:
 
 CHOSEN = [parameter_of(name, known) for name, known in FILTERS.items()]
 DRAWN = [
-    OpenApiParameter("seed", int, description="Default: 0."),
-    OpenApiParameter("draws", int, description=f"Random draws, 20 to {MOST_DRAWS:,}. Default: {DRAWS:,}."),
+    OpenApiParameter("seed", {"type": "integer", "minimum": 0, "maximum": MOST_SEED}, description="Default: 0."),
+    OpenApiParameter(
+        "draws",
+        {"type": "integer", "minimum": LEAST_DRAWS, "maximum": MOST_DRAWS},
+        description=f"Random draws. Default: {DRAWS:,}.",
+    ),
 ]
 REPORT = inline_serializer(
     "Report",
@@ -51,6 +57,15 @@ REPORT = inline_serializer(
         "intervals": serializers.DictField(help_text="By part: kind and unit of each column that is an interval."),
     },
 )
+COMPUTING = inline_serializer(
+    "Computing",
+    {
+        "detail": serializers.CharField(help_text="That it is being computed."),
+        "parts": serializers.ListField(child=serializers.CharField(), help_text="Parts that are not there yet."),
+        "address": serializers.URLField(help_text="Where it will be: this address."),
+    },
+)
+SECONDS = 2  # until it is worth asking again
 FIGURE = inline_serializer(
     "Figure",
     {
@@ -72,24 +87,27 @@ class Metrics(StudyView):
         operation_id="metrics",
         summary="A study's report",
         description="Rows by part. What is undefined is null, with `why` beside it. Parts that nothing has changed "
-        "since are answered at once; others are computed, which may take seconds.",
+        "since are answered at once. Of a study with many answers a worker computes the others: until they are there "
+        "the answer is 202, with the parts that are missing, and Retry-After says when to ask again.",
         parameters=[
             OpenApiParameter("part", str, many=True, enum=list(PARTS), description="Default: all."),
             OpenApiParameter("format", str, enum=["json", "flat"], description="flat: nothing nested in a row."),
             *DRAWN,
             *CHOSEN,
         ],
-        responses=REPORT,
+        responses={200: REPORT, 202: COMPUTING, **refused(400)},
     )
     def get(self, request: Request, slug: str) -> Response:
         study = self.find_study(slug)
         parts = request.query_params.getlist("part") or list(PARTS)
         if unknown := [part for part in parts if part not in PARTS]:
             raise BadRequest(f"There is no part {unknown[0][:60]!r}. Parts: {', '.join(PARTS)}.")
-        found = compute(request, study, parts, OWN)
         form = request.query_params.get("format", "json")
         if form not in ("json", "flat"):
             raise BadRequest(f"format is json or flat, not {form[:60]!r}.")
+        found = compute(request, study, parts, OWN)
+        if isinstance(found, Response):
+            return found
         return Response(found if form == "json" else flat(found))
 
 
@@ -106,7 +124,7 @@ class FigureSpec(StudyView):
             *DRAWN,
             *CHOSEN,
         ],
-        responses=FIGURE,
+        responses={200: FIGURE, 202: COMPUTING, **refused(400)},
     )
     def get(self, request: Request, slug: str, name: str) -> Response:
         study = self.find_study(slug)
@@ -114,6 +132,8 @@ class FigureSpec(StudyView):
             raise BadRequest(f"There is no figure {name[:60]!r}. Figures: {', '.join(FIGURES)}.")
         part = PART_OF_FIGURE[name]
         found = compute(request, study, [part.name, *part.draws_from], (*OWN, *OF_FIGURES))
+        if isinstance(found, Response):
+            return found
         figure = FIGURES[name](found, read_options(request, found))
         return Response(
             {
@@ -123,14 +143,32 @@ class FigureSpec(StudyView):
         )
 
 
-def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ...]) -> dict[str, Any]:
+def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ...]) -> dict[str, Any] | Response:
+    """The parts; or, where computing them takes longer than a program should wait, that a worker does (202)."""
     query = request.query_params
-    seed, draws = read_number(query, "seed", 0, 0, 2**31), read_number(query, "draws", DRAWS, 20, MOST_DRAWS)
+    seed, draws = (
+        read_number(query, "seed", 0, 0, MOST_SEED),
+        read_number(query, "draws", DRAWS, LEAST_DRAWS, MOST_DRAWS),
+    )
     try:
         filters = checked(study, Filters.from_query(query, ignore=own))
-        return report(study, filters, seed=seed, draws=draws, parts=parts)
+        wanted = [part for part in PARTS if part in parts and part != "about"]
+        views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
+        missing = {part: view for part, view in views.items() if not view.is_kept(part)}
+        if missing and not (draws <= DRAWS and has_few_texts(study)) and ask_for(missing):
+            return computing(request, list(missing))
+        return write_report(views["about"], filters, dict(compute_parts(views)))
     except (FilterError, ReportError) as error:
         raise BadRequest(str(error)) from None
+
+
+def computing(request: Request, missing: list[str]) -> Response:
+    content = {
+        "detail": f"This is being computed; ask again in {SECONDS} seconds.",
+        "parts": missing,
+        "address": request.build_absolute_uri(),
+    }
+    return Response(content, status=202, headers={"Retry-After": str(SECONDS)})
 
 
 def read_number(query: Any, name: str, default: int, least: int, most: int) -> int:

@@ -238,6 +238,10 @@ class Reporting:
         """The rows of one of PARTS; of `about` and `flow` one object."""
         return self.kept(name).value
 
+    def is_kept(self, name: str) -> bool:
+        """Whether the part is there, of today's answers, so that reading it takes no time."""
+        return find_part(self.study, f"{name}:{self.view}", self.fingerprint) is not None
+
     def kept(self, name: str) -> MetricValue:
         def compute() -> Any:
             return tidy(PARTS[name].compute(self.data))
@@ -312,7 +316,9 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
     }
 
 
-def compute_parts(views: Mapping[str, Reporting], progress: Progress | None) -> Iterator[tuple[str, MetricValue]]:
+def compute_parts(
+    views: Mapping[str, Reporting], progress: Progress | None = None
+) -> Iterator[tuple[str, MetricValue]]:
     for number, (name, view) in enumerate(views.items()):
         if progress:
             progress(number, len(views), name)

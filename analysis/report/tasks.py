@@ -9,26 +9,30 @@ from django.http import QueryDict
 
 from analysis.report.filters import Filters
 from analysis.report.reports import Reporting
+from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 
 REPORT_SECONDS = 180  # after that a part that was asked for and never came is asked for again
 
 
-def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str) -> list[str]:
-    """Have a worker compute parts of a view of the report, those that nobody has asked for yet, in this order."""
+def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str, *draws: int) -> list[str]:
+    """Have a worker compute parts of a view of the report, those that nobody has asked for yet, in this order.
+
+    `draws`: seed and number of random draws, where they are not the pages'.
+    """
     with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5) as store:
         marks = {part: f"report:{study_id}:{fingerprint}:{part}" for part in parts}
         new = [part for part, mark in marks.items() if store.set(mark, 1, nx=True, ex=REPORT_SECONDS)]
     if new:
-        compute_report.delay(study_id, query, new)
+        compute_report.delay(study_id, query, new, *draws)
     return new
 
 
 @shared_task
-def compute_report(study_id: int, query: str, parts: list[str]) -> int:
+def compute_report(study_id: int, query: str, parts: list[str], seed: int = 0, draws: int = DRAWS) -> int:
     """Compute these parts for the filters of this query string; the answers are loaded once for all of them."""
     study = Study.objects.select_related("current").get(pk=study_id)
-    reporting = Reporting(study, Filters.from_query(QueryDict(query)))
+    reporting = Reporting(study, Filters.from_query(QueryDict(query)), seed, draws)
     for part in parts:
         reporting.part(part)
     return len(parts)

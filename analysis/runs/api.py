@@ -9,7 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, page_of
+from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
+from analysis.exports.refusals import refused
 from analysis.models import Run
 from analysis.models.conditions import CHOICES
 from analysis.runs.lanes.runs import RunError, failures, progress
@@ -35,12 +36,12 @@ class EstimateSerializer(serializers.Serializer):
 class RunSerializer(serializers.ModelSerializer):
     """What a run is; how far it is stands beside it."""
 
-    study = serializers.SlugRelatedField(slug_field="slug", read_only=True)
-    version = serializers.IntegerField(source="version.number", default=None)
+    study = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
+    version = serializers.IntegerField(source="version.number", default=None, allow_null=True)
     endpoint = serializers.CharField(source="endpoint.name", default="")
     model = serializers.CharField()
-    corpus = serializers.CharField(source="corpus.name", default=None)
-    personas = serializers.CharField(source="personas.name", default=None)
+    corpus = serializers.CharField(source="corpus.name", default=None, allow_null=True)
+    personas = serializers.CharField(source="personas.name", default=None, allow_null=True)
     simulated = serializers.SerializerMethodField(help_text="True when the answers are made up.")
     first_run = serializers.IntegerField(source="first_run_id", allow_null=True)
     usd = serializers.FloatField(source="spent")
@@ -175,7 +176,7 @@ class Runs(APIView):
     @extend_schema(
         operation_id="start_run",
         request=ORDER,
-        responses={201: STARTED, 200: STARTED},
+        responses={201: STARTED, 200: STARTED, **refused(403, 409)},
         summary="Start a run, or extend the one of the same plan (200)",
         description="Sending the same again adds no call. Bad input is answered with 400 and one sentence.",
     )
@@ -189,7 +190,7 @@ class Runs(APIView):
             raise BadRequest("dry_run is true or false.")
         form = RunForm(order, version=study.current, strict=True)
         if not form.is_valid():
-            raise BadRequest(form.first_error())
+            raise BadRequest(first_fault(form))
         if dry_run:
             return self.estimate(form, request.user.get_username())
         newest = study.runs.order_by("-id").values_list("pk", flat=True).first() or 0
@@ -259,7 +260,9 @@ NOTE = inline_serializer("Note", {"note": serializers.CharField(allow_blank=True
 
 def told(name: str, summary: str, request: Any = None) -> Any:
     """What the schema says of an action."""
-    told_of = extend_schema(operation_id=name, request=request, responses=PROGRESS, summary=summary)
+    told_of = extend_schema(
+        operation_id=name, request=request, responses={200: PROGRESS, **refused(403, 409)}, summary=summary
+    )
     return extend_schema_view(post=told_of)
 
 

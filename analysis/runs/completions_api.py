@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.exports.api import PAGING, BadRequest, Pages, page_of
+from analysis.exports.refusals import refused
 from analysis.models import Completion
 from analysis.runs.pages.reads import LEFT, is_simulated
 from surveys.access.access import study_for
@@ -24,14 +25,19 @@ class CompletionSerializer(serializers.ModelSerializer):
     condition = serializers.CharField(source="run.condition")
     model = serializers.CharField(source="run.model", help_text="Asked; see model_served.")
     simulated = serializers.SerializerMethodField(help_text="True when the answer is made up.")
-    prompt = serializers.CharField(source="prompt.slug", default=None)
-    item = serializers.CharField(source="item.item", default=None)
+    prompt = serializers.CharField(source="prompt.slug", default=None, allow_null=True)
+    item = serializers.CharField(source="item.item", default=None, allow_null=True)
     annotation_item = serializers.CharField(
-        source="task.annotation_item.key", default=None, help_text="Of a judge's call: the item that it is about."
+        source="task.annotation_item.key",
+        default=None,
+        allow_null=True,
+        help_text="Of a judge's call: the item that it is about.",
     )
-    task = serializers.CharField(source="task.key", default=None, help_text="Of a task's call: its name in the run.")
+    task = serializers.CharField(
+        source="task.key", default=None, allow_null=True, help_text="Of a task's call: its name in the run."
+    )
     left = serializers.CharField(help_text="Of a judge's call: which response stands on the left, if any.")
-    user = serializers.IntegerField(source="user.index", default=None)
+    user = serializers.IntegerField(source="user.index", default=None, allow_null=True)
 
     class Meta:
         model = Completion
@@ -51,7 +57,7 @@ class Completions(APIView):
     @extend_schema(
         operation_id="completions",
         parameters=FILTERS + PAGING,
-        responses=page_of("CompletionPage", CompletionSerializer(many=True)),
+        responses={200: page_of("CompletionPage", CompletionSerializer(many=True)), **refused(400)},
         summary="Calls of a study's runs and their answers",
     )
     def get(self, request: Request, slug: str) -> Response:

@@ -2,13 +2,14 @@
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, page_of
+from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
+from analysis.exports.refusals import refused
 from analysis.people.pages.api import STEPS, corpus_for, tell_steps
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
@@ -34,11 +35,14 @@ ASKING = inline_serializer(
 )
 
 
+ACTIONS = ("pause", "resume", "cancel", "retry")
+
+
 class CorpusRuns(APIView):
     @extend_schema(
         operation_id="corpus_runs",
         parameters=PAGING,
-        responses=page_of("CorpusRunPage", StandingSerializer(many=True)),
+        responses={200: page_of("CorpusRunPage", StandingSerializer(many=True)), **refused(403)},
         summary="Runs that ask about a corpus, the newest first",
     )
     def get(self, request: Request, slug: str, corpus: str) -> Response:
@@ -50,8 +54,9 @@ class CorpusRuns(APIView):
 class AskCorpus(APIView):
     @extend_schema(
         operation_id="ask_corpus",
+        parameters=[OpenApiParameter("task", str, OpenApiParameter.PATH, enum=list(ORDERED))],
         request=ASKING,
-        responses={202: STEPS},
+        responses={202: STEPS, **refused(403, 409)},
         summary="Ask a model about a corpus: language, assistant-use, extract or candidates",
         description="A worker plans it as a step of the corpus, whose report then has calls and dollars, and the run.",
     )
@@ -66,8 +71,10 @@ class AskCorpus(APIView):
         )
         if unknown := sorted(set(given) - set(form.fields)):
             raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. The fields are {', '.join(form.fields)}.")
-        if not isinstance(dry_run, bool) or not form.is_valid():
-            raise BadRequest(form.errors or "dry_run is true or false.")
+        if not isinstance(dry_run, bool):
+            raise BadRequest("dry_run is true or false.")
+        if not form.is_valid():
+            raise BadRequest(first_fault(form))
         settings = form.settings() | ({"dry_run": True} if dry_run else {})
         study = study_for(request.user, slug, Role.RESEARCHER)
         try:
@@ -80,13 +87,14 @@ class AskCorpus(APIView):
 class ChangeCorpusRun(APIView):
     @extend_schema(
         operation_id="change_corpus_run",
+        parameters=[OpenApiParameter("action", str, OpenApiParameter.PATH, enum=list(ACTIONS))],
         request=RESUME,
-        responses=PROGRESS,
+        responses={200: PROGRESS, **refused(403, 409)},
         summary="Pause, resume, cancel or retry a run about a corpus",
     )
     def post(self, request: Request, slug: str, corpus: str, number: int, action: str) -> Response:
         run = get_object_or_404(runs_about_corpora().filter(corpus=corpus_for(request, slug, corpus)), pk=number)
-        if action not in ("pause", "resume", "cancel", "retry"):
+        if action not in ACTIONS:
             raise Http404
         given = ResumeRun().read(request) if action == "resume" else {}
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from surveys.reading.item_names import COLON, DASH, FOREWORD, cut_explanation, fold_name
-from surveys.reading.item_sentences import NO_NAME
+from surveys.reading.item_sentences import CUE, NO_NAME
 from surveys.reading.markup import (
     BOLD,
     BOLD_LINE,
@@ -41,6 +41,7 @@ INLINE = {
 }
 LETTERED = re.compile(r"^\(?([A-Ja-j]|[ivx]{1,4})[.)]\s+(?=\S)")
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+ONLY = re.compile(r"^[*_(\[]{0,3}#?1\W(?!.*(?:;|\b2[.):]))")  # the number of a list of one
 UNDOTTED = re.compile(r"^(\d{1,2})\s+(?=[A-Z])")
 
 # A name that opens its paragraph as a sentence of its own, or as the subject of one.
@@ -214,9 +215,22 @@ def opening_bold(lines: Lines) -> list[str]:
 
 
 def _single_title(lines: Lines) -> list[str]:
-    """One list line alone, as when only the first was copied; the prose around it names nothing."""
+    """One list line, as when only the first was copied; the prose around it names nothing."""
     marked = [line.strip() for line in lines if NUMBER.match(bare_line(line)) or BULLET.match(line.strip())]
-    return _titles([strip_marker(marked[0])]) if len(marked) == 1 and len(lines) > 1 else []
+    titles = _titles([strip_marker(marked[0])]) if len(marked) == 1 else []
+    alone = len(lines) == 1 and not (ONLY.match(bare_line(lines[0])) and _are_names(titles))
+    return [] if alone else titles
+
+
+def _are_names(titles: Sequence[str]) -> bool:
+    """Whether none is a sentence, which may recommend or enumerate."""
+    return all(
+        _is_bare_name(title)
+        and "," not in title
+        and NO_NAME.isdisjoint(title.casefold().split()[:1])
+        and not CUE.search(title.lower())
+        for title in titles
+    )
 
 
 # --- lines

@@ -19,6 +19,7 @@ MOST_TITLES = 100
 # Replies in JSON, perhaps after a few words or in a code block, perhaps cut off at the longest length.
 JSON_OPENING = re.compile(r"(?:^|\n)[ \t]*(?:```(?:json)?\s*)?(?=[{\[]\s*[\"{\[\]}])", re.I)
 JSON_ITEMS = re.compile(r"(?:\{\s*\"[^\"\n]{1,40}\"\s*:\s*)?\[")
+CITED = re.compile(r"\[\[[^\[\]\"{}\n]+\]\]")  # [[1]] or [[citation]], which open a line and are no list
 JSON_STRING = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")')
 INGREDIENTS = re.compile(r"^\W*ingredients\W*$", re.I)
 RECIPE = re.compile(r"\s+recipe\b.{0,20}$", re.I)
@@ -56,8 +57,8 @@ class NamedItems:
 def find_items(text: str, prose: bool = True, asked: int = 5) -> NamedItems:
     """The items of `text`, of which `asked` were wanted; without `prose` only those set out as a list."""
     text = text[:HEAD]
-    titles = _json_titles(text)
-    if titles is not None:
+    titles, text = _json_titles(text)
+    if titles:
         found = FoundList("json", tuple(titles))
     else:
         lines = _without_recipe(split_lines(text))
@@ -255,28 +256,32 @@ def _with_numbers(lines: Lines) -> list[str]:
 # --- replies in JSON
 
 
-def _json_titles(text: str) -> list[str] | None:
-    """The names in a reply that is JSON, as far as they are whole; None where the text is something else."""
+def _json_titles(text: str) -> tuple[list[str], str]:
+    """The names in a reply that is JSON, as far as they are whole, and the text without JSON that names nothing."""
     opening = JSON_OPENING.search(text) if "{" in text or "[" in text else None
     if opening is None:
-        return None
+        return [], text
+    start = opening.end()
     try:
-        found, _ = json.JSONDecoder(strict=False).raw_decode(text, opening.end())
+        found, end = json.JSONDecoder(strict=False).raw_decode(text, start)
     except (ValueError, RecursionError):
-        return _whole_strings(text, opening.end())
-    return _titles_in(found)
+        titles, end = _whole_strings(text, start)
+    else:
+        named = _titles_in(found)
+        titles, end = named or [], start if named is None else end
+    return titles, text[:start] + text[end:]
 
 
-def _whole_strings(text: str, start: int) -> list[str] | None:
-    """The strings of {"items": [...] up to where it is cut off."""
+def _whole_strings(text: str, start: int) -> tuple[list[str], int]:
+    """The strings of {"items": [...] up to where it is cut off, and where it ends: at once where it is no JSON."""
     opening = JSON_ITEMS.match(text, start)
     if opening is None:
-        return None
+        return [], start
     titles, at = [], opening.end()
     while found := JSON_STRING.match(text, at):
         titles.append(unquote(found[1]))
         at = found.end()
-    return titles
+    return titles, start if CITED.match(text, start) else len(text)
 
 
 def _titles_in(found: Any) -> list[str] | None:

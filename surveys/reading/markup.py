@@ -22,7 +22,7 @@ QUOTED = re.compile(
 TABLE_RULE = re.compile(r"^\|?[\s:|+-]*-{2,}[\s:|+-]*$")
 LINK = re.compile(r"!?\[([^\]\n]{1,300})\]\((?:[^()\s]|\([^()\s]*\)){0,500}(?:\s\"[^\"\n]{0,200}\")?\)")
 CITATION = re.compile(
-    r"\u3010[^\u3011\n]{0,80}\u3011|\[\d{1,3}\](?!\()|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?"
+    r"\u3010[^\u3011\n]{0,80}\u3011|\[\[\d{1,3}\]\](?:\([^()\s]{0,500}\))?|\[\d{1,3}\](?!\()|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?"
 )
 # What models say between turns, as <|im_end|> and </s>.
 TOKEN = re.compile(r"<\|\w{1,30}\|>|</?s>")

@@ -5,13 +5,14 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, extend_schema_view, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analysis.exports.api import PAGING, ROWS, BadRequest, Conflict, Pages
+from analysis.exports.api import PAGING, ROWS, BadRequest, Conflict, Pages, first_fault
+from analysis.exports.refusals import refused
 from analysis.models import Attribute, Corpus
 from analysis.people.exporting import ATTRIBUTE, USER
 from analysis.people.pages import reads
@@ -20,7 +21,7 @@ from analysis.people.pages.items import order_of
 from analysis.people.pages.views import order_step
 from analysis.people.pages.waiting import CorpusStanding, asking_runs, cost_of, next_step, what_waits
 from analysis.people.stages.pairs import DEFAULTS
-from analysis.people.stages.pushes import push_into
+from analysis.people.stages.pushes import PUSHES, push_into
 from analysis.people.steps import PeopleError
 from surveys.access.access import Role, study_for
 
@@ -92,14 +93,22 @@ def tell_steps(corpus: Corpus) -> dict[str, Any]:
 
 
 class Corpora(APIView):
-    @extend_schema(operation_id="corpora", responses=CORPORA, summary="Corpora of this server and their sizes")
+    @extend_schema(
+        operation_id="corpora",
+        responses={200: CORPORA, **refused(403)},
+        summary="Corpora of this server and their sizes",
+    )
     def get(self, request: Request, slug: str) -> Response:
         study_for(request.user, slug, Role.RESEARCHER)
         return Response({"corpora": reads.corpora()})
 
 
 class OneCorpus(APIView):
-    @extend_schema(operation_id="corpus", responses=STANDING, summary="What was done with a corpus, and what waits")
+    @extend_schema(
+        operation_id="corpus",
+        responses={200: STANDING, **refused(403)},
+        summary="What was done with a corpus, and what waits",
+    )
     def get(self, request: Request, slug: str, corpus: str) -> Response:
         found = corpus_for(request, slug, corpus)
         standing = CorpusStanding(found, reads.steps_of(found), asking_runs(found))
@@ -118,9 +127,10 @@ class OneCorpus(APIView):
 
 class StartStep(APIView):
     @extend_schema(
+        parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(FORMS))],
         operation_id="start_people_step",
         request=inline_serializer("PeopleSettings", {"settings": serializers.DictField(required=False)}),
-        responses={202: STEPS},
+        responses={202: STEPS, **refused(403, 409)},
         summary="Begin filter, merge, sample or push; settings that are not given are those of the paper",
     )
     def post(self, request: Request, slug: str, corpus: str, step: str) -> Response:
@@ -133,7 +143,7 @@ class StartStep(APIView):
             raise BadRequest(f"settings may name {', '.join(blank.fields)}.")
         form = FORMS[step]({name: field.initial for name, field in blank.fields.items()} | given, user=request.user)
         if not form.is_valid():
-            raise BadRequest(form.errors)
+            raise BadRequest(first_fault(form))
         try:
             order_step(found, step, form.cleaned_data, request.user.get_username(), study_for(request.user, slug))
         except PeopleError as error:
@@ -143,9 +153,10 @@ class StartStep(APIView):
 
 class PushItems(APIView):
     @extend_schema(
+        parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(PUSHES))],
         operation_id="push_items",
         request=PUSH,
-        responses=PUSHED,
+        responses={200: PUSHED, **refused(403, 409)},
         summary="Add a stage's items, or count them: people (of a corpus), refined, relevant (of the stage before)",
     )
     def post(self, request: Request, slug: str, name: str) -> Response:
@@ -154,7 +165,7 @@ class PushItems(APIView):
         usual = {"users": DEFAULTS.users, "least": DEFAULTS.least}
         form, order = order_of(request.user, study, name, usual | data)
         if order is None:
-            raise BadRequest(form.errors)
+            raise BadRequest(first_fault(form))
         try:
             return Response(push_into(name, order, dry=data.get("dry") is True))
         except PeopleError as error:
@@ -177,7 +188,9 @@ class PagedRows(APIView):
 
 
 def told(name: str, summary: str) -> Any:
-    return extend_schema_view(get=extend_schema(operation_id=name, parameters=PAGING, responses=ROWS, summary=summary))
+    return extend_schema_view(
+        get=extend_schema(operation_id=name, parameters=PAGING, responses={200: ROWS, **refused(403)}, summary=summary)
+    )
 
 
 @told("corpus_users", "Users of a corpus, by key")

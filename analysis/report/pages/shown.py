@@ -1,6 +1,6 @@
 """Which comparing pages there are, what an address asks of them, and what is kept of the report that they show."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -20,6 +20,7 @@ from analysis.report.glance import GLANCES
 from analysis.report.parts import PARTS
 from analysis.report.reports import Reporting, views_for, write_report
 from analysis.report.tasks import enqueue_report
+from analysis.stats.resampling import DRAWS
 from surveys.models import Response, Study
 
 
@@ -330,13 +331,19 @@ def has_few_texts(study: Study) -> bool:
 
 def begin(shown: Shown) -> bool:
     """Ask a worker for the parts, and then for those of the other pages; False when none can be reached."""
+    return ask_for(shown.reportings, [part for part in PARTS if part not in shown.reportings])
+
+
+def ask_for(views: Mapping[str, Reporting], others: Sequence[str] = ()) -> bool:
+    """Ask a worker for each part in its view, then for others in that of `about`; False when none can be reached."""
     by_query: dict[str, list[str]] = {}
-    for part, view in shown.reportings.items():
+    for part, view in views.items():
         by_query.setdefault(view.filters.to_query(), []).append(part)
     try:
         for query, parts in by_query.items():
-            others = [part for part in PARTS if part not in shown.reportings] if "about" in parts else []
-            enqueue_report(shown.study.pk, query, [*parts, *others], shown.reportings[parts[0]].fingerprint)
+            view, more = views[parts[0]], others if "about" in parts else ()
+            own = () if (view.seed, view.draws) == (0, DRAWS) else (view.seed, view.draws)
+            enqueue_report(view.study.pk, query, [*parts, *more], view.fingerprint, *own)
     except (OperationalError, RedisError):
         return False
     return True

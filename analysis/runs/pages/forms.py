@@ -175,11 +175,6 @@ class RunForm(forms.Form):
         names = Plan.__dataclass_fields__.keys() & self.cleaned_data.keys()
         return Plan(version=self.version, **{name: self.cleaned_data[name] for name in names})
 
-    def first_error(self) -> str:
-        """One sentence for a program."""
-        field, errors = next(iter(self.errors.items()))
-        return errors[0] if field == "__all__" else f"{field}: {errors[0]}"
-
 
 def benchmark_choices() -> list[tuple[str, str]]:
     return [(name, f"Benchmark {name} ({number:,} items)") for name, number in known_benchmarks().items()]

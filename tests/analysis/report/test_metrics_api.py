@@ -1,15 +1,21 @@
 """Programs read a study's report, whole or in parts, as pandas likes it, and its figures as specs."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pandas as pd
 import pytest
+import redis
+from celery.exceptions import OperationalError
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
 from analysis.models import Completion
+from analysis.report import tasks
 from analysis.report.api import flatten
+from analysis.report.pages import shown
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_account, make_study
@@ -145,3 +151,51 @@ def test_flat_rows_by_hand() -> None:
         "rarefied_ci_unique_high": 2,
         "nearest_for": "teas, water",
     }
+
+
+# --- what is not kept, of a study with many answers
+
+
+@pytest.fixture
+def orders(monkeypatch: pytest.MonkeyPatch, study: Study) -> list[Any]:
+    """What workers are asked for, of a study that counts as one with many answers."""
+    with redis.Redis.from_url(settings.REDIS_URL) as store:
+        for key in store.scan_iter("report:*"):
+            store.delete(key)
+    asked: list[Any] = []
+    monkeypatch.setattr(shown, "SMALL", 0)
+    monkeypatch.setattr(tasks.compute_report, "delay", lambda *order: asked.append(order))
+    return asked
+
+
+@pytest.mark.parametrize(("name", "more"), [("metrics", ()), ("figure", ("heterogeneity",))])
+def test_what_takes_long_is_computed_by_a_worker_and_asked_for_again(
+    client: Client, orders: list[Any], name: str, more: tuple[str, ...]
+) -> None:
+    query = {"memory": "on", "seed": "3"}
+    answer = get(client, name, *more, **query)
+    told = answer.json()
+    assert (answer.status_code, answer.headers["Retry-After"]) == (202, "2")
+    assert told["detail"] == "This is being computed; ask again in 2 seconds."
+    assert "heterogeneity" in told["parts"] and urlsplit(told["address"]).query == "draws=20&memory=on&seed=3"
+    assert [order[3:] for order in orders] == [(3, 20)] * len(orders) and orders
+    again = get(client, name, *more, **query)
+    assert (again.status_code, again.json()["parts"]) == (202, told["parts"])
+    for order in list(orders):
+        tasks.compute_report(*order)
+    assert get(client, name, *more, **query).status_code == 200
+
+
+def test_without_a_worker_to_ask_it_is_computed_at_once(
+    client: Client, orders: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*order: Any) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(tasks.compute_report, "delay", refuse)
+    assert get(client, part="heterogeneity").status_code == 200
+
+
+def test_few_texts_with_many_draws_are_a_workers_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks.compute_report, "delay", lambda *order: None)
+    assert get(client, part="heterogeneity", draws="20000").status_code == 202
