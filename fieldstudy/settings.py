@@ -1,7 +1,6 @@
 """All settings, each from an environment variable with a development default; .env.example lists them."""
 
 import os
-from logging import LogRecord
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -312,24 +311,17 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 
-def without_traceback(record: LogRecord) -> bool:
-    """What somebody sent us, such as a wrong Host header, is one line; our own faults keep their traceback."""
-    if record.name.startswith("django.security."):
-        record.exc_info = None
-    return True
-
-
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "plain": {
-            "()": "surveys.middleware.PrivateFormatter",
+            "()": "fieldstudy.logs.PrivateFormatter",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         }
     },
-    "filters": {"one-line": {"()": "django.utils.log.CallbackFilter", "callback": without_traceback}},
+    "filters": {"one-line": {"()": "fieldstudy.logs.OneLine"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["one-line"]}},
     "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},
     # Its warnings name addresses, and a participant's address is their signed link.

@@ -31,19 +31,6 @@ NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 AWAY_STATES = ("08", "53", "57P")  # PostgreSQL: connection lost, no connection left, shut down or starting
 
 
-# What a log may not hold: the signed part of a participant's address, who Prolific says they are, rows of tables.
-LINK = re.compile(r"(/[as]/[\w-]+/)[^/\s~]+~[\w-]+|(PROLIFIC_PID=|SESSION_ID=)[^&\s'\"]+")
-ROW = re.compile(r"^(DETAIL|CONTEXT): .*(?:\n {2,}.*)*", re.MULTILINE)
-
-
-class PrivateFormatter(logging.Formatter):
-    """Lines of a log without what they may not hold, tracebacks and their messages included."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = LINK.sub(lambda found: f"{found[1] or found[2]}…", super().format(record))
-        return ROW.sub(r"\1: left out", text)
-
-
 class PrivatePagesMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -58,6 +58,7 @@ LOOSE = {
         "fieldstudy/asgi.py",
         "fieldstudy/celery.py",
         "fieldstudy/consumer.py",
+        "fieldstudy/logs.py",
         "fieldstudy/health.py",
         "fieldstudy/parsers.py",
     ),

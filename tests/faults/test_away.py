@@ -19,7 +19,7 @@ from analysis.runs import tasks
 from fieldstudy.celery import app
 from fieldstudy.consumer import Consumer
 from fieldstudy.embedded import servers
-from surveys.middleware import PrivateFormatter
+from fieldstudy.logs import PrivateFormatter
 from surveys.models import Participant, Place, Study
 from surveys.participation.steps import address
 from tests.analysis.runs.servers import make_fake

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
-from surveys.middleware import PrivateFormatter
+from fieldstudy.logs import PrivateFormatter
 from surveys.models import Study
 from tests.analysis.runs.run_samples import make_done
 from tests.analysis.runs.servers import make_server_endpoint

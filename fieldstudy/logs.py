@@ -1,0 +1,25 @@
+"""Lines of a log, and what they may not hold."""
+
+import logging
+import re
+
+# The signed part of a participant's address, who Prolific says they are, rows of tables.
+LINK = re.compile(r"(/[as]/[\w-]+/)[^/\s~]+~[\w-]+|(PROLIFIC_PID=|SESSION_ID=)[^&\s'\"]+")
+ROW = re.compile(r"^(DETAIL|CONTEXT): .*(?:\n {2,}.*)*", re.MULTILINE)
+
+
+class PrivateFormatter(logging.Formatter):
+    """Leaves these out, also of tracebacks and their messages."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = LINK.sub(lambda found: f"{found[1] or found[2]}…", super().format(record))
+        return ROW.sub(r"\1: left out", text)
+
+
+class OneLine(logging.Filter):
+    """What somebody sent us, such as a wrong Host header, is one line; our own faults keep their traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.startswith("django.security."):
+            record.exc_info = None
+        return True
