@@ -25,8 +25,8 @@ from surveys.models import Membership, Participant, Study
 from surveys.simulation.demo import STAGES
 from tests.factories import make_account, make_annotator, make_participant, make_visit
 
-PEOPLE = 8  # simulated, in a study of 800 places
-MOST_A_ROUTE = 4  # addresses of one pattern that somebody opens: of different studies, with different parameters
+PEOPLE = 6  # simulated, in a study of 800 places
+MOST_A_ROUTE = 3  # addresses of one pattern that somebody opens: of different studies, with different parameters
 OUR_HOSTS = ("", "testserver", urlsplit(django_settings.SITE_URL).netloc)
 OPENED = {"a": "href", "img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 OTHER_SCHEMES = ("mailto:", "data:", "javascript:", "tel:")
@@ -174,7 +174,7 @@ def address_of_study(address: str) -> bool:
 
 
 @pytest.fixture
-def world(db: None, settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Study]:
+def world(transactional_db: None, settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Study]:
     """The demo with all that it has, of few people: studies, runs, labels, a corpus with its people, paying."""
     settings.DEBUG = True
     monkeypatch.setattr(demo, "RUNS", tuple(few_calls()))
@@ -182,7 +182,7 @@ def world(db: None, settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setitem(STAGES, "people", PEOPLE / 800)
     quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
     call_command("demo", stage="people", **quiet)
-    call_command("rehearse_paying", books=str(tmp_path / "books.json"), **quiet)
+    call_command("rehearse_paying", "--books", str(tmp_path / "books.json"), **quiet)
     settings.DEBUG = False
     return list(Study.objects.order_by("slug"))
 
