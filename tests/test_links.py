@@ -75,6 +75,7 @@ class Crawl:
 
     def __init__(self, client: Client, starts: list[str]) -> None:
         self.client, self.faults = client, []
+        client.raise_request_exception = False  # a page that breaks is a fault like others
         self.seen, self.routes, self.statuses = set(), Counter(), Counter()
         self.waiting = deque((Link("get", start), "the start") for start in starts)
 
@@ -147,7 +148,7 @@ class Crawl:
         if not address_of_study(address):
             return self.resolve(urlsplit(address).path)
         try:
-            Crawl.posting = True
+            Crawl.posting = self.client.raise_request_exception = True
             with transaction.atomic():
                 try:
                     return self.client.post(address).status_code
@@ -156,7 +157,7 @@ class Crawl:
         except MayPost:
             return 200
         finally:
-            Crawl.posting = False
+            Crawl.posting = self.client.raise_request_exception = False
 
     def read(self, address: str, text: str) -> None:
         links = Links(address)
@@ -220,7 +221,7 @@ def make_members(studies: list[Study]) -> None:
     make_account("administrator", is_staff=True, is_superuser=True)
 
 
-STEPS = [*Participant.Step.values[:-1], "completed", "returned", "technical", "misunderstood"]
+STEPS = [*Participant.Step.values[:-1], "completed", "returned", "technical"]
 
 
 def ways_of_participants() -> list[str]:
