@@ -429,7 +429,7 @@ def documented(program: str, start: str) -> list[str]:
 
 def run_documented(program: str, sockets: str, database: str, **streams: object) -> None:
     """As the page says, with this server's user and database in the place of the container's."""
-    arguments = documented(program, "## Backup and restore")
+    arguments = documented(program, "## Backup and restore" if program == "pg_dump" else "\nTo restore, ")
     names = {"fieldstudy": database}
     user = arguments.index("--username")
     arguments = arguments[:user] + arguments[user + 2 :]

@@ -20,6 +20,8 @@ import pytest
 from fieldstudy.embedded import children, demo_server, postgres, servers
 from fieldstudy.settings import broker_from_url, database_from_url
 
+PATIENCE = 180  # seconds, on a computer that has much to do
+
 HOLD = """
 import os, sys
 from fieldstudy.embedded import servers
@@ -52,7 +54,7 @@ def start_python(*arguments: str, var: Path, **changes: str) -> subprocess.Popen
 
 def run_python(*arguments: str, var: Path, **changes: str) -> subprocess.CompletedProcess[str]:
     with start_python(*arguments, var=var, **changes) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
@@ -76,7 +78,7 @@ def processes_of(var: Path) -> list[str]:
     return found
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> bool:
+def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
