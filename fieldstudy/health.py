@@ -73,6 +73,6 @@ def check_worker() -> str:
 def ask_worker() -> str:
     try:
         replies = app.control.broadcast("ping", reply=True, limit=1, timeout=1)
-    except (OperationalError, OSError):
+    except (OperationalError, OSError, redis.RedisError):  # the last after a restart of the broker
         return "unknown"
     return "ok" if replies else "does not answer"

@@ -23,7 +23,7 @@ import psycopg
 from fieldstudy.embedded import keeper, postgres, servers
 from fieldstudy.embedded.children import is_alive, start_child, stop_process
 
-PATIENCE = 120  # seconds, on a computer that has much to do
+PATIENCE = 300  # seconds, on a computer that has much to do
 GRANIAN = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--no-ws"]
 GRANIAN += ["--workers", "2", "--blocking-threads", "4", "--respawn-failed-workers", "--respawn-interval", "0.2"]
 COMMANDS = {

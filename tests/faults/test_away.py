@@ -19,6 +19,7 @@ from analysis.runs import tasks
 from fieldstudy.celery import app
 from fieldstudy.consumer import Consumer
 from fieldstudy.embedded import servers
+from fieldstudy.health import ask_worker
 from fieldstudy.logs import PrivateFormatter
 from surveys.models import Participant, Place, Study
 from surveys.participation.steps import address
@@ -103,6 +104,14 @@ def test_worker_goes_on_where_the_lost_broker_cannot_be_cleaned_up(monkeypatch: 
     Consumer.on_connection_error_after_connected(object.__new__(Consumer), ConnectionError())
     assert app.conf.worker_consumer == "fieldstudy.consumer:Consumer"
     assert app.conf.broker_connection_max_retries is None
+
+
+def test_health_is_told_where_the_broker_was_restarted_just_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broadcast(*given: Any, **more: Any) -> None:
+        raise redis.ConnectionError("Connection closed by server.")
+
+    monkeypatch.setattr(app.control, "broadcast", broadcast)
+    assert ask_worker() == "unknown"
 
 
 class Away:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tests.analysis.runs.servers import Server, serving
-from tests.faults.platform import Platform, wait_for
+from tests.faults.platform import PATIENCE, Platform, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -113,7 +113,7 @@ def test_killed_under_load_nothing_is_lost_or_doubled(platform: Platform, model:
 
 
 def check_people(people: subprocess.Popen[str], platform: Platform) -> None:
-    out, err = people.communicate(timeout=240)
+    out, err = people.communicate(timeout=2 * PATIENCE)
     assert out, err
     report = json.loads(out)
     assert report["violations"] == [] and report["confirmed"] >= 4

@@ -51,7 +51,7 @@ def crawl(client: Client) -> dict[str, bytes]:
     found, waiting = {}, ["/console/"]
     while waiting and len(found) < MOST_PAGES:
         address = waiting.pop(0)
-        answer = client.get(address)
+        answer = client.get(address, follow=True)
         found[address] = b"".join(answer.streaming_content) if answer.streaming else answer.content
         links = (link.decode() for link in LINK.findall(found[address]))
         waiting += [link for link in dict.fromkeys(links) if link not in found and link not in waiting]
