@@ -79,12 +79,13 @@ def encode(text: str) -> str:
 
 # A browser writes out the styles of each paragraph that is copied.
 HTML_LINE = (
-    '<p data-start="{start}" data-end="{end}" style="--tw-border-spacing-x: 0; --tw-border-spacing-y: 0; margin: 0px 0px '
-    "1.25rem; color: rgb(13, 13, 13); font-family: ui-sans-serif, -apple-system, system-ui, &quot;Segoe UI&quot;, Helvetica, "
-    "Arial, sans-serif; font-size: 16px; font-style: normal; font-weight: 400; letter-spacing: normal; orphans: 2; "
-    "text-align: start; text-indent: 0px; text-transform: none; widows: 2; word-spacing: 0px; white-space: pre-wrap; "
-    'background-color: rgb(255, 255, 255); text-decoration-color: initial;"><span style="box-sizing: border-box; '
-    'border: 0px solid rgb(227, 227, 227);">{words}</span></p>'
+    '<p data-start="{start}" data-end="{end}" style="--tw-border-spacing-x: 0; --tw-border-spacing-y: 0; '
+    "margin: 0px 0px 1.25rem; color: rgb(13, 13, 13); font-family: ui-sans-serif, -apple-system, system-ui, "
+    "&quot;Segoe UI&quot;, Helvetica, Arial, sans-serif; font-size: 16px; font-style: normal; font-weight: 400; "
+    "letter-spacing: normal; orphans: 2; text-align: start; text-indent: 0px; text-transform: none; widows: 2; "
+    "word-spacing: 0px; white-space: pre-wrap; background-color: rgb(255, 255, 255); "
+    'text-decoration-color: initial;"><span style="box-sizing: border-box; border: 0px solid rgb(227, 227, 227);">'
+    "{words}</span></p>"
 )
 
 

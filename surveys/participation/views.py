@@ -291,7 +291,7 @@ def comprehension(request: HttpRequest) -> HttpResponse:
     wrong = failed_checks(checks, tries[-1]) if tries else []
     if tries and not form.is_bound and not is_unproven():
         form = ComprehensionForm(checks, initial=tries[-1])
-    more = {"wrong": wrong, "again": bool(wrong), "tries": len(tries)}
+    more: dict[str, Any] = {"wrong": wrong, "again": bool(wrong), "tries": len(tries)}
     return form_page(request, "participation/comprehension.html", Step.COMPREHENSION, form, **more)
 
 
