@@ -9,8 +9,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.answers.readings import unread
+from analysis.models import MetricValue
 from analysis.report.parts import PARTS
-from analysis.report.reports import ReportError, Reporting, find_part
+from analysis.report.reports import ReportError, Reporting
 from analysis.report.tasks import enqueue_report
 from surveys.console.pages import show, study_page
 from surveys.models import Study
@@ -48,7 +49,10 @@ def progress(request: HttpRequest) -> HttpResponse:
 def bundle_page(study: Study) -> dict[str, Any]:
     """Which parts are computed, of the answers as they are read now. Raises ReportError where there is nothing yet."""
     reporting, waiting = Reporting(study), unread(study)
-    parts = {part: find_part(study, f"{part}:{reporting.view}", reporting.fingerprint) is not None for part in PARTS}
+    names = {part: f"{part}:{reporting.view}" for part in PARTS}
+    kept = MetricValue.objects.filter(study=study, name__in=names.values(), fingerprint=reporting.fingerprint)
+    there = {*kept.values_list("name", flat=True)}
+    parts = {part: name in there for part, name in names.items()}
     missing = [part for part, is_there in parts.items() if not is_there]
     if missing and not waiting:  # else they would be computed twice
         enqueue_report(study.pk, "", missing, reporting.fingerprint)

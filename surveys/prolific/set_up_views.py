@@ -49,6 +49,7 @@ def set_up_page(study: Study) -> dict:
             parts, status = draft.compare(study, link, theirs), str(theirs.get("status", ""))[:20]
         except ProlificError as error:
             fault = str(error)
+    ours = draft.wanted(study, link)
     return {
         "remote": remote,
         "parts": parts,
@@ -57,7 +58,7 @@ def set_up_page(study: Study) -> dict:
         "is_draft": status == draft.DRAFT,
         "differs": sum(not part.is_same for part in parts),
         "sentence": say_parts(remote, parts, status),
-        "wanted": [(label, draft.show(name, draft.wanted(study, link)[name])) for name, label in draft.LABELS.items()],
+        "wanted": [(label, draft.show(name, ours[name])) for name, label in draft.LABELS.items()],
         "currency": definition_of(study.current_id).pay.currency,
         "seen": draft.seen_of(study, link),
         "groups": group_rows(study),
