@@ -80,7 +80,7 @@ def start_from_console() -> float:
         assert client.get(address).status_code == 200
         began = time.time()
         given = {
-            "endpoint": endpoint.pk,
+            "endpoint": endpoint.name,
             "condition": "offline",
             "repeats": 25,
             "users": 1,

@@ -177,7 +177,7 @@ class CallBook:
     """One lane's hold on the rows of its run."""
 
     def __init__(self, database: psycopg.AsyncConnection, run: int, lane: str, lease_seconds: float) -> None:
-        self.database = database
+        self.database, self.run = database, run
         self.turn = asyncio.Lock()  # one transaction at a time: tasks share the connection
         self.given = {"run": run, "lane": lane, "seconds": lease_seconds, "most": MOST_ATTEMPTS}
 
@@ -218,7 +218,7 @@ class CallBook:
 
     async def expire(self) -> int:
         """Take back rows whose lane has died; counted as lost where an answer may have been paid."""
-        for lane, lines in left_behind(self.given["run"]):
+        for lane, lines in left_behind(self.run):
             async with self.turn:
                 await self.ask(SETTLE, lane=lane, outcomes=as_list(lines))
                 await self.ask(END_LEASES, lane=lane)
