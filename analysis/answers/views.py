@@ -160,8 +160,11 @@ def head_words(heads: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if not heads:
         return {"headline": "Nobody has said yet how well their answers were read."}
     right = ", of ".join(f"{head['of']} {head['right_share']}" for head in heads)
-    changes = " and ".join(f"{head['change']} of {plural(head['answers'], 'answer')} to {head['of']}" for head in heads)
-    return {"headline": f"Of {right} were read right.", "changes": f"What they said changes {changes}."}
+    counted = [head for head in heads if "change" in head]  # of others no answer was read yet
+    changes = " and ".join(
+        f"{head['change']} of {plural(head['answers'], 'answer')} to {head['of']}" for head in counted
+    )
+    return {"headline": f"Of {right} were read right.", "changes": changes and f"What they said changes {changes}."}
 
 
 def most_moved(rows: Sequence[dict[str, Any]]) -> str:

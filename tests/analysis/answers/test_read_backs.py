@@ -7,7 +7,7 @@ from analysis.answers.aliases import accept
 from analysis.answers.read_backs import reader_accuracy
 from analysis.answers.readings import read_new
 from analysis.answers.reviews import answers_of, decide, waiting
-from analysis.answers.views import standing
+from analysis.answers.views import head_words, standing
 from analysis.models import Answer
 from analysis.report.dataset import load_frames
 from surveys.models import ReadBack, Study
@@ -134,3 +134,8 @@ def test_page_tells_how_well_answers_are_read(client: Client, study: Study) -> N
     page = client.get(f"/console/{study.slug}/answers/{odd.pk}/").text
     assert "Not in the text" in page and "Chai" in page
     assert ReadBack.objects.count() == 2
+
+
+def test_what_nobody_read_yet_is_said_to_change_nothing() -> None:
+    head = {"of": "5 lists", "right_share": "80 %"}
+    assert head_words([head]) == {"headline": "Of 5 lists 80 % were read right.", "changes": ""}
