@@ -26,7 +26,7 @@ from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
-RUN_PAGE = 21  # statements
+RUN_PAGE = 14  # statements
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 # Session, account, study, role twice; runs, their calls by state and of the last minute, what is unread; the rail.
-RUNS_PAGE = 9
+RUNS_PAGE = 11  # of calls the index is read, and apart from it what is leased or unread
 pytestmark = pytest.mark.django_db
 
 
