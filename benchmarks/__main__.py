@@ -31,7 +31,7 @@ def main() -> None:
             print(f"NOT MET  {name} could not be measured: {error}", flush=True)
             continue
         found += rows
-        print("\n".join(describe(goal) for goal in rows), flush=True)
+        print("\n".join(map(str, rows)), flush=True)
     print(f"{time.monotonic() - began:.0f} s in all")
     if not options.quick:
         write_table(found)
@@ -45,11 +45,6 @@ def measure(name: str, quick: bool) -> list[Goal]:
     if (works := tuple(row.work for row in rows)) != ROWS[name]:
         raise ValueError(f"benchmarks/goals.py names {ROWS[name]}, benchmarks/{name}.py gives {works}")
     return rows
-
-
-def describe(goal: Goal) -> str:
-    work, measured, aim, verdict = goal.cells
-    return f"{verdict:8} {work:78} {measured:>14}  {aim}"
 
 
 if __name__ == "__main__":

@@ -21,6 +21,14 @@ NOT_YET = "| {} | – | – | not measured yet | – |"
 
 # Each benchmark with goals, and the rows that it gives.
 ROWS: dict[str, tuple[str, ...]] = {
+    "submissions": (
+        "a submission and its next page: web CPU beside a minimal Django view, the worst of 16, 64 and 256 at once",
+        "the same with PostgreSQL's CPU",
+        "submissions a second with 256 at once beside those with 16",
+        "an autosave beside a minimal submission, CPU with PostgreSQL's",
+    ),
+    "report": ("report of 52,000 answers, 2,000 draws: wall time on two cores",),
+    "pages": ("most statements of a console page at 52,000 answers", "most SQL of a console page at 52,000 answers"),
     "worker": ("memory of a web worker that has served one page (PSS)", "processor time of a web worker's first page"),
     "runs": ("a lane at 20 ms with 64 in flight: wall time beside a bare aiohttp loop",),
     "run_workers": (
@@ -50,6 +58,10 @@ class Goal:
     @property
     def met(self) -> bool:
         return self.measured >= self.goal if self.at_least else self.measured <= self.goal
+
+    def __str__(self) -> str:
+        work, measured, aim, verdict = self.cells
+        return f"{verdict:8} {work}: {measured}, goal {aim}"
 
     @property
     def verdict(self) -> str:

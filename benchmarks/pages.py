@@ -7,18 +7,14 @@ and files are left out.
 
 import argparse
 import json
-import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import django
-from django.core.management import call_command
-
-from fieldstudy.embedded import servers
+from benchmarks.goals import ROWS, Goal
+from benchmarks.server import database_of_its_own
 
 MOST_MS, MOST_STATEMENTS = 60, 15
 
@@ -32,15 +28,19 @@ def main() -> None:
     parser.add_argument("--statements", metavar="PAGE", help="only this page, with its statements and their times")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
-        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
-        servers.attach()
-        django.setup()
-        call_command("migrate", verbosity=0)
+    with database_of_its_own():
         found = measure(options)
-        django.db.connection.close()
     print(json.dumps(found, indent=1) if options.json else "\n".join(describe(found)))
+
+
+def goals(quick: bool) -> list[Goal]:
+    size = {"people": 80, "repeats": 40, "draws": 200} if quick else {"people": 800, "repeats": 400, "draws": 2000}
+    with database_of_its_own():
+        found = measure(argparse.Namespace(**size, rounds=1 if quick else 5, statements=None))
+    print("\n".join(describe(found)))
+    worst = [max(page[name] for page in found.values()) for name in ("statements", "sql_ms")]
+    limits = ((MOST_STATEMENTS, "statements"), (MOST_MS, "ms"))
+    return [Goal(work, got, *limit) for work, got, limit in zip(ROWS["pages"], worst, limits, strict=True)]
 
 
 def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -56,7 +56,7 @@ def open_pages(study: Any, rounds: int, only: str | None = None) -> dict[str, di
     """Statements, and the median of the milliseconds that they took, of each page."""
     from django.test import Client
 
-    client = Client(headers={"host": "localhost"})
+    client = Client(headers={"host": "127.0.0.1"})
     client.force_login(owner_of(study))
     found = {}
     for address in addresses_of(study):

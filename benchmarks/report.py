@@ -5,19 +5,17 @@ The study, with 800 people and 41,600 completions, is made in a database of its 
 
 import argparse
 import json
-import os
 import resource
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
-import django
 import numpy as np
-from django.core.management import call_command
 
-from fieldstudy.embedded import servers
+from benchmarks.goals import ROWS, Goal
+from benchmarks.server import database_of_its_own
 
+MOST_SECONDS = 2.0
 CORE = ("heterogeneity", "choices", "distances", "calibration", "items")
 CHATBOTS = {"gpt-4o-mini": "chatgpt", "gemini-2.0-flash": "gemini"}
 
@@ -30,15 +28,21 @@ def main() -> None:
     parser.add_argument("--prompt", default="companies", help="the one that the plain version computes")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
-        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
-        servers.attach()
-        django.setup()
-        call_command("migrate", verbosity=0)
+    with database_of_its_own():
         found = measure(options)
-        django.db.connection.close()
     print(json.dumps(found, indent=1) if options.json else "\n".join(describe(found)))
+
+
+def goals(quick: bool) -> list[Goal]:
+    """The whole report as it is first asked for, the answers loaded with it."""
+    with database_of_its_own():
+        from analysis.report.reports import report
+        from benchmarks.report_world import make_world
+
+        study = make_world(80 if quick else 800, 40 if quick else 400)
+        spent = timed(lambda: report(study, draws=200 if quick else 2000))[0]
+    print(f"{spent['wall_s']} s, {spent['cpu_s']} s of CPU")
+    return [Goal(ROWS["report"][0], spent["wall_s"], MOST_SECONDS, "s")]
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
