@@ -1,15 +1,21 @@
 """The settings the tests run with: embedded services of their own, so that they never meet a running demo."""
 
 import os
+from pathlib import Path
 
 from fieldstudy.embedded import servers
 
 os.environ.setdefault("FIELDSTUDY_VAR", str(servers.ROOT / "var" / "test"))
-if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has services of its own, so that none waits for another
+# Where the services lie. Of several processes of tests the first one starts them for all.
+SERVICES_FOLDER = Path(os.environ["FIELDSTUDY_VAR"])
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has files and a database of the queue of its own
     os.environ["FIELDSTUDY_VAR"] += f"-{worker}"
 os.environ.setdefault("FIELDSTUDY_FSYNC", "off")  # a test database need not survive a power cut
 os.environ.setdefault("DATABASE_POOL", "0")  # its connections would block dropping the database
-servers.attach()
+if servers.attach():
+    SERVICES_FOLDER = servers.var_folder()
+if worker:
+    os.environ["REDIS_URL"] = os.environ["REDIS_URL"].replace("db=0", f"db={6 + int(worker[2:]) % 10}")
 
 from fieldstudy.settings import *  # noqa: E402, F403 - reads the addresses that attach() has set
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -123,7 +124,7 @@ def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Ite
         "DJANGO_SETTINGS_MODULE": "tests.hosts",
         "DEBUG": "true",  # pages without collected style sheets, and models on this computer
         "DATABASE_URL": server.test_database_url(),
-        "REDIS_URL": settings.REDIS_URL.replace("db=0", "db=5"),
+        "REDIS_URL": re.sub(r"db=\d+", "db=5", settings.REDIS_URL),
         "SECRET_KEY": settings.SECRET_KEY,
         "DATABASE_POOL": "4",
         "LIMIT_FACTOR": "0",

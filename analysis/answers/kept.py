@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from django.core.cache import cache
 from django.db import connection, transaction
 
 from analysis.answers.withdrawals import hold_withdrawals, withdrawals
@@ -14,8 +15,8 @@ from surveys.models import Study
 from surveys.reading.answers import RULES_VERSION
 
 # Answers and revisions are added, decided about, read by other rules and erased; replies come in. Numbers of rows and
-# the newest keys say of each whether it happened, and PostgreSQL reads them from indexes alone.
-STAMP = """
+# the newest keys say of each whether it happened, of the whole server, and PostgreSQL reads them from indexes alone.
+SERVER = """
 SELECT (SELECT count(*) FROM analysis_answer), (SELECT max(id) FROM analysis_answer),
   (SELECT max(id) FROM analysis_answerdecision), (SELECT max(id) FROM surveys_readback),
   (SELECT count(*) FROM surveys_response), (SELECT max(id) FROM surveys_response),
@@ -29,11 +30,40 @@ SELECT (SELECT count(*) FROM analysis_answer), (SELECT max(id) FROM analysis_ans
 """
 
 
+# The same of one study, which takes a look at each of its answers.
+STUDY = """
+WITH given AS (
+  SELECT response.id FROM surveys_response response
+  JOIN surveys_participant person ON person.id = response.participant_id
+  WHERE person.study_id = %(study)s AND response.accepted
+), replied AS (
+  SELECT completion.id, run_id, status FROM analysis_completion completion JOIN analysis_run run ON run.id = run_id
+  WHERE (study_id = %(study)s OR study_id IS NULL) AND condition <> ALL(%(aside)s)
+), answers AS (
+  SELECT id, read_at, decided, rules_version FROM analysis_answer WHERE response_id IN (SELECT id FROM given)
+  UNION ALL
+  SELECT id, read_at, decided, rules_version FROM analysis_answer WHERE completion_id IN (SELECT id FROM replied)
+)
+SELECT (SELECT json_build_array(count(*), max(id)) FROM given),
+  (SELECT json_agg(json_build_array(run_id, status, calls) ORDER BY run_id, status) FROM (
+    SELECT run_id, status, count(*) AS calls FROM replied GROUP BY run_id, status) AS counted),
+  (SELECT json_build_array(count(*), max(id), max(read_at), count(*) FILTER (WHERE decided),
+    count(*) FILTER (WHERE rules_version <> %(rules)s)) FROM answers),
+  (SELECT json_build_array(count(*), max(id)) FROM analysis_answerdecision WHERE answer_id IN (SELECT id FROM answers)),
+  (SELECT json_build_array(count(*), max(id)) FROM surveys_readback WHERE response_id IN (SELECT id FROM given))
+"""
+
+
 def answer_stamp(study: Study) -> str:
     """Another one as soon as a text of the study came, was read or decided about, or is gone."""
+    server = ask(SERVER, study)
+    return cache.get_or_set(f"answers-{study.pk}-{server}", lambda: ask(STUDY, study))
+
+
+def ask(statement: str, study: Study) -> str:
     with connection.cursor() as cursor:
-        cursor.execute(STAMP, {"study": study.pk, "rules": RULES_VERSION, "aside": list(ASIDE)})
-        found = json.dumps([RULES_VERSION, *cursor.fetchone()])
+        cursor.execute(statement, {"study": study.pk, "rules": RULES_VERSION, "aside": list(ASIDE)})
+        found = json.dumps([RULES_VERSION, *cursor.fetchone()], default=str)
     return hashlib.sha256(found.encode()).hexdigest()
 
 

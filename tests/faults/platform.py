@@ -77,7 +77,7 @@ class Platform:
 
     @property
     def valkey_socket(self) -> Path:
-        return self.folder / "run" / "sockets" / "valkey.sock"
+        return self.sockets / "valkey.sock"
 
     def log(self, name: str) -> Path:
         return self.folder / "log" / f"{name}.log"
@@ -94,8 +94,7 @@ class Platform:
         if name == "valkey":
             return keeper.start_valkey(self.folder, self.valkey_socket)
         if name == "postgres":
-            log = self.log(name)
-            return postgres.start_postgres(self.folder / "postgres", log, self.sockets, self.account)
+            return postgres.start_postgres(self.folder, self.sockets, self.account)
         more = ["--schedule", str(self.folder / "run" / "beat.db")] if name == "beat" else []
         web = [*GRANIAN, "--port", str(self.port), "fieldstudy.wsgi:application"]
         command = [sys.executable, *(web if name == "web" else COMMANDS[name]), *more]

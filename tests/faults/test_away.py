@@ -10,6 +10,7 @@ import psycopg
 import pytest
 import redis
 from celery.worker import consumer as celery_consumer
+from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection
 from django.test import Client
 from django.utils import timezone
@@ -18,7 +19,6 @@ from analysis.endpoints.limits import Limiter
 from analysis.runs import tasks
 from fieldstudy.celery import app
 from fieldstudy.consumer import Consumer
-from fieldstudy.embedded import servers
 from fieldstudy.health import ask_worker
 from fieldstudy.logs import PrivateFormatter
 from surveys.models import Participant, Place, Study
@@ -88,7 +88,7 @@ def test_log_of_the_embedded_database_has_no_rows(db: None) -> None:
         Study.objects.create(pk=someone.study_id, slug="again", title=PLANTED)
     with pytest.raises(IntegrityError):
         Participant.objects.create(study=someone.study, pid=someone.pid, pseudonym=PLANTED[:12])
-    log = (servers.var_folder() / "log" / "postgres.log").read_text()
+    log = (settings.SERVICES_FOLDER / "log" / "postgres.log").read_text()
     assert "duplicate key value" in log
     assert PLANTED[:12] not in log and someone.pid not in log
 

@@ -101,7 +101,7 @@ def test_choices_mark_the_right_letter_and_show_unknown(client: Client) -> None:
 def test_benchmark_rows_lead_to_completions_of_runs_without_a_study(client: Client) -> None:
     response = client.get(address("benchmarks"))
     (row,) = table(response, "benchmarks")
-    assert row[:5] == ["sums", "Offline T 1, helm", "ChatGPT gpt-4o-mini", "2", "4"]
+    assert row[:5] == ["sums", "Offline T 1, as HELM puts it", "ChatGPT gpt-4o-mini", "2", "4"]
     assert row[5].startswith("75")
     texts = client.get(links(response, "/texts/?")[0])
     assert heading(texts).startswith("8 texts: Offline, gpt-4o-mini, “sums”")

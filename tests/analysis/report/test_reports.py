@@ -18,7 +18,7 @@ from analysis.report import reports
 from analysis.report.dataset import load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import PARTS, items
-from analysis.report.reports import ReportError, Reporting, fingerprint, keep_part, report
+from analysis.report.reports import ReportError, Reporting, fingerprint, keep_part, people_stamp, report
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
@@ -32,7 +32,7 @@ FEW = 20
 
 def stamp(study: Study, **filters: Any) -> str:
     study.refresh_from_db()
-    return fingerprint(study, Filters(**filters), 0, FEW)
+    return fingerprint(study, Filters(**filters), 0, FEW, people_stamp(study))
 
 
 def test_the_whole_report_is_one_json_object_with_every_part() -> None:
@@ -350,8 +350,8 @@ def test_fingerprint_changes_with_filters_seed_and_draws() -> None:
     found = {
         stamp(study),
         stamp(study, memory=("on",)),
-        fingerprint(study, Filters(), 1, FEW),
-        fingerprint(study, Filters(), 0, FEW + 1),
+        fingerprint(study, Filters(), 1, FEW, people_stamp(study)),
+        fingerprint(study, Filters(), 0, FEW + 1, people_stamp(study)),
     }
     assert len(found) == 4
 

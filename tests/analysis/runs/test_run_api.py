@@ -199,7 +199,7 @@ def test_completions_of_other_studies_are_not_found(client: Client) -> None:
     assert client.get(at("runs", "teas")).json()["count"] == 0
 
 
-@pytest.mark.parametrize(("name", "queries"), [("runs", 7), ("completions", 5)])
+@pytest.mark.parametrize(("name", "queries"), [("runs", 8), ("completions", 5)])
 def test_queries_do_not_grow_with_the_rows(
     client: Client, study: Study, name: str, queries: int, django_assert_num_queries: Callable
 ) -> None:

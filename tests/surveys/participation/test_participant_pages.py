@@ -145,16 +145,16 @@ def test_gate_asks_keeps_the_text_and_lets_it_pass(client: Client) -> None:
     number = participant.order.index("teas") + 1
     if number == 2:
         make_response(participant, 0)
-    page = send(client, participant, "1. Assam <b>", number)
-    assert "We read no names in this answer." in page.text and "1. Assam &lt;b&gt;</textarea>" in page.text
+    page = send(client, participant, "I like <b>", number)
+    assert "We read no names in this answer." in page.text and "I like &lt;b&gt;</textarea>" in page.text
     first = re.search(r'<button[^>]*type="submit"[^>]*>', page.text)
     assert first and 'name="read" value="right"' in first[0]
     url = address(participant, "prompt", number)
     fields = {name: hidden(page, name) for name in ("key", "page")}
     said = {"read_of": hidden(page, "read_of"), "added-0": "Assam"}
-    answer = client.post(url, fields | said | {"text": "1. Assam <b>"})
+    answer = client.post(url, fields | said | {"text": "I like <b>"})
     assert answer.status_code == 302 and "older" not in answer.url
-    assert Response.objects.get(participant=participant, prompt=prompt, accepted=True).text == "1. Assam <b>"
+    assert Response.objects.get(participant=participant, prompt=prompt, accepted=True).text == "I like <b>"
 
 
 def test_fixing_after_the_gate_is_no_older_page_for_scripts_either(client: Client) -> None:
