@@ -7,6 +7,7 @@ from datetime import timedelta
 from time import perf_counter
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from surveys.annotation.qualification import Verdict, decide_gate
@@ -70,6 +71,9 @@ def make_players(study: Study, site: str, people: list[Person], faults: bool) ->
 
 
 def play(players: Iterable[Player], concurrency: int, progress: Progress) -> None:
+    """Nothing is asked meanwhile, so no connection is held that may be dead by then."""
+    if not connection.in_atomic_block:
+        connection.close()
     with ThreadPoolExecutor(concurrency) as pool:
         running = [pool.submit(player.play) for player in players]
         try:
