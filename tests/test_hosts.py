@@ -55,7 +55,7 @@ class Hosts:
     def __init__(self, folder: Path, common: dict[str, str]) -> None:
         self.folder, self.common = folder, common
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.queue = Celery(broker=broker_from_url(common["REDIS_URL"]))
+        self.queue = Celery(broker=broker_from_url(common["REDIS_URL"]), set_as_current=False)
 
     def environment(self, name: str) -> dict[str, str]:
         own = self.folder / name
