@@ -14,19 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.goals import ROWS, Goal
+from benchmarks.report import world_parser
 from benchmarks.server import database_of_its_own
 
 MOST_MS, MOST_STATEMENTS = 60, 15
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", type=int, default=800)
-    parser.add_argument("--repeats", type=int, default=400)
-    parser.add_argument("--draws", type=int, default=2000)
+    parser = world_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--statements", metavar="PAGE", help="only this page, with its statements and their times")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with database_of_its_own():
         found = measure(options)

@@ -21,16 +21,21 @@ CHATBOTS = {"gpt-4o-mini": "chatgpt", "gemini-2.0-flash": "gemini"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", type=int, default=800)
-    parser.add_argument("--repeats", type=int, default=400)
-    parser.add_argument("--draws", type=int, default=2000)
+    parser = world_parser(__doc__)
     parser.add_argument("--prompt", default="companies", help="the one that the plain version computes")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with database_of_its_own():
         found = measure(options)
     print(json.dumps(found, indent=1) if options.json else "\n".join(describe(found)))
+
+
+def world_parser(description: str | None) -> argparse.ArgumentParser:
+    """Of a benchmark on this world: how large it is, and how its figures are told."""
+    parser = argparse.ArgumentParser(description=description)
+    for name, size in (("people", 800), ("repeats", 400), ("draws", 2000)):
+        parser.add_argument(f"--{name}", type=int, default=size)
+    parser.add_argument("--json", action="store_true")
+    return parser
 
 
 def goals(quick: bool) -> list[Goal]:

@@ -13,6 +13,7 @@ from analysis.runs.asking.replies import count_replies
 from analysis.runs.pages.reads import read_messages
 from surveys.models import Annotation, Study
 from tests.analysis.runs.judge_samples import plan, work_off
+from tests.lasting import database_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Rows as such a version wrote them, by table: a judge in both orders with every state that a call may be in, the older
@@ -24,14 +25,7 @@ BEFORE = ("analysis", "0008_tasks")
 @pytest.fixture
 def brought_forward() -> Iterator[None]:
     """A database of its own with these rows, migrated."""
-    name, own = connection.settings_dict["NAME"], "judges_before_tasks"
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {own}")
-        cursor.execute(f"CREATE DATABASE {own}")
-    connection.close()
-    connection.settings_dict["NAME"] = own
-    try:
-        call_command("migrate", *BEFORE, verbosity=0)
+    with database_before("judges_before_tasks", *BEFORE):
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
             for table, rows in ROWS.items():
@@ -43,11 +37,6 @@ def brought_forward() -> Iterator[None]:
             cursor.execute("SET session_replication_role = origin")
         call_command("migrate", verbosity=0)
         yield
-    finally:
-        connection.close()
-        connection.settings_dict["NAME"] = name
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {own}")
 
 
 def test_calls_of_earlier_versions_become_tasks(brought_forward: None) -> None:

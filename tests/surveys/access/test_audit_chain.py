@@ -17,6 +17,7 @@ from surveys.access import audit
 from surveys.models import AuditEvent, Study
 from surveys.models.hashes import fingerprint
 from tests.factories import make_account, make_study
+from tests.lasting import database_before
 
 pytestmark = pytest.mark.django_db
 KEY, OTHER = "a" * 16 + "0123456789abcdef", "b" * 16 + "0123456789abcdef"
@@ -266,14 +267,7 @@ def test_audit_key_stands_on_its_own_and_is_changed_with_a_fallback(keyed) -> No
 @pytest.fixture
 def from_before() -> Iterator[None]:
     """A database of its own with a chain as earlier versions wrote it, migrated."""
-    name, own = connection.settings_dict["NAME"], "audit_before_signing"
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {own}")
-        cursor.execute(f"CREATE DATABASE {own}")
-    connection.close()
-    connection.settings_dict["NAME"] = own
-    try:
-        call_command("migrate", "surveys", "0009", verbosity=0)
+    with database_before("audit_before_signing", "surveys", "0009"):
         with connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO surveys_study (id, slug, title, state, created_at) VALUES (7, 'old', '', 'draft', now())"
@@ -291,11 +285,6 @@ def from_before() -> Iterator[None]:
                 )
         call_command("migrate", verbosity=0)
         yield
-    finally:
-        connection.close()
-        connection.settings_dict["NAME"] = name
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {own}")
 
 
 @pytest.mark.django_db(transaction=True)
