@@ -205,9 +205,32 @@ def test_long_text_with_every_kind_of_sign_arrives_to_the_letter(page: Page, per
     assert len(text.encode()) > 200_000
     paste(page, text)
     expect(page.locator("[data-seen]")).to_contain_text("lines")
+    expect(page.locator(".read")).to_be_visible()  # until it stands the button moves
     page.get_by_role("button", name="Save and continue").click()
     page.wait_for_url("**/prompt/2/*")
     assert newest(person).text == text
+
+
+def test_click_that_a_panel_overtakes_takes_no_name_out(page: Page, person) -> None:
+    page.evaluate(
+        """() => {
+            window.isHit = () => {
+                const { x, y } = document.querySelector(".name").getBoundingClientRect();
+                return document.elementFromPoint(x + 20, y + 20).closest(".name") !== null;
+            };
+            new MutationObserver((_, observer) => {
+                const panel = document.querySelector(".read");
+                if (!panel) return;
+                observer.disconnect();
+                panel.scrollIntoView({ block: "center" });
+                window.hitAtOnce = isHit();
+                window.settled = Promise.all(panel.getAnimations().map((one) => one.finished)).then(isHit);
+            }).observe(document.querySelector("[data-gate]"), { childList: true });
+        }"""
+    )
+    paste(page, ANSWERS[person.order[0]])
+    expect(page.locator(".read")).to_be_visible()
+    assert [page.evaluate("hitAtOnce"), page.evaluate("settled")] == [False, True]
 
 
 TWO = "1. One thing\n2. Another thing\n\nA third thing is worth a look."
