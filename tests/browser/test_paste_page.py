@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from surveys.models import Draft, Flag, ReadBack, Response
 from tests.browser.survey import ANSWERS, forward, make_demo, open_prompt, paste
@@ -205,10 +205,24 @@ def test_long_text_with_every_kind_of_sign_arrives_to_the_letter(page: Page, per
     assert len(text.encode()) > 200_000
     paste(page, text)
     expect(page.locator("[data-seen]")).to_contain_text("lines")
-    expect(page.locator(".read")).to_be_visible()  # until it stands the button moves
     page.get_by_role("button", name="Save and continue").click()
     page.wait_for_url("**/prompt/2/*")
     assert newest(person).text == text
+
+
+def test_press_during_which_the_check_is_answered_is_not_lost(page: Page, person) -> None:
+    held: list[Route] = []
+    page.route("**/draft/", lambda route: held.append(route))
+    with page.expect_request("**/draft/"):
+        paste(page, ANSWERS[person.order[0]])
+    page.get_by_role("button", name="Save and continue").hover()
+    page.mouse.down()
+    with page.expect_response("**/draft/") as answer:
+        held[0].continue_()
+    answer.value.finished()
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
+    page.mouse.up()
+    page.wait_for_url("**/prompt/2/", timeout=5000)
 
 
 def test_click_that_a_panel_overtakes_takes_no_name_out(page: Page, person) -> None:

@@ -120,7 +120,18 @@ function showGate(panel, about = "") {
   box.setAttribute("aria-invalid", String(Boolean(asks())));
 }
 
-function showCheck({ panel, about }) {
+// Somebody may be pressing the button below: it stays where it is until the press has ended.
+let released = Promise.resolve();
+form.addEventListener("pointerdown", () => {
+  released = new Promise((end) => {
+    for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => setTimeout(end), { once: true });
+    setTimeout(end, 1000); // or has left the window
+  });
+});
+
+async function showCheck({ panel, about }) {
+  await released;
+  if (draft.stopped) return;
   showGate(panel, about);
   complete = !asks();
   look();
