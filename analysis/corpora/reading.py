@@ -13,7 +13,7 @@ import pyarrow.parquet
 import zstandard
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
-BLOCK = 1 << 20
+BLOCK = 1 << 18  # larger ones cost the processor more: what is made of them lies in no cache
 LONGEST = 64 << 20  # characters of one record; more is a broken file
 ZSTD_STEP = 1 << 10  # bytes unpacked at a time: each four of them may become 128 KiB
 PARQUET_ROWS = 256
@@ -88,19 +88,11 @@ class CorpusFile:
             yield f"line {number:,}", record
 
     def _array_items(self, blocks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
-        decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         scanner = _ArrayScanner()
-        while True:
-            try:
-                yield from scanner.items()
-                block = next(blocks, None)
-                if block is None:
-                    scanner.check_end()
-                    return
-                scanner.add(decode(block))
-            except (ValueError, RecursionError) as error:
-                self.faults.append(f"{scanner.place()}: {error}")
-                return
+        try:
+            yield from scanner.all_items(blocks)
+        except (ValueError, RecursionError) as error:
+            self.faults.append(f"{scanner.place()}: {error}")
 
     def _parquet_rows(self) -> Iterator[tuple[str, Any]]:
         number = 0
@@ -135,31 +127,48 @@ class _ArrayScanner:
     def __init__(self) -> None:
         self.text = ""
         self.at = 0  # where the next item begins in `text`
+        self.more: list[str] = []  # what was read after `text`
         self.before = 0  # characters and lines of the file before `text`
         self.lines_before = 0
         self.number = 0
         self.opened = self.closed = False
         self.decode = json.JSONDecoder().raw_decode
 
-    def add(self, piece: str) -> None:
+    def all_items(self, blocks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
+        decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        for block in blocks:
+            try:
+                self.more.append(decode(block))
+            except UnicodeDecodeError:
+                yield from self._items()
+                raise
+            if self._is_worth_a_look():
+                yield from self._items()
+        yield from self._items()
+        if not self.closed:
+            raise ValueError("the file ends here in the middle of the array")
+
+    def _is_worth_a_look(self) -> bool:
+        """An item that did not end is looked at again when there is twice as much of it."""
+        waiting, more = len(self.text) - self.at, sum(map(len, self.more))
+        return more >= waiting or waiting + more > LONGEST
+
+    def _items(self) -> Iterator[tuple[str, Any]]:
         self.before += self.at
         self.lines_before += self.text.count("\n", 0, self.at)
-        self.text = self.text[self.at :] + piece
-        self.at = 0
-        if len(self.text) > LONGEST + BLOCK:
-            raise ValueError(f"one record has more than {LONGEST:,} characters")
-
-    def items(self) -> Iterator[tuple[str, Any]]:
+        self.text, self.at, self.more = "".join([self.text[self.at :], *self.more]), 0, []
         while self._skip_to_item():
             try:
                 record, end = self.decode(self.text, self.at)
             except json.JSONDecodeError as error:
                 if self._may_go_on(error):
-                    return
+                    break
                 raise
             self.at = end
             self.number += 1
             yield f"conversation {self.number:,}", record
+        if len(self.text) - self.at > LONGEST:
+            raise ValueError(f"one record has more than {LONGEST:,} characters")
 
     def _skip_to_item(self) -> bool:
         """Go over white space, the opening bracket and the commas."""
@@ -176,10 +185,6 @@ class _ArrayScanner:
 
     def _may_go_on(self, error: json.JSONDecodeError) -> bool:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - NEAR_THE_END
-
-    def check_end(self) -> None:
-        if not self.closed:
-            raise ValueError("the file ends here in the middle of the array")
 
     def place(self) -> str:
         line = self.lines_before + self.text.count("\n", 0, self.at) + 1

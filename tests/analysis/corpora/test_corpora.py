@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import importlib.util
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pyarrow.parquet
 import pytest
 import zstandard
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 
+from analysis.corpora.importing import FIND_KNOWN, Report, make_row, store
 from analysis.corpora.reading import BLOCK, CorpusFile
-from analysis.corpora.records import by_turns, count_turns, encode_messages
-from analysis.models import Conversation, Corpus
+from analysis.corpora.records import by_turns, count_turns, encode_messages, read_wildchat
+from analysis.models import Conversation, ConversationRepeat, Corpus
 from tests.analysis.runs.baseline_factories import import_file, make_corpus, real_data, write_messages
+from tests.surveys.participation.threads import PATIENCE, beside, wait_until_somebody_waits
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +79,31 @@ def test_array_longer_than_a_block_keeps_letters_on_its_edges(tmp_path: Path) ->
     assert [record for _, record in reading.records()] == records
 
 
+def test_long_item_of_an_array_is_looked_at_a_few_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+
+    class Decoder(json.JSONDecoder):
+        def raw_decode(self, *arguments: Any) -> Any:
+            looks.append(arguments)
+            return super().raw_decode(*arguments)
+
+    monkeypatch.setattr("analysis.corpora.reading.json.JSONDecoder", Decoder)
+    records = [{"text": "a" * (30 * BLOCK)}, {"text": "b"}]
+    reading = CorpusFile(write(tmp_path, json.dumps(records).encode()))
+
+    assert [record for _, record in reading.records()] == records
+    assert len(looks) < 10
+
+
+def test_what_is_whole_before_bytes_that_are_no_text_is_kept(tmp_path: Path) -> None:
+    records = [{"text": "a" * (BLOCK // 4 * size)} for size in (9, 1, 2)]
+    content = json.dumps(records).encode()[:-1]
+    reading = CorpusFile(write(tmp_path, content + b"," + b" " * (BLOCK - len(content) % BLOCK) + b"\xff"))
+
+    assert [record for _, record in reading.records()] == records
+    assert "3 whole conversations): 'utf-8' codec can't decode byte 0xff" in reading.faults[0]
+
+
 def test_parquet_rows_are_read_as_records(tmp_path: Path) -> None:
     records = [wildchat(number, turns=2) for number in range(600)]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), tmp_path / "file", row_group_size=250)
@@ -115,6 +143,40 @@ def test_import_again_adds_nothing(tmp_path: Path) -> None:
     assert (first.whole, first.new, first.there) == (3, 2, 1)
     assert (second.whole, second.new, second.there) == (3, 0, 3)
     assert Conversation.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_imports_at_once_keep_each_conversation_once(tmp_path: Path) -> None:
+    """The other one is in the middle of its file, uncommitted, when ours meets a conversation of both."""
+    path = write(tmp_path, as_lines([wildchat(1), wildchat(2), wildchat(3, conversation_hash="ours")]))
+    theirs = make_row(read_wildchat(wildchat(3, conversation_hash="theirs", hashed_ip="somebody else")))
+    corpus = make_corpus()
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            store(corpus, [theirs], Report("corpus"))
+            ours = beside(lambda: import_file(path), thread)
+            wait_until_somebody_waits()
+        report = ours.result(PATIENCE)
+
+    assert (report.whole, report.new, report.there) == (3, 2, 1)
+    assert sorted(Conversation.objects.values_list("source_id", flat=True)) == ["hash1", "hash2", "theirs"]
+    assert ConversationRepeat.objects.get().source_id == "ours"
+
+
+def test_known_conversations_are_found_by_the_index_while_a_table_grows() -> None:
+    """Within one transaction nobody counts its rows; the planner knows of none."""
+    corpus = make_corpus()
+    rows = [
+        Conversation(corpus=corpus, sha256=f"{number:064}", turns=1, characters=1, messages=[])
+        for number in range(3000)
+    ]
+    Conversation.objects.bulk_create(rows)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {FIND_KNOWN}", [[rows[5].sha256], corpus.pk])
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "using conversation_once" in plan
+    assert "Rows Removed" not in plan
 
 
 def test_what_the_source_says_of_a_conversation_is_kept_and_added_to_those_that_are_there(tmp_path: Path) -> None:
@@ -259,13 +321,20 @@ def known_by(messages: list[dict[str, str]]) -> str:
 
 
 @pytest.mark.parametrize(
-    "text", ["", 'a "quoted" \\ word', "line\nline\r\t\x01\x7f", "naïve 東京 \u2028 😀", "</script>"]
+    "text",
+    [
+        "",
+        'a "quoted" \\ word',
+        "</script>",
+        "naïve 東京 \u2028 😀",
+        "".join(map(chr, [*range(0xD800), *range(0xE000, 0x20000)])),
+    ],
 )
 def test_messages_are_encoded_and_hashed_as_json_would_be(text: str) -> None:
     messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}]
     written, sha256 = encode_messages(messages)
     pairs = json.dumps([["user", text], ["assistant", "yes"]], ensure_ascii=False, separators=(",", ":"))
-    assert json.loads(written) == messages and encode_messages([])[0] == "[]"
+    assert json.loads(written) == messages and encode_messages([])[0] == b"[]"
     assert sha256 == hashlib.sha256(pairs.encode()).hexdigest()
 
 

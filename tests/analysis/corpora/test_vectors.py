@@ -152,8 +152,10 @@ def test_what_comes_between_looking_and_reading_is_in_the_files_heading(monkeypa
         add_one(corpus)
         return origin
 
+    load_vectors(corpus, MODEL)
+    add_one(corpus)
     monkeypatch.setattr(vectors, "find_origin", look_and_add)
-    load_vectors(corpus, MODEL)  # the file holds a sixth row, which the look has not seen
+    load_vectors(corpus, MODEL)  # the file holds a seventh row, which the look has not seen
     monkeypatch.undo()
     corpus.conversations.last().delete()
 
@@ -205,6 +207,37 @@ def test_broken_file_is_made_again(spoil: Callable[[Path], None], readings: list
 
     assert loaded(corpus) == loaded(corpus) == in_database(corpus)
     assert readings == [MODEL, MODEL]
+
+
+def test_file_is_made_again_after_a_start_of_the_computer(monkeypatch: pytest.MonkeyPatch, readings: list[str]) -> None:
+    """After a crash, a file that nobody waited for may hold less than it seems to."""
+    corpus = make_embedded()
+    load_vectors(corpus, MODEL)
+    monkeypatch.setattr(vectors, "find_boot", lambda: b"another")
+
+    assert loaded(corpus) == loaded(corpus) == in_database(corpus)
+    assert readings == [MODEL, MODEL]
+
+
+@pytest.mark.parametrize(("boot", "waits"), [(b"known", 0), (b"", 1)])
+def test_disk_is_waited_for_only_where_no_start_is_known(
+    monkeypatch: pytest.MonkeyPatch, boot: bytes, waits: int
+) -> None:
+    waited: list[int] = []
+    monkeypatch.setattr(vectors, "find_boot", lambda: boot)
+    monkeypatch.setattr("analysis.corpora.vectors.os.fsync", waited.append)
+    load_vectors(make_embedded(), MODEL)
+
+    assert len(waited) == waits
+
+
+def test_nothing_is_compared_where_there_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = make_embedded()
+    looks: list[Corpus] = []
+    monkeypatch.setattr(vectors, "find_origin", lambda corpus, model: looks.append(corpus))
+
+    assert loaded(corpus) == in_database(corpus)
+    assert looks == []
 
 
 def test_loaded_vectors_outlive_their_file() -> None:

@@ -1,6 +1,5 @@
 """Many people and many windows at once: real threads, each with a connection of its own, on PostgreSQL."""
 
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -26,7 +25,7 @@ from tests.factories import (
     make_visit,
     prompt_of,
 )
-from tests.surveys.participation.threads import PATIENCE, at_once, beside
+from tests.surveys.participation.threads import PATIENCE, at_once, beside, wait_until_somebody_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,17 +34,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def one_thread() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(1) as pool:
         yield pool
-
-
-def wait_until_somebody_waits() -> None:
-    """Until another connection stands still before a lock of ours."""
-    for _ in range(PATIENCE * 100):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            if cursor.fetchone()[0]:
-                return
-        threading.Event().wait(0.01)
-    raise AssertionError("Nobody waits for the lock.")
 
 
 def arrive(study: Study, cell: str = "", chatbot: str = "chatgpt") -> Callable[[], str]:

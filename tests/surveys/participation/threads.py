@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections
 
 PATIENCE = 20  # seconds
 
@@ -32,3 +32,14 @@ def run_and_close(call: Callable[[], Any]) -> Any:
         return call()
     finally:
         connections.close_all()
+
+
+def wait_until_somebody_waits() -> None:
+    """Until another connection stands still before a lock of ours."""
+    for _ in range(PATIENCE * 100):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0]:
+                return
+        threading.Event().wait(0.01)
+    raise AssertionError("Nobody waits for the lock.")
