@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
