@@ -73,13 +73,13 @@ migrations: setup # does a model differ from its migrations?
 	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
 
 quick: tools # each in a process of its own: Playwright's event loop would be in the way of asynchronous code
-	@$(PYTEST) -m "not browser and not processes and not slow"
+	@$(PYTEST) -m "not browser and not processes and not slow" tests --ignore tests/browser
 
 core: tools chromium
-	@$(PYTEST) -m core
+	@$(PYTEST) -m core tests/browser
 
 unit: tools $(LOCAL_MODELS) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
-	@$(PYTEST) -m "not browser"
+	@$(PYTEST) -m "not browser" tests --ignore tests/browser
 
 local-models: setup # in CI they are wanted, but a registry that fails must not hide what the other tests say
 	@$(MAKE) --no-print-directory .venv/installed-local || printf '\n%s\n%s\n\n' \
@@ -87,7 +87,7 @@ local-models: setup # in CI they are wanted, but a registry that fails must not 
 	  "Their tests are left out: look for SKIPPED and requirements-local.txt below." >&2
 
 browser: tools chromium ## the tests that drive Chromium
-	@$(PYTEST) -m browser
+	@$(PYTEST) -m browser tests/browser
 
 chromium:
 	@sh .ci/chromium

@@ -20,3 +20,4 @@ if worker:
 from fieldstudy.settings import *  # noqa: E402, F403 - reads the addresses that attach() has set
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # logging in is not what the tests measure
+WHITENOISE_AUTOREFRESH = True  # each test's client would look through all static files first

@@ -14,7 +14,10 @@ from tests.browser.survey import ANSWERS, DEMO, entry, make_demo, open_prompt, p
 from tests.factories import make_definition, make_participant, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+RULES = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
 STEPS = ("questions", "instructions", "comprehension", "context", "prompts", "debrief")
 ENDS = ("completed", "returned", "technical", "misunderstood")
 # Everything that can be pressed, as large as WCAG 2.2 and a thumb want it; links in running text are exempt.

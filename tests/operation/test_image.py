@@ -25,7 +25,7 @@ PRIVATE = [
     "analysis/.env",
     "var/postgres/base/1",
     ".git/config",
-    "tests/test_deploying.py",
+    "tests/test_containers.py",
 ]
 NEEDED = ["manage.py", "requirements.txt", "surveys/models/__init__.py", "templates/base.html", ".ci/slim.py"]
 

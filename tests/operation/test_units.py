@@ -17,7 +17,7 @@ from tests.operation.page import blocks
 from tests.operation.test_page import CHOICES, make_key
 from tests.operation.test_proxies import Visitor
 from tests.surveys.simulation.server import end_server, free_port, start_server
-from tests.test_deploying import SERVICES, image_command
+from tests.test_containers import SERVICES, image_command
 
 UNITS = ROOT / "deploy" / "systemd"
 HOME = "/srv/fieldstudy"

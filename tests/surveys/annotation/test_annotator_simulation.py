@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -24,9 +23,9 @@ from tests.factories import ITEMS, annotate, definition_of, item_of, make_annota
 from tests.surveys.simulation.server import running_server
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[str]:
-    with running_server(tmp_path / "server.log") as address:
+@pytest.fixture(scope="module")
+def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_server(tmp_path_factory.mktemp("site") / "server.log") as address:
         yield address
 
 

@@ -39,9 +39,9 @@ def small_study(name: str, places: int) -> Study:
     return make_study(definition=replace(definition, cells=cells))
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[str]:
-    with running_server(tmp_path / "server.log") as address:
+@pytest.fixture(scope="module")
+def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_server(tmp_path_factory.mktemp("site") / "server.log") as address:
         yield address
 
 

@@ -7,9 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
@@ -19,13 +16,10 @@ import pytest
 import yaml
 from django.core.management import get_commands
 from django.db import connection
-from django.test import Client
 
-from fieldstudy import health, probe
-from fieldstudy.embedded import schema
+from fieldstudy import probe
 from fieldstudy.embedded.keeper import postgres
 from fieldstudy.embedded.servers import ROOT
-from surveys.models.hashes import fingerprint
 from tests.test_architecture import imports_of
 from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example, without_files
 
@@ -292,131 +286,6 @@ def test_static_files_are_collected_with_hashed_names(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "static" / "staticfiles.json").exists()
-
-
-@pytest.mark.django_db
-def test_health_names_what_is_missing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_worker_seen", (0.0, ""))
-    monkeypatch.setattr(health, "ask_worker", lambda: "does not answer")
-    answer = client.get("/healthz")
-    assert (answer.status_code, answer.json()) == (
-        200,
-        {
-            **{"ok": True, "database": "ok", "broker": "ok", "worker": "does not answer", "pending_migrations": 0},
-            "audit": {"events": 0, "head": fingerprint([])},
-        },
-    )
-
-
-@pytest.mark.django_db
-def test_health_fails_without_a_broker(client: Client, settings) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    answer = client.get("/healthz")
-    assert answer.status_code == 503
-    assert (answer.json()["broker"], answer.json()["worker"]) == ("does not answer", "unknown")
-
-
-@pytest.mark.django_db
-def test_pending_migration_is_told_and_stops_a_server(client: Client) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM django_migrations WHERE app = 'surveys' AND name LIKE '0001%%'")
-    answer = client.get("/healthz")
-    assert (answer.status_code, answer.json()["pending_migrations"]) == (503, 1)
-    with pytest.raises(SystemExit, match=r"lacks 1 migration\(s\), surveys.0001_initial first.*manage.py migrate"):
-        schema.refuse_pending_migrations()
-
-
-def import_server(module: str, database: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], **SAFE, "DATABASE_URL": database, "DATABASE_POOL": "0"}
-    command = [sys.executable, "-c", f"import fieldstudy.{module}; print('serves')"]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-
-
-@pytest.fixture
-def empty_database() -> Iterator[str]:
-    """The address of a database without any table."""
-    settings = connection.settings_dict
-    if not settings["HOST"].startswith("/"):
-        pytest.skip("DATABASE_URL names a server where databases are not ours to make")
-    sockets = Path(settings["HOST"])
-    with postgres.connect(sockets, "postgres") as server:
-        server.execute("CREATE DATABASE unmigrated")
-        yield f"postgresql://postgres@/unmigrated?host={sockets}"
-        server.execute("DROP DATABASE unmigrated WITH (FORCE)")
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("module", ["wsgi", "asgi"])
-def test_server_refuses_to_start_on_pending_migrations(module: str, empty_database: str) -> None:
-    done = import_server(module, empty_database)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert re.search(r"^The database lacks \d+ migration\(s\), .* start again\.$", done.stderr, re.MULTILINE)
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.processes
-@pytest.mark.django_db
-def test_server_starts_on_a_migrated_database() -> None:
-    settings = connection.settings_dict
-    where = f"{settings['USER']}:{settings['PASSWORD']}@:{settings['PORT']}"
-    done = import_server("wsgi", f"postgresql://{where}/{settings['NAME']}?host={settings['HOST']}")
-    assert (done.returncode, done.stdout) == (0, "serves\n"), done.stderr
-
-
-@pytest.mark.processes
-def test_server_says_so_when_no_database_answers() -> None:
-    done = import_server("wsgi", "postgresql://nobody@127.0.0.1:1/none")
-    assert done.returncode == 1
-    assert re.search(r"^The database does not answer: .*DATABASE_URL and start again\.$", done.stderr, re.MULTILINE)
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.django_db
-def test_health_is_answered_without_a_redirect_to_https(client: Client, settings) -> None:
-    settings.SECURE_SSL_REDIRECT = True
-    settings.SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
-    assert client.get("/healthz").status_code == 200
-
-
-class Answer(BaseHTTPRequestHandler):
-    status, hosts = 200, []  # noqa: RUF012
-
-    def do_GET(self) -> None:
-        self.hosts.append(self.headers["Host"])
-        self.send_response(self.status)
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Answer]]:
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    monkeypatch.setattr(probe, "ADDRESS", f"http://127.0.0.1:{server.server_port}/healthz")
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    Answer.hosts.clear()
-    yield Answer
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.mark.parametrize(("status", "result"), [(200, 0), (503, 1)])
-def test_probe_asks_under_a_name_the_server_answers_to(
-    status: int, result: int, answering: type[Answer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ALLOWED_HOSTS", ".study.example.org, other.example.org")
-    monkeypatch.setattr(answering, "status", status)
-    assert probe.main() == result
-    assert answering.hosts == ["study.example.org"]
-
-
-def test_probe_fails_when_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "ADDRESS", "http://127.0.0.1:1/healthz")
-    assert probe.main() == 1
 
 
 def documented(program: str, start: str) -> list[str]:

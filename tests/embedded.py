@@ -1,0 +1,92 @@
+"""Embedded services in a folder of a test's own, the processes that hold them, and how they are looked for."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from fieldstudy.embedded import servers
+
+PATIENCE = 180  # seconds, on a computer that has much to do
+
+HOLD = """
+import os, sys
+from fieldstudy.embedded import servers
+servers.attach()
+import psycopg
+with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+    print(connection.execute("SELECT pg_postmaster_start_time()").fetchone()[0], flush=True)
+sys.stdin.read()
+"""
+
+
+def clean_environment(var: Path, **changes: str) -> dict[str, str]:
+    """Without what the test run itself has set for its own services."""
+    names = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "DATABASE_POOL")
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    return {**kept, "FIELDSTUDY_VAR": str(var), "FIELDSTUDY_FSYNC": "off", **changes}
+
+
+def start_python(*arguments: str, var: Path, **changes: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=servers.ROOT,
+        env=clean_environment(var, **changes),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_python(*arguments: str, var: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    with start_python(*arguments, var=var, **changes) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def start_holder(var: Path) -> tuple[subprocess.Popen[str], str]:
+    """A process that holds the services, and when the server it sees was started."""
+    holder = start_python("-c", HOLD, var=var)
+    return holder, holder.stdout.readline().strip()
+
+
+def release(holder: subprocess.Popen[str]) -> None:
+    holder.communicate(timeout=30)
+
+
+def processes_of(var: Path) -> list[str]:
+    """Every living process that has this folder on its command line: servers, keeper, worker."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if f"{var}" in line and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(line)
+    return found
+
+
+def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@contextmanager
+def services_folder() -> Iterator[Path]:
+    """With the data of a server that was started once."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)  # pytest's own folders are closed to the account that PostgreSQL has under root
+    release(start_holder(folder)[0])
+    yield folder
+    assert wait_for(lambda: not processes_of(folder)), processes_of(folder)
+    shutil.rmtree(folder)
