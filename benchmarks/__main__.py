@@ -6,11 +6,13 @@ their rows. --quick sends and draws less, to try the programs, and writes nothin
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
 
 from benchmarks.goals import README, ROWS, Goal, write_table
+from fieldstudy.embedded.children import following_parent
 
 ROOT = README.parent.parent
 
@@ -26,7 +28,7 @@ def main() -> None:
     for name in options.names or ROWS:
         try:
             rows = measure(name, options.quick)
-        except (subprocess.CalledProcessError, ValueError) as error:
+        except ValueError as error:
             failed.append(name)
             print(f"NOT MET  {name} could not be measured: {error}", flush=True)
             continue
@@ -39,8 +41,13 @@ def main() -> None:
 
 
 def measure(name: str, quick: bool) -> list[Goal]:
+    """The rows of one benchmark; a ValueError with the last line of what it said where it fails."""
     command = [sys.executable, "-m", "benchmarks.goals", name, *(["--quick"] if quick else [])]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    dying_with_us = following_parent(signal.SIGTERM)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, preexec_fn=dying_with_us)
+    if done.returncode:
+        raise ValueError((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
+    print(done.stderr, end="", file=sys.stderr)
     rows = [Goal(**row) for row in json.loads(done.stdout)]
     if (works := tuple(row.work for row in rows)) != ROWS[name]:
         raise ValueError(f"benchmarks/goals.py names {ROWS[name]}, benchmarks/{name}.py gives {works}")

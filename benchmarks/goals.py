@@ -7,6 +7,7 @@ A benchmark with goals offers `goals(quick) -> list[Goal]`; `ROWS` names its row
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterable
 from contextlib import redirect_stdout
@@ -80,6 +81,7 @@ class Goal:
 def main() -> None:
     """The rows of one benchmark as JSON; what it tells on the way goes to standard error."""
     name, *options = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that what was started is ended
     with redirect_stdout(sys.stderr):
         found = importlib.import_module(f"benchmarks.{name}").goals("--quick" in options)
     print(json.dumps([asdict(goal) for goal in found]))

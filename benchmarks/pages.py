@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from django.core.management import call_command
+
 from benchmarks.goals import ROWS, Goal
 from benchmarks.report import world_parser
 from benchmarks.server import database_of_its_own
@@ -44,6 +46,7 @@ def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     from analysis.report.reports import report
     from benchmarks.report_world import make_world
 
+    call_command("collectstatic", interactive=False, verbosity=0)
     study = make_world(options.people, options.repeats)
     report(study, draws=options.draws)
     return open_pages(study, options.rounds, options.statements)

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from django.core.management import call_command
 from benchmarks.goals import ROWS, Goal
 from benchmarks.server import database_of_its_own
 from fieldstudy.embedded import servers
+from fieldstudy.embedded.children import following_parent
 
 IN_FLIGHT = 64
 MOST = 1.15  # times the bare aiohttp loop, at 20 ms
@@ -99,7 +101,8 @@ def serving(*options: str) -> Iterator[str]:
         "1. Circe\n2. Kindred",
         *options,
     ]
-    process = subprocess.Popen(command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True)
+    dying_with_us = following_parent(signal.SIGKILL)
+    process = subprocess.Popen(command, cwd=servers.ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=dying_with_us)
     try:
         yield process.stdout.readline().strip()
     finally:

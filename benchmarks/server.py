@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from fieldstudy.embedded import servers
+from fieldstudy.embedded.children import start_child, stop_process
 
 ROOT = Path(__file__).resolve().parent.parent
 START_PATIENCE = 60
@@ -88,24 +88,15 @@ def running_server(application: str, log: Path, threads: int, workers: int = 1) 
     command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--workers", str(workers), "--blocking-threads", str(threads), "--no-ws"]
     command += ["--backlog", "1024", application]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "LIMIT_FACTOR": "0"},
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+    process = start_child(command, log, stop=signal.SIGTERM, cwd=ROOT, env={**os.environ, "LIMIT_FACTOR": "0"})
     try:
         wait_until_it_listens(process, port, log)
-        yield Server(port, psutil.Process(process.pid))
+        yield Server(port, process)
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+        stop_process(process, signal.SIGTERM, 20)
 
 
-def wait_until_it_listens(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def wait_until_it_listens(process: psutil.Popen, port: int, log: Path) -> None:
     end = time.monotonic() + START_PATIENCE
     while time.monotonic() < end and process.poll() is None:
         with socket.socket() as probe:

@@ -1,11 +1,23 @@
 """The goals of `make benchmarks`: what is met, and that the published table has their rows."""
 
+import math
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from benchmarks import goals
+from benchmarks.__main__ import measure
 from benchmarks.goals import BEGIN, END, HEAD, Goal, all_rows, read_table, write_table
+from fieldstudy.embedded import servers
+from tests.faults.platform import wait_for
+
+PATIENCE = 60
 
 
 def test_published_table_has_exactly_the_rows_of_the_benchmarks() -> None:
@@ -39,3 +51,50 @@ def test_table_renews_what_was_measured_and_leaves_the_rest(tmp_path: Path, monk
     assert "| walking | 0.5 s | ≤ 1 s | met |" in second["walking"]
     assert second["running"] == "| running | – | – | not measured yet | – |"
     assert second["resting"] == first["resting"] and "| 9 MB/s | ≥ 8 MB/s | met |" in second["resting"]
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@pytest.mark.parametrize("name", goals.ROWS)
+def test_each_benchmark_runs_and_leaves_nothing_behind(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for variable in ("FIELDSTUDY_VAR", *servers.URL_NAMES):
+        monkeypatch.delenv(variable, raising=False)
+    assert all(0 <= goal.measured < math.inf for goal in measure(name, quick=True))
+    assert processes_on(tmp_path) == [] and list(tmp_path.glob("fieldstudy-*")) == []
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_killed_benchmark_leaves_no_process_behind(tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in ("FIELDSTUDY_VAR", *servers.URL_NAMES)}
+    command = [sys.executable, "-m", "benchmarks.goals", "run_workers", "--quick"]
+    killed = subprocess.Popen(command, cwd=servers.ROOT, env=environment | {"TMPDIR": str(tmp_path)})
+    try:
+        wait_for(lambda: any("celery" in line for line in processes_on(tmp_path)), "no worker is started")
+        wait_for(lambda: any("tests.fake_server" in line for line in processes_on(tmp_path)), "no model is started")
+    finally:
+        killed.kill()
+        killed.wait()
+    end = time.monotonic() + PATIENCE
+    while left := processes_on(tmp_path):
+        assert time.monotonic() < end, left
+        time.sleep(0.1)
+
+
+def processes_on(folder: Path) -> list[str]:
+    """The command lines of the processes that were told to keep their files there."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("TMPDIR") == str(folder):
+                found.append(" ".join(process.cmdline()))
+    return found
+
+
+def test_benchmark_that_fails_says_the_last_line_of_why(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match=r"^ModuleNotFoundError: No module named 'benchmarks\.nothing'$"):
+        measure("nothing", quick=True)
+    assert capfd.readouterr().err == ""

@@ -418,17 +418,17 @@ class AnswerDecisions(Answers):
     """A row for each decision about an answer, newer revisions of which may have come since."""
 
     @property
-    def rows(self) -> QuerySet[AnswerDecision]:
+    def counted(self) -> QuerySet[AnswerDecision]:
         people = self.selection.people("answer__response__participant__")
         whose = people & Q(answer__response__participant__study=self.study) | Q(answer__in=self.models)
         return AnswerDecision.objects.filter(whose).order_by("pk")
 
     def count(self) -> int:
-        return self.rows.count()
+        return self.counted.count()
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
         response, completion = "answer__response__", "answer__completion__"
-        values = self.rows.values(
+        values = self.counted.values(
             *("letter", "items", "decided_at", "undoes"),
             participant=Coalesce(F(f"{response}participant__pseudonym"), Value("")),
             pid=Coalesce(F(f"{response}participant__pid"), Value("")),

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import connection
 from django.db.models import F, QuerySet
 from django.http import Http404
 
+from analysis.answers.kept import answer_stamp, keep
+from analysis.answers.readings import unread
 from analysis.exports.annotation_tables import annotation_tables
 from analysis.exports.answer_tables import answer_tables
 from analysis.exports.codebook import Codebook, Column, Row, Table, imported_questions, read_version
@@ -31,6 +34,8 @@ MODEL_TABLES = ("prompts", "runs", "completions")
 TABLES = (*PEOPLE_TABLES, *ANSWER_TABLES, *MODEL_TABLES)
 # Of studies of annotators only, behind the others.
 ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")
+KEPT = ("responses", "revisions", "timings", "readings", "mentions", "read_backs", "read_back_names")
+UNREAD = "unread texts"
 FORMAT, MANIFEST = 1, audit.MANIFEST
 
 
@@ -178,8 +183,34 @@ def begin_export(study: Study, actor: str, table: str, kind: str, selection: Sel
     return Export(study, described, kind, selection, rows, event)
 
 
-def count_tables(study: Study, selection: Selection) -> dict[str, int]:
-    return {name: count_rows(study, table, selection) for name, table in codebook_of(study).tables.items()}
+def count_tables(study: Study, tables: Mapping[str, Table], selection: Selection) -> tuple[dict[str, int], int]:
+    """The rows of each table, and how many texts are still to be read: `count_rows` for a page, in few statements."""
+    kept = count_answers(study, tables, selection)
+    rows = {name: table.rows(study, selection) for name, table in tables.items() if name not in kept}
+    plain = {name: getattr(table, "counted", table) for name, table in rows.items()}
+    together = count_together({name: query for name, query in plain.items() if isinstance(query, QuerySet)})
+    counts = {name: table.count() for name, table in rows.items() if name not in together} | together | kept
+    return {name: counts[name] for name in tables}, kept[UNREAD]
+
+
+def count_answers(study: Study, tables: Mapping[str, Table], selection: Selection) -> dict[str, int]:
+    """The tables whose rows are answers, which come and go but never change; counted anew when some came or went."""
+    name = f"rows-{selection.pilot:d}{selection.preview:d}{selection.simulated:d}"
+    stamp = json.dumps([answer_stamp(study), tables["mentions"].rows(study, selection).spellings], sort_keys=True)
+
+    def compute() -> dict[str, int]:
+        return {name: count_rows(study, tables[name], selection) for name in KEPT} | {UNREAD: unread(study)}
+
+    return keep(study, name, hashlib.sha256(stamp.encode()).hexdigest(), compute)
+
+
+def count_together(queries: Mapping[str, QuerySet]) -> dict[str, int]:
+    """The rows of each query, all in one statement."""
+    statements = [query.order_by().values("pk").query.sql_with_params() for query in queries.values()]
+    counted = ", ".join(f"(SELECT count(*) FROM ({sql}) AS counted)" for sql, _ in statements)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {counted}", [value for _, values in statements for value in values])
+        return dict(zip(queries, cursor.fetchone(), strict=True))
 
 
 def write_export(export: Export, folder: Path) -> dict[str, Any]:

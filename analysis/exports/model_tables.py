@@ -132,14 +132,14 @@ def all_runs(study: Study, selection: Selection) -> QuerySet[Run]:
 
 class RunRows:
     def __init__(self, study: Study, selection: Selection) -> None:
-        self.rows = all_runs(study, selection)
+        self.rows = self.counted = all_runs(study, selection)
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
         for run in self.rows.select_related("endpoint", "corpus", "personas").iterator(chunk_size=chunk_size):
             yield run_row(run)
 
     def count(self) -> int:
-        return self.rows.count()
+        return self.counted.count()
 
 
 SAME_NAMES = (

@@ -8,7 +8,6 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
-from analysis.answers.readings import unread
 from analysis.exports.codebook import as_document, as_markdown
 from analysis.exports.everything import Everything, followed, forget_progress, open_everything, progress_of
 from analysis.exports.exports import (
@@ -68,8 +67,8 @@ def export_response(export: Export) -> StreamingHttpResponse:
 @study_page()
 def page(request: HttpRequest) -> HttpResponse:
     selection = read_form(request.GET)
-    counts = count_tables(request.study, selection)
     described = codebook_of(request.study).tables
+    counts, unread = count_tables(request.study, described, selection)
     return show(
         request,
         "exports/export.html",
@@ -84,7 +83,7 @@ def page(request: HttpRequest) -> HttpResponse:
             if counts.keys() >= {*names}
         ],
         counts=counts,
-        unread=unread(request.study),
+        unread=unread,
         chosen=selection_pairs(selection),
         may_see_pids=may(request, Role.RESEARCHER),
     )

@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from analysis.answers.kept import keep
 from analysis.answers.readings import unread
 from analysis.models import MetricValue
 from analysis.report.parts import PARTS
@@ -48,7 +49,8 @@ def progress(request: HttpRequest) -> HttpResponse:
 
 def bundle_page(study: Study) -> dict[str, Any]:
     """Which parts are computed, of the answers as they are read now. Raises ReportError where there is nothing yet."""
-    reporting, waiting = Reporting(study), unread(study)
+    reporting = Reporting(study)
+    waiting = keep(study, "unread", reporting.fingerprint, lambda: unread(study))
     names = {part: f"{part}:{reporting.view}" for part in PARTS}
     kept = MetricValue.objects.filter(study=study, name__in=names.values(), fingerprint=reporting.fingerprint)
     there = {*kept.values_list("name", flat=True)}

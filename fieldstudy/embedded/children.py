@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,6 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
     Where the system offers it (Linux), the kernel sends the child the stop signal when we are killed.
     """
 
-    def follow_parent() -> None:
-        if LIBC is not None:
-            LIBC.prctl(PR_SET_PDEATHSIG, int(stop))
-
     with open(log, "ab") as output:
         return psutil.Popen(
             command,
@@ -36,9 +33,19 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=follow_parent,
+            preexec_fn=following_parent(stop),
             **options,
         )
+
+
+def following_parent(stop: signal.Signals) -> Callable[[], None]:
+    """What a child does before its program, so that the kernel sends it this signal when we are killed (Linux)."""
+
+    def follow_parent() -> None:
+        if LIBC is not None:
+            LIBC.prctl(PR_SET_PDEATHSIG, int(stop))
+
+    return follow_parent
 
 
 def ask_to_stop(process: psutil.Process, stop: signal.Signals) -> None:

@@ -70,7 +70,7 @@ class Bounds:
     """How long a lane works, and how long its rows are its own without a sign of life."""
 
     seconds: float = 240
-    lease_seconds: float = 12  # renewed four times as often; what a killed worker held is free after that
+    lease_seconds: float = 10  # renewed four times as often; what a killed worker held is free after that
 
 
 class Prepared(NamedTuple):

@@ -1,5 +1,6 @@
 """What was read is exported one row an answer and one row an item, and adds up to the report's numbers."""
 
+import itertools
 from typing import Any
 
 import pandas as pd
@@ -8,9 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from analysis.answers.aliases import accept
-from analysis.answers.readings import read_new
+from analysis.answers.readings import read_new, unread
 from analysis.answers.reviews import answers_of, decide
-from analysis.exports.exports import ANSWER_TABLES, MODEL_TABLES, codebook_of, count_rows, stream_rows
+from analysis.exports.exports import ANSWER_TABLES, MODEL_TABLES, codebook_of, count_rows, count_tables, stream_rows
 from analysis.exports.people_tables import Selection
 from analysis.models import Answer, SimulatedUser
 from analysis.report.reports import report
@@ -180,6 +181,33 @@ def test_decision_is_found_by_the_answer_that_it_is_about() -> None:
         decide(study, answer.pk, "ada", seen=0, names=["Mate"])
     decided = {row["answer"] for row in rows_of(study, "readings") if row["read_by"] == "researcher"}
     assert {row["answer"] for row in rows_of(study, "answer_decisions")} == decided and len(decided) == 2
+
+
+def test_counts_on_the_page_follow_what_comes_and_goes() -> None:
+    study = make_world()
+    tables = codebook_of(study).tables
+    seen = []
+
+    def look() -> None:
+        for chosen in (Selection(), EVERYBODY, Selection(simulated=False)):
+            counts, left = count_tables(study, tables, chosen)
+            assert counts == {name: count_rows(study, table, chosen) for name, table in tables.items()}
+            assert left == unread(study)
+        seen.append((counts, left))
+
+    look()
+    person = tell(study, ["Assam", "Yunnan", "Sencha"])  # read at once
+    make_response(make_participant(study), "teas", text=listed(["Ceylon"]), keep=True)
+    look()
+    read_new(study)
+    look()
+    accept(study, "teas", ["yunnan"], "sencha", "tests")
+    look()
+    correct(study, FIVE, kept=frozenset(range(4)))
+    look()
+    recruitment.withdraw(person)
+    look()
+    assert all(before != after for before, after in itertools.pairwise(seen))
 
 
 def test_statements_do_not_grow_with_the_rows() -> None:
