@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from analysis.stats.item_measures import BATCH_CELLS, Counted
+
 # --- which response names which item, and which option each response chose
 
 UNKNOWN = -1  # the code of an answer in which no option was found
@@ -226,7 +228,6 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 # --- draws
 
 DRAWS = 2000
-BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
 Weights = NDArray[np.float32]
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
@@ -240,6 +241,10 @@ class Redrawn:
 
     sample: ItemSample
     counts: NDArray[np.float32]
+
+    @cached_property
+    def counted(self) -> Counted:
+        return Counted(self.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,6 +262,16 @@ class Splits:
     observed: NDArray[np.float32]
     first: NDArray[np.float32]
     total: NDArray[np.float32]
+
+    @cached_property
+    def seen(self) -> tuple[Counted, Counted]:
+        """The two samples."""
+        return Counted(self.observed), Counted(self.total - self.observed)
+
+    @cached_property
+    def drawn(self) -> tuple[Counted, Counted]:
+        """The two parts of each split."""
+        return Counted(self.first), Counted(self.total - self.first)
 
 
 def generator(seed: int, *names: object) -> np.random.Generator:
