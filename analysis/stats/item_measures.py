@@ -273,6 +273,26 @@ def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None
     return left_out | {DISTINCT: distinct_error(chances, n)}
 
 
+def drawn_entropies(by_unit: sparse.csr_array, times: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The entropy of each drawn sample, and its standard error as by `errors`; NaN where undefined.
+
+    Of m units of which none names an item twice, `by_unit` (size, m), sample k has unit u `times[u, k]` times, each
+    time as a unit of its own.
+    """
+    counts, named = (by_unit @ times).astype(np.int64), np.asarray(by_unit.sum(axis=0), dtype=float)[:, None]
+    table, mentions = _log_terms(int(counts.max(initial=0))), counts.sum(axis=0)
+    terms = table[counts]
+    less = terms - table[np.maximum(counts - 1, 0)]
+    left, n = _known_entropy(terms.sum(axis=0) - by_unit.T @ less, mentions - named), times.sum(axis=0)
+    left = np.where(times > 0, left, 0.0)
+    spread = (times * np.square(left - (times * left).sum(axis=0) / n)).sum(axis=0)
+    return _known_entropy(terms.sum(axis=0), mentions), np.sqrt((n - 1) / n * spread)
+
+
+def _known_entropy(terms: Floats, mentions: NDArray[Any]) -> Floats:
+    return _entropy(terms, np.where(mentions > 0, mentions, np.nan))
+
+
 def _each_once(by_unit: sparse.csr_array) -> EachOnce | None:
     """None where a unit names an item more than once, or by chance."""
     return EachOnce(by_unit) if np.all(by_unit.data == 1) else None

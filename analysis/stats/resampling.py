@@ -229,7 +229,9 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 
 DRAWS = 2000
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
+NEVER = 2**15 - 1  # the rank of a response that is not taken
 Weights = NDArray[np.float32]
+Ranks = NDArray[np.signedinteger]
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
 
 
@@ -301,12 +303,34 @@ def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> N
     Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S): a response is taken with
     probability (still wanted) / (still to come).
     """
-    chosen = rng.random((n, draws), dtype=np.float32)
-    wanted = np.full(draws, size, dtype=np.float32)
-    for row in range(n):
-        np.less(chosen[row] * np.float32(n - row), wanted, out=chosen[row], casting="unsafe")
-        wanted -= chosen[row]
-    return chosen
+    return _weights_of(_take(_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size)))
+
+
+def _ranks(left: NDArray[np.int64], draws: int, rng: np.random.Generator) -> Ranks:
+    """For each response and draw a random whole number from 0 below `left`, how many are still to come with it.
+
+    `left` broadcasts to (n, draws).
+    """
+    drawn = rng.random((len(left), draws), dtype=np.float32)
+    drawn *= left.astype(np.float32)
+    return drawn.astype(np.int16 if len(left) < NEVER else np.int32)
+
+
+def _take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
+    """In place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
+
+    In whole numbers of a single width, where the sign bit says which is below: three times as fast as by comparison.
+    """
+    missing, sign = wanted.astype(ranks.dtype), 8 * ranks.dtype.itemsize - 1
+    for row in ranks:
+        np.subtract(row, missing, out=row)
+        np.right_shift(row, sign, out=row)
+        np.add(missing, row, out=missing)
+    return ranks
+
+
+def _weights_of(taken: Ranks) -> Weights:
+    return np.negative(taken).astype(np.float32)
 
 
 def subset_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -395,30 +419,27 @@ def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random
     One response of each unit, over the vocabulary of the items that occur.
     """
     both, _ = pooled(a, b)
-    one, other = a.unit_count, b.unit_count
+    one, every = a.unit_count, a.unit_count + b.unit_count
     parts: list[list[Weights]] = [[], [], [], []]
     for width in batches(draws, both.n, both.size):
         first, second = (choose_responses(s.clusters, s.unit_count, width, rng) for s in (a, b))
         chosen = np.concatenate([first, second + a.n])
-        masks = np.zeros((4, one + other, width), dtype=np.float32)
-        masks[0, :one], masks[1, one:] = (subset_weights(units, n, width, rng) for units in (one, other))
-        pair = subset_weights(one + other, 2 * n, width, rng)
-        masks[2] = _half(pair, n, rng)
-        masks[3] = pair - masks[2]
-        for part, mask in zip(parts, masks, strict=True):
-            part.append(both.by_item @ (_placed(chosen, mask, both.n) if both.n > one + other else mask))
-    return [_joined(part) for part in parts]
+        # Side by side: of a, of b, and of both together.
+        ranks = np.full((every, 3, width), NEVER, dtype=np.int16 if every < NEVER else np.int32)
+        for place, units in enumerate((slice(0, one), slice(one, every), slice(0, every))):
+            ranks[units, place] = _ranks(np.arange(units.stop - units.start, 0, -1)[:, None], width, rng)
+        taken = _take(ranks.reshape(every, -1), np.repeat([n, n, 2 * n], width)).reshape(ranks.shape)
+        taken = [taken[:, 0], taken[:, 1], taken[:, 2], _half(taken[:, 2], n, rng)]
+        for part, mask in zip(parts, map(_weights_of, taken), strict=True):
+            part.append(both.by_item @ (_placed(chosen, mask, both.n) if both.n > every else mask))
+    own, others, pairs, halves = map(_joined, parts)
+    return [own, others, halves, pairs - halves]
 
 
-def _half(chosen: Weights, n: int, rng: np.random.Generator) -> Weights:
-    """1 for a random `n` of the 2n that each column of `chosen` has; selection sampling as in `subset_weights`."""
-    taken = np.zeros_like(chosen)
-    wanted, left = (np.full(chosen.shape[1], count, dtype=np.float32) for count in (n, 2 * n))
-    for row, there in enumerate(chosen):
-        taken[row] = there * (rng.random(len(there), dtype=np.float32) * left < wanted)
-        wanted -= taken[row]
-        left -= there
-    return taken
+def _half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:
+    """Of the 2n responses that are taken in each draw a random n."""
+    left = 2 * n + np.cumsum(taken, axis=0, dtype=taken.dtype) - taken
+    return _take(np.where(taken, _ranks(left, taken.shape[1], rng), NEVER).astype(taken.dtype), np.full(taken.shape[1], n))
 
 
 def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
