@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import binom
+
+from analysis.stats.threads import computed_once
 
 Floats = NDArray[np.float64]
 BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
@@ -27,21 +29,21 @@ class Counted:
     def __init__(self, counts: NDArray[Any]) -> None:
         self.counts = counts
 
-    @cached_property
+    @computed_once
     def whole(self) -> NDArray[np.int32]:
         return self.counts.astype(np.int32)
 
-    @cached_property
+    @computed_once
     def mentions(self) -> NDArray[np.float64]:
         """C = Σ c_i, or NaN where nothing is named."""
         return _total(self.counts)
 
-    @cached_property
+    @computed_once
     def bits(self) -> NDArray[np.float64]:
         """The entropy of whole c_i."""
         return _entropy(self.sum_of(_log_terms(int(self.whole.max(initial=0)))), self.mentions)
 
-    @cached_property
+    @computed_once
     def shares(self) -> NDArray[Any]:
         """c_i / C, in single precision where the counts are; NaN where C = 0."""
         numbers = self.counts if self.counts.dtype == np.float32 else self.counts.astype(np.float64)
@@ -65,7 +67,7 @@ class EachOnce(Counted):
         self.items, self.units, self.m = named.row, named.col, by_unit.shape[1]
         super().__init__(np.bincount(self.items, minlength=by_unit.shape[0]))
 
-    @cached_property
+    @computed_once
     def mentions_left(self) -> Floats:
         left = len(self.items) - np.bincount(self.units, minlength=self.m)
         return np.where(left > 0, left, np.nan)
@@ -75,7 +77,7 @@ class EachOnce(Counted):
         less = table[self.counts] - table[np.maximum(self.counts - 1, 0)]
         return np.asarray(table[self.counts].sum() - np.bincount(self.units, less[self.items], self.m))
 
-    @cached_property
+    @computed_once
     def top_left(self) -> Floats:
         """The sum of the five largest counts that are left: of those at the edge, the ones that lost nothing first."""
         edge = np.sort(self.counts)[-TOP] if len(self.counts) > TOP else 0

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from analysis.stats.item_measures import BATCH_CELLS, Counted
+from analysis.stats.threads import Once, computed_once
 
 # --- which response names which item, and which option each response chose
 
@@ -24,17 +25,17 @@ class Clusters:
     of: NDArray[np.int64]
     count: int
 
-    @cached_property
+    @computed_once
     def sizes(self) -> NDArray[np.int64]:
         """Responses of each unit, shape (count,)."""
         return np.bincount(self.of, minlength=self.count)
 
-    @cached_property
+    @computed_once
     def ordered(self) -> NDArray[np.int64]:
         """The responses, those of one unit next to each other."""
         return np.argsort(self.of, kind="stable")
 
-    @cached_property
+    @computed_once
     def starts(self) -> NDArray[np.int64]:
         """Where in `ordered` each unit begins."""
         return np.cumsum(self.sizes) - self.sizes
@@ -80,7 +81,7 @@ class ItemSample:
             raise ValueError("A response names an item twice; each item counts once in a response.")
         _check_units(self.units, self.n)
 
-    @cached_property
+    @computed_once
     def clusters(self) -> Clusters | None:
         """The units of several responses; None where each response is its own."""
         return clusters_of(self.units)
@@ -103,12 +104,12 @@ class ItemSample:
         ones = np.ones(len(self.rows), dtype=np.float32)
         return sparse.csr_array((ones, (self.rows, self.codes)), shape=(self.n, self.size))
 
-    @cached_property
+    @computed_once
     def by_item(self) -> sparse.csr_array:
         """The incidence turned round, shape (size, n): times weights of responses it gives weighted counts of items."""
         return self.by_units(np.arange(self.n), self.n)
 
-    @cached_property
+    @computed_once
     def by_unit(self) -> sparse.csr_array:
         """How many responses of each unit name each item, shape (size, unit_count)."""
         if self.clusters is None:
@@ -166,7 +167,7 @@ class ChoiceSample:
     def n(self) -> int:
         return len(self.codes)
 
-    @cached_property
+    @computed_once
     def clusters(self) -> Clusters | None:
         """The units of several responses; None where each response is its own."""
         return clusters_of(self.units)
@@ -244,7 +245,7 @@ class Redrawn:
     sample: ItemSample
     counts: NDArray[np.float32]
 
-    @cached_property
+    @computed_once
     def counted(self) -> Counted:
         return Counted(self.counts)
 
@@ -265,12 +266,12 @@ class Splits:
     first: NDArray[np.float32]
     total: NDArray[np.float32]
 
-    @cached_property
+    @computed_once
     def seen(self) -> tuple[Counted, Counted]:
         """The two samples."""
         return Counted(self.observed), Counted(self.total - self.observed)
 
-    @cached_property
+    @computed_once
     def drawn(self) -> tuple[Counted, Counted]:
         """The two parts of each split."""
         return Counted(self.first), Counted(self.total - self.first)
@@ -479,7 +480,7 @@ class SharedDraws:
 
     seed: int
     draws: int = DRAWS
-    kept: dict[tuple[object, ...], NDArray[np.uint8]] = field(default_factory=dict)
+    kept: Once = field(default_factory=Once)
 
     def redraw(self, sample: ItemSample, name: str) -> Redrawn:
         """As `redraw`."""
@@ -516,11 +517,10 @@ class SharedDraws:
         if n * self.draws > BATCH_CELLS:
             yield from (make(width, rng) for width in batches(self.draws, n))
             return
-        key = (*names, n)
-        if key not in self.kept:
-            weights = make(self.draws, rng)
-            if weights.max(initial=0) > np.iinfo(np.uint8).max:  # a few responses, one of them drawn very often
-                yield weights
-                return
-            self.kept[key] = weights.astype(np.uint8)
-        yield self.kept[key].astype(np.float32)
+        weights = self.kept.get((*names, n), lambda: _narrow(make(self.draws, rng)))
+        yield weights.astype(np.float32)
+
+
+def _narrow(weights: Weights) -> NDArray[Any]:
+    """In a quarter of the room; as they are where a few responses, one of them drawn very often, do not fit."""
+    return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)
