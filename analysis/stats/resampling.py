@@ -1,7 +1,7 @@
 """Answers as arrays, and drawing again from them: generators, bootstrap, random subsets and splits."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -230,8 +230,8 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 
 DRAWS = 2000
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
-NEVER = 2**15 - 1  # the rank of a response that is not taken
-Weights = NDArray[np.float32]
+Counts = NDArray[np.float32]
+Weights = NDArray[Any]  # how often each response comes up in each draw: whole numbers of any type
 Ranks = NDArray[np.signedinteger]
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
 
@@ -298,13 +298,14 @@ def bootstrap_weights(n: int, draws: int, rng: np.random.Generator, size: int | 
     return weights
 
 
-def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
     """1 for the responses in a random subset of `size` of n; shape (n, draws), each column sums to size.
 
     Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S): a response is taken with
     probability (still wanted) / (still to come).
     """
-    return _weights_of(_take(_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size)))
+    taken = _take(_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size))
+    return np.negative(taken, out=taken)
 
 
 def _ranks(left: NDArray[np.int64], draws: int, rng: np.random.Generator) -> Ranks:
@@ -314,7 +315,11 @@ def _ranks(left: NDArray[np.int64], draws: int, rng: np.random.Generator) -> Ran
     """
     drawn = rng.random((len(left), draws), dtype=np.float32)
     drawn *= left.astype(np.float32)
-    return drawn.astype(np.int16 if len(left) < NEVER else np.int32)
+    return drawn.astype(_narrowest(len(left)))
+
+
+def _narrowest(most: int) -> type[np.signedinteger]:
+    return np.int16 if most < np.iinfo(np.int16).max else np.int32
 
 
 def _take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
@@ -330,14 +335,22 @@ def _take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
     return ranks
 
 
-def _weights_of(taken: Ranks) -> Weights:
-    return np.negative(taken).astype(np.float32)
+def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
+    """named @ weights: item counts (size, draws) of responses or units that come up `weights` times.
+
+    Of draws of no more than there are, whose counts 16 bits hold, whole numbers take half the time of floating ones.
+    """
+    most = int(named.data.max(initial=0)) * weights.shape[0]
+    if weights.dtype.kind == "f" or _narrowest(most) is not np.int16:
+        return np.asarray(named @ weights.astype(np.float32, copy=False))
+    short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
+    return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
 
 
 def subset_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Item counts of random subsets of `size` responses, shape (draws, sample.size)."""
     widths = batches(draws, sample.n, sample.size)
-    return _joined([sample.by_item @ subset_weights(sample.n, size, batch, rng) for batch in widths])
+    return _joined([weigh(sample.by_item, subset_weights(sample.n, size, batch, rng)) for batch in widths])
 
 
 def redraw(sample: ItemSample, draws: int, rng: np.random.Generator) -> Redrawn:
@@ -387,7 +400,8 @@ def chosen_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Gene
     found = []
     for width in batches(draws, sample.n, sample.size):
         chosen = choose_responses(sample.clusters, sample.unit_count, width, rng)
-        found.append(sample.by_item @ _placed(chosen, subset_weights(sample.unit_count, size, width, rng), sample.n))
+        taken = subset_weights(sample.unit_count, size, width, rng)
+        found.append(weigh(sample.by_item, _placed(chosen, taken, sample.n)))
     return _joined(found)
 
 
@@ -402,45 +416,54 @@ def _split_evened(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
     """One response of each unit in each draw, anew; the units are permuted between the two."""
     both, _ = pooled(a, b)
     sizes = a.unit_count, b.unit_count
-    own = np.repeat([1.0, 0.0], sizes).astype(np.float32)
-    parts: list[list[Weights]] = [[], [], []]
+    own = np.repeat([1, 0], sizes).astype(np.int16)
+    parts: list[list[Counts]] = [[], [], []]
     for width in batches(draws, both.n, both.size):
         first, second = (choose_responses(s.clusters, s.unit_count, width, rng) for s in (a, b))
         chosen = np.concatenate([first, second + a.n])
-        masks = own[:, None], subset_weights(sum(sizes), sizes[0], width, rng), np.ones((1, 1), dtype=np.float32)
+        masks = own[:, None], subset_weights(sum(sizes), sizes[0], width, rng), np.ones((1, 1), np.int16)
         for part, mask in zip(parts, masks, strict=True):
-            part.append(both.by_item @ _placed(chosen, np.broadcast_to(mask, chosen.shape), both.n))
+            part.append(weigh(both.by_item, _placed(chosen, np.broadcast_to(mask, chosen.shape), both.n)))
     observed, drawn, total = map(_joined, parts)
     return Splits(*sizes, observed, drawn, total)
 
 
-def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random.Generator) -> list[Weights]:
+def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random.Generator) -> list[Counts]:
     """Item counts (draws, items) of `n` units of `a`, of `b`, and of two halves of 2n units of both together.
 
     One response of each unit, over the vocabulary of the items that occur.
     """
     both, _ = pooled(a, b)
     one, every = a.unit_count, a.unit_count + b.unit_count
-    parts: list[list[Weights]] = [[], [], [], []]
+    parts: list[list[Counts]] = [[], [], [], []]
     for width in batches(draws, both.n, both.size):
         first, second = (choose_responses(s.clusters, s.unit_count, width, rng) for s in (a, b))
         chosen = np.concatenate([first, second + a.n])
-        # Side by side: of a, of b, and of both together.
-        ranks = np.full((every, 3, width), NEVER, dtype=np.int16 if every < NEVER else np.int32)
-        for place, units in enumerate((slice(0, one), slice(one, every), slice(0, every))):
-            ranks[units, place] = _ranks(np.arange(units.stop - units.start, 0, -1)[:, None], width, rng)
-        taken = _take(ranks.reshape(every, -1), np.repeat([n, n, 2 * n], width)).reshape(ranks.shape)
-        taken = [taken[:, 0], taken[:, 1], taken[:, 2], _half(taken[:, 2], n, rng)]
-        for part, mask in zip(parts, map(_weights_of, taken), strict=True):
-            part.append(both.by_item @ (_placed(chosen, mask, both.n) if both.n > every else mask))
+        taken = _take_each([slice(0, one), slice(one, every), slice(0, every)], [n, n, 2 * n], width, rng)
+        for part, some in zip(parts, (*taken, _half(taken[2], n, rng)), strict=True):
+            part.append(weigh(both.by_item, -(_placed(chosen, some, both.n) if both.n > every else some)))
     own, others, pairs, halves = map(_joined, parts)
     return [own, others, halves, pairs - halves]
 
 
+def _take_each(units: Sequence[slice], sizes: Sequence[int], draws: int, rng: np.random.Generator) -> list[Ranks]:
+    """So many of some of the units and of others, the last of which are all: side by side, in one pass."""
+    every, kind = units[-1].stop, _narrowest(units[-1].stop)
+    ranks = np.full((every, len(units), draws), np.iinfo(kind).max, dtype=kind)
+    for place, some in enumerate(units):
+        ranks[some, place] = _ranks(np.arange(some.stop - some.start, 0, -1)[:, None], draws, rng)
+    taken = _take(ranks.reshape(every, -1), np.repeat(sizes, draws)).reshape(ranks.shape)
+    return [taken[:, place] for place in range(len(units))]
+
+
 def _half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:
     """Of the 2n responses that are taken in each draw a random n."""
-    left = 2 * n + np.cumsum(taken, axis=0, dtype=taken.dtype) - taken
-    return _take(np.where(taken, _ranks(left, taken.shape[1], rng), NEVER).astype(taken.dtype), np.full(taken.shape[1], n))
+    left = np.cumsum(taken, axis=0, dtype=taken.dtype)
+    left -= taken
+    left += 2 * n
+    ranks = _ranks(left, taken.shape[1], rng).astype(taken.dtype, copy=False)
+    ranks |= ~taken & np.iinfo(taken.dtype).max  # where none is taken, the largest number
+    return _take(ranks, np.full(taken.shape[1], n))
 
 
 def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
@@ -451,17 +474,17 @@ def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
     order = np.argsort(of, kind="stable")
     place = np.arange(both.n) - np.searchsorted(of[order], of[order])  # within its unit
     mine = np.bincount(of[: a.n], minlength=int(of.max()) + 1)
-    is_first = (place < mine[of[order]]).astype(np.float32)[:, None]
+    is_first = (place < mine[of[order]]).astype(np.int16)[:, None]
     found = []
     for width in batches(draws, both.n, both.size):
         shuffled = np.argsort(of[:, None] + rng.random((both.n, width)), axis=0)
-        found.append(both.by_item @ _placed(shuffled, np.broadcast_to(is_first, shuffled.shape), both.n))
+        found.append(weigh(both.by_item, _placed(shuffled, np.broadcast_to(is_first, shuffled.shape), both.n)))
     return Splits(a.n, b.n, observed, _joined(found), both.counts().astype(np.float32))
 
 
 def _placed(chosen: NDArray[np.int64], weights: Weights, n: int) -> Weights:
     """Weights of n responses, shape (n, draws), where those of the chosen ones (…, draws) are given."""
-    found = np.zeros((n, chosen.shape[1]), dtype=np.float32)
+    found = np.zeros((n, chosen.shape[1]), dtype=weights.dtype)
     np.put_along_axis(found, chosen, weights, axis=0)
     return found
 
@@ -487,7 +510,7 @@ class SharedDraws:
         units = sample.unit_count
         return Redrawn(sample, self._counts(sample.by_unit, units, ("redraw", name), partial(bootstrap_weights, units)))
 
-    def subsets(self, sample: ItemSample, size: int, name: str) -> Weights:
+    def subsets(self, sample: ItemSample, size: int, name: str) -> Counts:
         """Item counts of random `size` of the units, one response of each, shape (draws, size of the vocabulary).
 
         A quarter of the draws: of these only the mean is taken.
@@ -507,9 +530,9 @@ class SharedDraws:
         parts = self._counts(both.by_item, both.n, names, partial(subset_weights, both.n, a.n))
         return Splits(a.n, b.n, observed, parts, both.counts().astype(np.float32))
 
-    def _counts(self, by_item: sparse.csr_array, n: int, names: tuple[object, ...], make: Make) -> Weights:
+    def _counts(self, by_item: sparse.csr_array, n: int, names: tuple[object, ...], make: Make) -> Counts:
         """Item counts of the draws of n responses or units, shape (draws, size)."""
-        return _joined([by_item @ weights for weights in self._weights(n, names, make)])
+        return _joined([weigh(by_item, weights) for weights in self._weights(n, names, make)])
 
     def _weights(self, n: int, names: tuple[object, ...], make: Make) -> Iterator[Weights]:
         """In batches that depend on n alone, so that they are the same for every sample of n. Small ones are kept."""
@@ -517,10 +540,9 @@ class SharedDraws:
         if n * self.draws > BATCH_CELLS:
             yield from (make(width, rng) for width in batches(self.draws, n))
             return
-        weights = self.kept.get((*names, n), lambda: _narrow(make(self.draws, rng)))
-        yield weights.astype(np.float32)
+        yield self.kept.get((*names, n), lambda: _narrow(make(self.draws, rng)))
 
 
-def _narrow(weights: Weights) -> NDArray[Any]:
+def _narrow(weights: Weights) -> Weights:
     """In a quarter of the room; as they are where a few responses, one of them drawn very often, do not fit."""
     return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)
