@@ -131,7 +131,7 @@ def permutation_test(splits: Splits, n: int) -> dict[str, float | None]:
 
 
 def _split_difference(splits: Splits, parts: tuple[Counted, Counted], n: int) -> Measured:
-    a, b = (rarefied_measures(part, size, n) for part, size in zip(parts, (splits.n_first, splits.n_second), strict=True))
+    a, b = rarefied_measures(parts[0], splits.n_first, n), rarefied_measures(parts[1], splits.n_second, n)
     return {name: a[name] - b[name] for name in MEASURES}
 
 

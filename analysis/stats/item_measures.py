@@ -256,7 +256,8 @@ def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None
     m = chances.shape[1]
     if m < 2:
         return dict.fromkeys(MEASURES)
-    total, (nodes, terms), each = np.asarray(chances.sum(axis=1), dtype=float).ravel(), _log_table(n), _each_once(chances)
+    total, each = np.asarray(chances.sum(axis=1), dtype=float).ravel(), _each_once(chances)
+    nodes, terms = _log_table(n)
 
     def dense() -> Iterator[Measured]:
         for units in _rows_of(chances, np.float64):

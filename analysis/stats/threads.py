@@ -20,7 +20,7 @@ def each(work: Callable[[Cell], Value], cells: Sequence[Cell]) -> list[Value]:
     threads = min(len(cells), MOST_THREADS, _cores())
     if threads < 2:
         return [work(cell) for cell in cells]
-    # Neighbours often need the same draws: each thread has a stretch of its own, so that they seldom wait for each other.
+    # Neighbours often need the same draws. Each thread has a stretch of its own, lest they wait for each other.
     stretch = -(-len(cells) // threads)
     order = [place for start in range(stretch) for place in range(start, len(cells), stretch)]
     with ThreadPoolExecutor(threads) as pool:

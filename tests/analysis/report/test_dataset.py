@@ -19,7 +19,7 @@ def row(number: int, prompt: int, items: list[str], letter: str = "") -> tuple:
 
 
 def said(*rows: tuple) -> Said:
-    return Said.of(zip(*rows, strict=True) if rows else [None] * 8)
+    return Said.of(zip(*rows, strict=True) if rows else [()] * 8)
 
 
 def test_sources_share_the_vocabulary_of_a_prompt() -> None:
