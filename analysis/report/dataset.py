@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
+from psycopg import sql
 
 from analysis.answers.aliases import alias_map
 from analysis.answers.compared import (
@@ -58,6 +59,7 @@ WRITTEN = """
     GROUP BY 1, 2, 3
 """
 
+BY_LIST = "SELECT {} FROM ({}) AS found ({})"
 TEXTS = ("letter", "items")  # the columns of answers that are no numbers
 OWN = -1  # the simulated user of an answer that has none
 
@@ -222,10 +224,11 @@ def by_column(rows: QuerySet[Any], *fields: Any) -> list[list[Any]]:
         query, values = rows.values_list(*fields).query.sql_with_params()
     except EmptyResultSet:  # among no runs
         return [[] for _ in fields]
-    names = [f"column_{place}" for place in range(len(fields))]
-    lists = ", ".join(f"json_agg({name})" for name in names)
+    names = [sql.Identifier(f"column_{place}") for place in range(len(fields))]
+    lists = sql.SQL(", ").join(sql.SQL("json_agg({})").format(name) for name in names)
+    by_list = sql.SQL(BY_LIST).format(lists, sql.SQL(query), sql.SQL(", ").join(names))
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {lists} FROM ({query}) AS found ({', '.join(names)})", values)
+        cursor.execute(by_list, values)
         return [column or [] for column in cursor.fetchone()]
 
 

@@ -17,7 +17,7 @@ from analysis.stats import heterogeneity
 from analysis.stats.heterogeneity import Comparison, Difference, Distance, Heterogeneity, compare_sources
 from analysis.stats.intervals import Interval, holm
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, generator
-from analysis.stats.threads import Once
+from analysis.stats.speed import Once
 from surveys.models import Prompt, Study
 from surveys.study_files.definitions import Definition, chatbot_of
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import binom
 
-from analysis.stats.threads import computed_once
+from analysis.stats.speed import computed_once
 
 Floats = NDArray[np.float64]
 BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it

@@ -1,7 +1,7 @@
 """Answers as arrays, and drawing again from them: generators, bootstrap, random subsets and splits."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from analysis.stats.item_measures import BATCH_CELLS, Counted
-from analysis.stats.threads import Once, computed_once
+from analysis.stats.speed import (
+    Counts,
+    Once,
+    Ranks,
+    Weights,
+    computed_once,
+    draw_ranks,
+    take,
+    take_each,
+    take_half,
+    weigh,
+)
 
 # --- which response names which item, and which option each response chose
 
@@ -230,9 +241,6 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 
 DRAWS = 2000
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
-Counts = NDArray[np.float32]
-Weights = NDArray[Any]  # how often each response comes up in each draw: whole numbers of any type
-Ranks = NDArray[np.signedinteger]
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
 
 
@@ -304,47 +312,8 @@ def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> R
     Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S): a response is taken with
     probability (still wanted) / (still to come).
     """
-    taken = _take(_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size))
+    taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size))
     return np.negative(taken, out=taken)
-
-
-def _ranks(left: NDArray[np.int64], draws: int, rng: np.random.Generator) -> Ranks:
-    """For each response and draw a random whole number from 0 below `left`, how many are still to come with it.
-
-    `left` broadcasts to (n, draws).
-    """
-    drawn = rng.random((len(left), draws), dtype=np.float32)
-    drawn *= left.astype(np.float32)
-    return drawn.astype(_narrowest(len(left)))
-
-
-def _narrowest(most: int) -> type[np.signedinteger]:
-    return np.int16 if most < np.iinfo(np.int16).max else np.int32
-
-
-def _take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
-    """In place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
-
-    In whole numbers of a single width, where the sign bit says which is below: three times as fast as by comparison.
-    """
-    missing, sign = wanted.astype(ranks.dtype), 8 * ranks.dtype.itemsize - 1
-    for row in ranks:
-        np.subtract(row, missing, out=row)
-        np.right_shift(row, sign, out=row)
-        np.add(missing, row, out=missing)
-    return ranks
-
-
-def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
-    """named @ weights: item counts (size, draws) of responses or units that come up `weights` times.
-
-    Of draws of no more than there are, whose counts 16 bits hold, whole numbers take half the time of floating ones.
-    """
-    most = int(named.data.max(initial=0)) * weights.shape[0]
-    if weights.dtype.kind == "f" or _narrowest(most) is not np.int16:
-        return np.asarray(named @ weights.astype(np.float32, copy=False))
-    short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
-    return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
 
 
 def subset_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -439,31 +408,11 @@ def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random
     for width in batches(draws, both.n, both.size):
         first, second = (choose_responses(s.clusters, s.unit_count, width, rng) for s in (a, b))
         chosen = np.concatenate([first, second + a.n])
-        taken = _take_each([slice(0, one), slice(one, every), slice(0, every)], [n, n, 2 * n], width, rng)
-        for part, some in zip(parts, (*taken, _half(taken[2], n, rng)), strict=True):
+        taken = take_each([slice(0, one), slice(one, every), slice(0, every)], [n, n, 2 * n], width, rng)
+        for part, some in zip(parts, (*taken, take_half(taken[2], n, rng)), strict=True):
             part.append(weigh(both.by_item, -(_placed(chosen, some, both.n) if both.n > every else some)))
     own, others, pairs, halves = map(_joined, parts)
     return [own, others, halves, pairs - halves]
-
-
-def _take_each(units: Sequence[slice], sizes: Sequence[int], draws: int, rng: np.random.Generator) -> list[Ranks]:
-    """So many of some of the units and of others, the last of which are all: side by side, in one pass."""
-    every, kind = units[-1].stop, _narrowest(units[-1].stop)
-    ranks = np.full((every, len(units), draws), np.iinfo(kind).max, dtype=kind)
-    for place, some in enumerate(units):
-        ranks[some, place] = _ranks(np.arange(some.stop - some.start, 0, -1)[:, None], draws, rng)
-    taken = _take(ranks.reshape(every, -1), np.repeat(sizes, draws)).reshape(ranks.shape)
-    return [taken[:, place] for place in range(len(units))]
-
-
-def _half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:
-    """Of the 2n responses that are taken in each draw a random n."""
-    left = np.cumsum(taken, axis=0, dtype=taken.dtype)
-    left -= taken
-    left += 2 * n
-    ranks = _ranks(left, taken.shape[1], rng).astype(taken.dtype, copy=False)
-    ranks |= ~taken & np.iinfo(taken.dtype).max  # where none is taken, the largest number
-    return _take(ranks, np.full(taken.shape[1], n))
 
 
 def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:

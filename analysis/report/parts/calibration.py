@@ -32,7 +32,7 @@ from analysis.report.samples import Data, Group, Source, comparison, generator_f
 from analysis.report.sentences import FEWEST, finding, settings_among, who
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, farther, mean_excess
 from analysis.stats.intervals import redrawn_interval
-from analysis.stats.threads import each
+from analysis.stats.speed import each
 from surveys.console.wording import INTERVAL, THIN, Span, decimal, number, plural, sized, span
 
 EXCESS = Measure(

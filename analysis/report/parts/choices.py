@@ -40,7 +40,7 @@ from analysis.report.samples import (
 from analysis.report.sentences import FEWEST, SIGNIFICANT, field_of, finding, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
-from analysis.stats.threads import each
+from analysis.stats.speed import each
 from surveys.console.wording import join_words, number, percent, sized, span
 
 TESTS = (col.CORRECT.key, "tv")

@@ -50,7 +50,7 @@ from analysis.report.sentences import FEWEST as FEWEST_TOLD
 from analysis.report.sentences import SIGNIFICANT, chatbot_name, finding
 from analysis.stats import choices
 from analysis.stats.item_measures import MEASURES
-from analysis.stats.threads import each
+from analysis.stats.speed import each
 from surveys.console.wording import join_words, plural, sized
 
 CONTEXTS = ("memory", "plan", "model_shown")

@@ -45,7 +45,7 @@ from analysis.report.sentences import FEWEST, SIGNIFICANT, finding, who
 from analysis.stats.heterogeneity import Difference, Heterogeneity, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
-from analysis.stats.threads import each
+from analysis.stats.speed import each
 from surveys.console.wording import INTERVAL, join_words, percent, plural, sized, span
 
 TOP = 10

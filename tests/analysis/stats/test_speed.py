@@ -6,16 +6,16 @@ import time
 import numpy as np
 import pytest
 
-from analysis.stats import threads
+from analysis.stats import speed
 from analysis.stats.heterogeneity import compare_sources
 from analysis.stats.resampling import SharedDraws
-from analysis.stats.threads import Once, computed_once, each
+from analysis.stats.speed import Once, computed_once, each
 from tests.analysis.stats.sample_factories import draw_items
 
 
 @pytest.fixture
 def three_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_cores", lambda: 3)
+    monkeypatch.setattr(speed, "_cores", lambda: 3)
 
 
 @pytest.mark.usefixtures("three_cores")
