@@ -2,17 +2,19 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import F, Q, Value
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
+from psycopg import sql
 
 from analysis.answers.aliases import alias_map
 from analysis.answers.compared import (
@@ -41,22 +43,59 @@ PEOPLE = {
     "cell": "cell__slug",
     "version": "version__number",
 }
-ANSWER = ("prompt_id", "answer__letter", "answer__items", "answer__id")
+ANSWER = ("prompt_id", "answer__letter", "answer__items", Coalesce("answer__id", 0))
 
 WRITTEN = """
-    SELECT prompt.slug, said.item, said.name, count(*)
-    FROM analysis_answer AS answer
-    LEFT JOIN surveys_response AS response ON response.id = answer.response_id
-    LEFT JOIN analysis_completion AS completion ON completion.id = answer.completion_id
-    JOIN surveys_prompt AS prompt ON prompt.id = coalesce(response.prompt_id, completion.prompt_id)
-    JOIN surveys_studyversion AS version ON version.id = prompt.version_id
-    CROSS JOIN LATERAL unnest(answer.items, answer.names) AS said(item, name)
-    WHERE version.study_id = %s AND said.name <> ''
+    SELECT slug, item, name, count(*) FROM (
+        SELECT prompt.slug, unnest(answer.items) AS item, unnest(answer.names) AS name
+        FROM analysis_answer AS answer
+        LEFT JOIN surveys_response AS response ON response.id = answer.response_id
+        LEFT JOIN analysis_completion AS completion ON completion.id = answer.completion_id
+        JOIN surveys_prompt AS prompt ON prompt.id = coalesce(response.prompt_id, completion.prompt_id)
+        JOIN surveys_studyversion AS version ON version.id = prompt.version_id
+        WHERE version.study_id = %s
+    ) AS said
+    WHERE name <> ''
     GROUP BY 1, 2, 3
 """
 
-Row = tuple[Any, ...]  # id, unit, user, repeat, and then what ANSWER names
+BY_LIST = "SELECT {} FROM ({}) AS found ({})"
+TEXTS = ("letter", "items")  # the columns of answers that are no numbers
 OWN = -1  # the simulated user of an answer that has none
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """Answers by column: id (of the response or completion), unit (participant or run), user (simulated, or 0), repeat,
+    prompt (its id), letter, items, and the answer's id, 0 where a text was not read yet.
+    """
+
+    id: NDArray[np.int64]
+    unit: NDArray[np.int64]
+    user: NDArray[np.int64]
+    repeat: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+    letter: Sequence[str]
+    items: Sequence[Sequence[str]]
+    answer: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, columns: Iterable[Sequence[Any]]) -> "Said":
+        """Of lists, in the order of the fields."""
+        given: dict[str, Any] = dict(zip((each.name for each in fields(cls)), columns, strict=True))
+        numbers: dict[str, Any] = {name: np.array(given[name], np.int64) for name in given if name not in TEXTS}
+        return cls(**(given | numbers))
+
+    def where(self, wanted: NDArray[np.bool_]) -> "Said":
+        if wanted.all():
+            return self
+        given: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        given |= {name: column[wanted] for name, column in given.items() if name not in TEXTS}
+        given |= {name: list(compress(given[name], wanted)) for name in TEXTS}
+        return Said(**given)
+
+    def __len__(self) -> int:
+        return len(self.id)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +177,9 @@ def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
     families = families_of(definition_of(study.current_id))
     prompts, slugs = load_prompts(study, only)
     runs = {run.pk: run for run in runs_of(study).select_related("endpoint", "corpus", "personas").order_by("pk")}
-    there = list(response_rows(study, only)), list(completion_rows(runs, only))
-    read = [[row for row in rows if row[-1] is not None] for rows in there]
-    kept = [[row for row in rows if row[4] in slugs] for rows in read]
+    there = responses_said(study, only), completions_said(runs, only)
+    read = [said.where(said.answer > 0) for said in there]
+    kept = [said.where(np.isin(said.prompt, list(slugs))) for said in read]
     spellings = spellings_of(alias_map(study), families)
     vocabularies, (field, calls) = encode(kept, slugs, families, spellings)
     field.table["flags"] = flags_of(study, field.table)
@@ -179,21 +218,35 @@ def load_people(study: Study) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=list(PEOPLE)).set_index("id")
 
 
-def response_rows(study: Study, only: Collection[str]) -> Iterable[Row]:
+def by_column(rows: QuerySet[Any], *fields: Any) -> list[list[Any]]:
+    """A list for each field: 50,000 answers cost half of what they do row by row."""
+    try:
+        query, values = rows.values_list(*fields).query.sql_with_params()
+    except EmptyResultSet:  # among no runs
+        return [[] for _ in fields]
+    names = [sql.Identifier(f"column_{place}") for place in range(len(fields))]
+    lists = sql.SQL(", ").join(sql.SQL("json_agg({})").format(name) for name in names)
+    by_list = sql.SQL(BY_LIST).format(lists, sql.SQL(query), sql.SQL(", ").join(names))
+    with connection.cursor() as cursor:
+        cursor.execute(by_list, values)
+        return [column or [] for column in cursor.fetchone()]
+
+
+def responses_said(study: Study, only: Collection[str]) -> Said:
     """The newest accepted revision of each person's answer to each prompt."""
     people = Q(participant__study=study) & ~Q(participant__origin=Participant.Origin.PREVIEW)
     newest = Response.objects.filter(people, named(only, "prompt__slug"), accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
     )
     rows = newest.distinct("participant_id", "prompt_id")
-    return rows.values_list("id", "participant_id", Value(0), "revision", *ANSWER)
+    return Said.of(by_column(rows, "id", "participant_id", Value(0), "revision", *ANSWER))
 
 
-def completion_rows(runs: Iterable[int], only: Collection[str]) -> Iterable[Row]:
+def completions_said(runs: Iterable[int], only: Collection[str]) -> Said:
     calls = Completion.objects.filter(
         named(only, "prompt__slug"), run__in=runs, status=Completion.Status.DONE, prompt__isnull=False
     )
-    return calls.order_by("id").values_list("id", "run_id", "user_id", "repeat", *ANSWER)
+    return Said.of(by_column(calls.order_by("id"), "id", "run_id", Coalesce("user_id", 0), "repeat", *ANSWER))
 
 
 def respondents_of(runs: Mapping[int, Run], table: pd.DataFrame) -> NDArray[np.int64]:
@@ -230,23 +283,23 @@ def is_excluded(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def encode(
-    sets: Sequence[Sequence[Row]], slugs: Mapping[int, str], families: Mapping[str, str], spellings: Spellings
+    sets: Sequence[Said], slugs: Mapping[int, str], families: Mapping[str, str], spellings: Spellings
 ) -> tuple[dict[str, list[str]], list[Frame]]:
-    """Rows as frames over one vocabulary for each family of prompts."""
+    """Answers as frames over one vocabulary for each family of prompts."""
     prompts = sorted(set(slugs.values()))
     number = {key: prompts.index(slug) for key, slug in slugs.items()}
     originals = [families.get(slug, slug) for slug in prompts]
-    asked = [np.fromiter((number[row[4]] for row in rows), np.int64, len(rows)) for rows in sets]
-    lengths = [np.fromiter((len(row[6]) for row in rows), np.int64, len(rows)) for rows in sets]
-    written = list(chain.from_iterable(row[6] for rows in sets for row in rows))
+    asked = [np.array([number[key] for key in said.prompt.tolist()], dtype=np.int64) for said in sets]
+    lengths = [np.fromiter(map(len, said.items), np.int64, len(said)) for said in sets]
+    written = list(chain.from_iterable(chain.from_iterable(said.items for said in sets)))
     spelt, spelling = pd.factorize(np.array(written, dtype=object))
     prompt_of = np.concatenate([np.repeat(*pair) for pair in zip(asked, lengths, strict=True)])
     vocabularies, codes = name_items(originals, prompt_of, spelt, list(spelling), spellings)
     frames, at = [], 0
-    for rows, asked_here, long in zip(sets, asked, lengths, strict=True):
+    for said, asked_here, long in zip(sets, asked, lengths, strict=True):
         end = at + int(long.sum())
-        mentions = np.repeat(np.arange(len(rows)), long)
-        frames.append(Frame(tabulate(rows, prompts, asked_here), *each_once(mentions, codes[at:end])))
+        mentions = np.repeat(np.arange(len(said)), long)
+        frames.append(Frame(tabulate(said, prompts, asked_here), *each_once(mentions, codes[at:end])))
         at = end
     return vocabularies, frames
 
@@ -259,8 +312,10 @@ def name_items(
     spellings: Spellings,
 ) -> tuple[dict[str, list[str]], NDArray[np.int64]]:
     """The vocabulary of each family, and the code of each mention in its prompt's; `families` is by prompt number."""
-    pairs, pair_of = np.unique(prompt_of * max(1, len(spelling)) + spelt, return_inverse=True)
-    named = []
+    there = np.zeros(len(families) * max(1, len(spelling)), dtype=bool)
+    pair_of = prompt_of * max(1, len(spelling)) + spelt
+    there[pair_of] = True
+    pairs, named = np.flatnonzero(there), []
     for pair in pairs.tolist():
         family, name = families[pair // len(spelling)], spelling[pair % len(spelling)]
         named.append((family, spellings.get(family, {}).get(name, name)))
@@ -269,26 +324,28 @@ def name_items(
     for family, item in sorted(set(named)):
         code[family, item] = len(vocabularies[family])
         vocabularies[family].append(item)
-    return vocabularies, np.array([code[pair] for pair in named], dtype=np.int64)[pair_of]
+    codes = np.zeros(len(there), dtype=np.int64)
+    codes[pairs] = [code[pair] for pair in named]
+    return vocabularies, codes[pair_of]
 
 
 def each_once(rows: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The mentions without those that two spellings of one item have made double."""
     width = int(codes.max(initial=0)) + 1
-    once = np.unique(rows * width + codes)
+    ordered = np.sort(rows * width + codes)
+    once = ordered[np.diff(ordered, prepend=-1) > 0]
     return once // width, once % width
 
 
-def tabulate(rows: Sequence[Row], prompts: Sequence[str], asked: NDArray[np.int64]) -> pd.DataFrame:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+def tabulate(said: Said, prompts: Sequence[str], asked: NDArray[np.int64]) -> pd.DataFrame:
     option = {"": UNKNOWN} | {letter: place for place, letter in enumerate(LETTERS)}
     return pd.DataFrame(
         {
-            "id": np.array(columns[0], dtype=np.int64),
-            "unit": np.array(columns[1], dtype=np.int64),
-            "user": np.array([user or 0 for user in columns[2]], dtype=np.int64),
-            "repeat": np.array(columns[3], dtype=np.int64),
+            "id": said.id,
+            "unit": said.unit,
+            "user": said.user,
+            "repeat": said.repeat,
             "prompt": pd.Categorical.from_codes(asked, categories=list(prompts)),
-            "option": np.array([option.get(letter, UNKNOWN) for letter in columns[5]], dtype=np.int8),
+            "option": np.array([option.get(letter, UNKNOWN) for letter in said.letter], dtype=np.int8),
         }
     )

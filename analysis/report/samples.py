@@ -17,6 +17,7 @@ from analysis.stats import heterogeneity
 from analysis.stats.heterogeneity import Comparison, Difference, Distance, Heterogeneity, compare_sources
 from analysis.stats.intervals import Interval, holm
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, generator
+from analysis.stats.speed import Once
 from surveys.models import Prompt, Study
 from surveys.study_files.definitions import Definition, chatbot_of
 
@@ -88,24 +89,20 @@ class Data:
     filters: Filters
     seed: int = 0
     draws: int = 2000
-    of_view: dict[Any, Any] = field(default_factory=dict)  # results that several parts share
-    of_frames: dict[Any, Any] = field(default_factory=dict)  # and those that are the same through any filters
+    of_view: Once = field(default_factory=Once)  # results that several parts share
+    of_frames: Once = field(default_factory=Once)  # and those that are the same through any filters
 
     def narrowed(self, **filters: Any) -> "Data":
         """The same answers through other filters."""
-        return replace(self, filters=replace(self.filters, **filters), of_view={})
+        return replace(self, filters=replace(self.filters, **filters), of_view=Once())
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         """The result under this key; computed when a part first asks for it."""
-        if key not in self.of_view:
-            self.of_view[key] = compute()
-        return self.of_view[key]
+        return self.of_view.get(key, compute)
 
     def once_for_all(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         """The same for results that depend on the rows in the key and on no filter."""
-        if key not in self.of_frames:
-            self.of_frames[key] = compute()
-        return self.of_frames[key]
+        return self.of_frames.get(key, compute)
 
     # --- what is asked
 
@@ -403,12 +400,7 @@ class Drawn:
 
     def __init__(self, data: Data, prompt: str) -> None:
         self.data, self.prompt = data, prompt
-        self.found: dict[Any, Any] = {}
-
-    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
-        if key not in self.found:
-            self.found[key] = compute()
-        return self.found[key]
+        self.found = Once()
 
     def name(self, rows: Rows) -> str:
         """The same for every prompt that the same people answered."""
@@ -431,7 +423,7 @@ class Drawn:
             sample = self.sample(rows)
             return heterogeneity.rarefy(sample, n, self.data.shared_draws.subsets(sample, n, self.name(rows)))
 
-        return self.once(("rarefied", n, rows.tobytes()), compute)
+        return self.found.get(("rarefied", n, rows.tobytes()), compute)
 
     def compared(self, part: Rows, rest: Rows) -> dict[str, Difference]:
         """Part minus rest, both of as many people as the smaller has. The test is the same for rest minus part."""
@@ -442,5 +434,5 @@ class Drawn:
             splits = self.data.shared_draws.split(*samples, *names)
             return heterogeneity.permutation_test(splits, n)
 
-        chances = self.once(frozenset((part.tobytes(), rest.tobytes())), compute)
+        chances = self.found.get(frozenset((part.tobytes(), rest.tobytes())), compute)
         return heterogeneity.differences(self.rarefied(part, n), self.rarefied(rest, n), chances)

@@ -4,6 +4,7 @@ docs/methods.md says which number has which of them, and over which unit. And p-
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -249,8 +250,14 @@ def percentile_interval(ordered: Floats, share: float) -> Interval | None:
     n = len(ordered)
     if not n:
         return None
-    low, high = (int(binom.ppf(tail, n, share)) for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    low, high = _ranks_around(n, share)
     return (float(ordered[low - 1]), float(ordered[high])) if low > 0 and high < n else None
+
+
+@lru_cache(maxsize=256)
+def _ranks_around(n: int, share: float) -> tuple[int, int]:
+    low, high = (int(binom.ppf(tail, n, share)) for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return low, high
 
 
 # --- p-values by draws

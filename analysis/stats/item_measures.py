@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import binom
 
-from analysis.stats.resampling import BATCH_CELLS
+from analysis.stats.speed import computed_once
 
 Floats = NDArray[np.float64]
+BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
 
 # --- measures of item counts: distinct items, share of the top five, entropy; as they are, and as rarefied
 
@@ -20,54 +21,108 @@ TOP = 5
 COMMON = 24  # items that the top ones are first looked for among
 
 Measured = dict[str, NDArray[np.float64]]
-Measuring = Callable[[Floats], Measured]
 
 
 class Counted:
-    """Item counts c_i, shape (..., size), with what several measures need of them."""
+    """Item counts c_i, shape (..., size), with what several measures need of them, each computed once."""
 
     def __init__(self, counts: NDArray[Any]) -> None:
         self.counts = counts
 
-    @cached_property
+    @computed_once
     def whole(self) -> NDArray[np.int32]:
         return self.counts.astype(np.int32)
 
-    @cached_property
+    @computed_once
     def mentions(self) -> NDArray[np.float64]:
         """C = Σ c_i, or NaN where nothing is named."""
         return _total(self.counts)
+
+    @computed_once
+    def bits(self) -> NDArray[np.float64]:
+        """The entropy of whole c_i."""
+        return _entropy(self.sum_of(_log_terms(int(self.whole.max(initial=0)))), self.mentions)
+
+    @computed_once
+    def shares(self) -> NDArray[Any]:
+        """c_i / C, in single precision where the counts are; NaN where C = 0."""
+        numbers = self.counts if self.counts.dtype == np.float32 else self.counts.astype(np.float64)
+        return numbers / self.mentions[..., None].astype(numbers.dtype)
+
+    def sum_of(self, table: Floats) -> Floats:
+        """Σ table[c_i]; `table` reaches the largest c_i, so that nothing is clipped: numpy is faster if it may."""
+        if self.whole.flags.c_contiguous:
+            return np.asarray(table.take(self.whole, mode="clip").sum(axis=-1))
+        return np.asarray(table.take(self.whole.T, mode="clip").sum(axis=0).T)  # draws lie item by item
+
+
+class EachOnce(Counted):
+    """Item counts (size,) of m units of which none names an item twice, and what they are without each unit, (m,).
+
+    `by_unit`, shape (size, m), says which unit names which item.
+    """
+
+    def __init__(self, by_unit: sparse.csr_array) -> None:
+        named = by_unit.tocoo()
+        self.items, self.units, self.m = named.row, named.col, by_unit.shape[1]
+        super().__init__(np.bincount(self.items, minlength=by_unit.shape[0]))
+
+    @computed_once
+    def mentions_left(self) -> Floats:
+        left = len(self.items) - np.bincount(self.units, minlength=self.m)
+        return np.where(left > 0, left, np.nan)
+
+    def sum_left(self, table: Floats) -> Floats:
+        """Σ table[c_i] over what is left."""
+        less = table[self.counts] - table[np.maximum(self.counts - 1, 0)]
+        return np.asarray(table[self.counts].sum() - np.bincount(self.units, less[self.items], self.m))
+
+    @computed_once
+    def top_left(self) -> Floats:
+        """The sum of the five largest counts that are left: of those at the edge, the ones that lost nothing first."""
+        edge = np.sort(self.counts)[-TOP] if len(self.counts) > TOP else 0
+        above, at_edge = self.counts > edge, self.counts == edge
+        places = TOP - np.count_nonzero(above)
+        lost, touched = (np.bincount(self.units, which[self.items], self.m) for which in (above, at_edge))
+        short = np.maximum(places - (np.count_nonzero(at_edge) - touched), 0) if edge else 0
+        return np.asarray(self.counts[above].sum() - lost + places * edge - short)
 
 
 @dataclass(frozen=True)
 class ItemMeasure:
     """A measure of item counts: `value` of them, shape (...), what n of `total` responses with these counts have on
-    average (`rarefied`), and the `most` that it can be.
+    average (`rarefied`), and the `most` that it can be. `left` is a shorter way to its values without each unit, where
+    there is one.
     """
 
     value: Callable[[Counted], NDArray[Any]]
     rarefied: Callable[[Counted, int, int], NDArray[Any]]
     most: float = np.inf
+    left: Callable[[EachOnce], Floats] | None = None
 
 
-def measure(counts: NDArray[Any]) -> Measured:
+def measure(counts: NDArray[Any] | Counted) -> Measured:
     """The measures of item counts c_i, shape (..., size), as arrays of shape (...)."""
-    counted = Counted(counts)
+    counted = counted_once(counts)
     return {name: np.asarray(each.value(counted), dtype=np.float64) for name, each in ITEM_MEASURES.items()}
+
+
+def counted_once(counts: NDArray[Any] | Counted) -> Counted:
+    return counts if isinstance(counts, Counted) else Counted(counts)
 
 
 def entropy(counts: NDArray[Any]) -> NDArray[np.float64]:
     """-Σ (c_i/C) log2(c_i/C) = log2 C - Σ c_i log2 c_i / C of whole c_i, shape (..., size); NaN where C = 0."""
-    return _bits(Counted(counts))
+    return Counted(counts).bits
 
 
-def rarefied_measures(counts: NDArray[Any], total: int, n: int) -> Measured:
+def rarefied_measures(counts: NDArray[Any] | Counted, total: int, n: int) -> Measured:
     """The measures that n of `total` responses with these counts have on average, as arrays of shape (...); all are
     exact when n = total.
     """
     if n == total:
         return measure(counts)
-    counted = Counted(counts)
+    counted = counted_once(counts)
     return {
         name: np.asarray(each.rarefied(counted, total, n), dtype=np.float64) for name, each in ITEM_MEASURES.items()
     }
@@ -79,7 +134,7 @@ def _distinct(counted: Counted) -> NDArray[Any]:
 
 def _rarefied_distinct(counted: Counted, total: int, n: int) -> NDArray[Any]:
     """Σ_i (1 - C(total - c_i, n) / C(total, n)) (Hurlbert 1971), which is exact."""
-    return rarefaction_tables(total, n)[0][counted.whole].sum(axis=-1)
+    return counted.sum_of(rarefaction_tables(total, n)[0])
 
 
 def _coverage(counted: Counted, total: int = 0, n: int = 0) -> NDArray[Any]:
@@ -87,14 +142,21 @@ def _coverage(counted: Counted, total: int = 0, n: int = 0) -> NDArray[Any]:
     return _top(counted.counts) / counted.mentions
 
 
-def _bits(counted: Counted) -> NDArray[np.float64]:
-    return _entropy(_log_terms(int(counted.whole.max(initial=0)))[counted.whole].sum(axis=-1), counted.mentions)
+def _coverage_left(counted: EachOnce) -> Floats:
+    return counted.top_left / counted.mentions_left
+
+
+def _bits(counted: Counted) -> Floats:
+    return counted.bits
+
+
+def _bits_left(counted: EachOnce) -> Floats:
+    return _entropy(counted.sum_left(_log_terms(int(counted.counts.max(initial=0)))), counted.mentions_left)
 
 
 def _rarefied_bits(counted: Counted, total: int, n: int) -> NDArray[np.float64]:
     """Takes the number of mentions among the n at its mean: exact when every response names as many items."""
-    terms = rarefaction_tables(total, n)[1][counted.whole].sum(axis=-1)
-    return _entropy(terms, counted.mentions * (n / total))
+    return _entropy(counted.sum_of(rarefaction_tables(total, n)[1]), counted.mentions * (n / total))
 
 
 @lru_cache(maxsize=64)
@@ -154,14 +216,15 @@ def _largest(counts: NDArray[Any]) -> NDArray[Any]:
 
 ITEM_MEASURES = {
     "unique": ItemMeasure(_distinct, _rarefied_distinct),
-    "top5_coverage": ItemMeasure(_coverage, _coverage, most=1.0),
-    "entropy_bits": ItemMeasure(_bits, _rarefied_bits),
+    "top5_coverage": ItemMeasure(_coverage, _coverage, most=1.0, left=_coverage_left),
+    "entropy_bits": ItemMeasure(_bits, _rarefied_bits, left=_bits_left),
 }
 MEASURES = tuple(ITEM_MEASURES)
 
 
 # --- how far they would be off in another sample: each unit left out in turn
 
+DISTINCT, ENTROPY = "unique", "entropy_bits"
 NODES = 513  # of the table of E[X log2 X], denser near chance 0
 
 
@@ -173,20 +236,16 @@ def standard_error(left_out: Floats) -> float | None:
     return float(np.sqrt((m - 1) * left_out.var())) if m > 1 and not np.isnan(left_out).any() else None
 
 
-def errors(
-    counts: NDArray[Any], by_unit: sparse.csr_array, measure: Measuring, distinct: str
-) -> dict[str, float | None]:
-    """Of measures of item counts c_i, shape (size,), of which each unit's are a column of `by_unit`, shape (size, m);
-    `distinct` is the one that counts items.
+def errors(counts: NDArray[Any], by_unit: sparse.csr_array) -> dict[str, float | None]:
+    """Of the measures of item counts c_i, shape (size,), of which each unit's are a column of `by_unit`, shape (size,
+    m).
     """
-    whole = counts.astype(np.int32)
-    found = _joined(measure(whole - units) for units in _rows_of(by_unit, np.int32))
-    return {name: standard_error(values) for name, values in found.items()} | {distinct: distinct_error(by_unit > 0)}
+    whole, each = counts.astype(np.int32), _each_once(by_unit)
+    found = _left_out(each, lambda: (measure(whole - units) for units in _rows_of(by_unit, np.int32)))
+    return {name: standard_error(values) for name, values in found.items()} | {DISTINCT: distinct_error(by_unit > 0)}
 
 
-def rarefied_errors(
-    chances: sparse.csr_array, n: int, measure: Measuring, distinct: str, entropy: str
-) -> dict[str, float | None]:
+def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None]:
     """Of the same for n of the units, one response of each.
 
     A unit's answer names item i with the chance p_ui that one of its responses does; `chances` are these, shape
@@ -194,18 +253,60 @@ def rarefied_errors(
     log2 Σ n q - Σ E[X log2 X] / Σ n q with X binomial (n, q_i), which gives rare items the small weight that they have
     in n answers; other measures are those of the expected counts n q.
     """
-    total, m = np.asarray(chances.sum(axis=1), dtype=float).ravel(), chances.shape[1]
+    m = chances.shape[1]
     if m < 2:
-        return dict.fromkeys((*measure(total), distinct))
+        return dict.fromkeys(MEASURES)
+    total, each = np.asarray(chances.sum(axis=1), dtype=float).ravel(), _each_once(chances)
     nodes, terms = _log_table(n)
-    found = []
-    for units in _rows_of(chances, np.float64):
-        q = np.clip((total - units) / (m - 1), 0.0, 1.0)
-        mentions = n * q.sum(axis=1)
-        mentions[mentions == 0] = np.nan
-        found.append(measure(n * q) | {entropy: np.log2(mentions) - np.interp(q, nodes, terms).sum(axis=1) / mentions})
-    left_out = {name: standard_error(values) for name, values in _joined(iter(found)).items()}
-    return left_out | {distinct: distinct_error(chances, n)}
+
+    def dense() -> Iterator[Measured]:
+        for units in _rows_of(chances, np.float64):
+            q = np.clip((total - units) / (m - 1), 0.0, 1.0)
+            yield measure(n * q) | {ENTROPY: bits(n * q.sum(axis=1), np.interp(q, nodes, terms).sum(axis=1))}
+
+    def bits(mentions: Floats, sums: Floats) -> Floats:
+        known = np.where(mentions > 0, mentions, np.nan)
+        return np.asarray(np.log2(known) - sums / known)
+
+    found = _left_out(each, dense)
+    if each:
+        by_count = np.interp(np.minimum(np.arange(m + 1) / (m - 1), 1.0), nodes, terms)
+        found[ENTROPY] = bits(n * each.mentions_left / (m - 1), each.sum_left(by_count))
+    left_out = {name: standard_error(values) for name, values in found.items()}
+    return left_out | {DISTINCT: distinct_error(chances, n)}
+
+
+def drawn_entropies(by_unit: sparse.csr_array, times: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The entropy of each drawn sample, and its standard error as by `errors`; NaN where undefined.
+
+    Of m units of which none names an item twice, `by_unit` (size, m), sample k has unit u `times[u, k]` times, each
+    time as a unit of its own.
+    """
+    counts, named = (by_unit @ times).astype(np.int64), np.asarray(by_unit.sum(axis=0), dtype=float)[:, None]
+    table, mentions = _log_terms(int(counts.max(initial=0))), counts.sum(axis=0)
+    terms = table[counts]
+    less = terms - table[np.maximum(counts - 1, 0)]
+    left, n = _known_entropy(terms.sum(axis=0) - by_unit.T @ less, mentions - named), times.sum(axis=0)
+    left = np.where(times > 0, left, 0.0)
+    spread = (times * np.square(left - (times * left).sum(axis=0) / n)).sum(axis=0)
+    return _known_entropy(terms.sum(axis=0), mentions), np.sqrt((n - 1) / n * spread)
+
+
+def _known_entropy(terms: Floats, mentions: NDArray[Any]) -> Floats:
+    return _entropy(terms, np.where(mentions > 0, mentions, np.nan))
+
+
+def _each_once(by_unit: sparse.csr_array) -> EachOnce | None:
+    """None where a unit names an item more than once, or by chance."""
+    return EachOnce(by_unit) if np.all(by_unit.data == 1) else None
+
+
+def _left_out(each: EachOnce | None, dense: Callable[[], Iterator[Measured]]) -> Measured:
+    """The measures without each unit, the shorter way where all but the number of items have one."""
+    short = {name: one.left for name, one in ITEM_MEASURES.items() if one.left}
+    if each and len(short) == len(ITEM_MEASURES) - 1:
+        return {name: left(each) for name, left in short.items()}
+    return _joined(dense())
 
 
 def distinct_error(chances: sparse.csr_array, n: int | None = None) -> float | None:

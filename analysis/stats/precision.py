@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from analysis.stats.heterogeneity import describe
-from analysis.stats.intervals import Interval, interval, wilson_interval
+from analysis.stats.intervals import FEWEST_UNITS, Interval, interval, interval_of_error, wilson_interval
+from analysis.stats.item_measures import drawn_entropies
 from analysis.stats.resampling import ChoiceSample, ItemSample, bootstrap_weights
 
 SAMPLES = 40  # future samples imagined
@@ -30,9 +29,10 @@ def entropy_width(pilot: ItemSample, n: int, rng: np.random.Generator, samples: 
     """For the entropy: future samples are drawn from the pilot with replacement, and each gets its interval."""
     if not len(pilot.codes):
         return ExpectedWidth(n, pilot.n, None, None, NO_PILOT)
-    used = pilot.compacted()
-    named = used.incidence()
-    widths = [_entropy_width(_drawn_sample(named, n, rng)) for _ in range(samples)]
+    times = np.hstack([bootstrap_weights(pilot.n, 1, rng, n) for _ in range(samples)]).astype(np.int64)
+    drawn = zip(*drawn_entropies(pilot.by_item, times), strict=True)
+    found = [interval_of_error(*each, n - 1, 0.0) if n >= FEWEST_UNITS else None for each in drawn]
+    widths = [np.nan if ends is None else ends[1] - ends[0] for ends in found]
     return _expected(n, pilot.n, np.array(widths))
 
 
@@ -54,19 +54,6 @@ def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> Ex
         return ExpectedWidth(n, pilot, None, None, NO_PILOT)
     low, high = wilson_interval(rng.binomial(n, count / pilot, DRAWS), n)
     return _expected(n, pilot, high - low)
-
-
-def _drawn_sample(pilot: sparse.csr_array, n: int, rng: np.random.Generator) -> ItemSample:
-    """`n` responses drawn with replacement from those of a pilot's incidence."""
-    there, size = pilot.shape
-    times = bootstrap_weights(there, 1, rng, n)[:, 0].astype(np.int64)
-    chosen = pilot[np.repeat(np.arange(there), times)].tocoo()
-    return ItemSample(n, chosen.row.astype(np.int32), chosen.col.astype(np.int32), size)
-
-
-def _entropy_width(sample: ItemSample) -> float:
-    found = describe(sample).ci["entropy_bits"]
-    return float("nan") if found is None else found[1] - found[0]
 
 
 def _expected(n: int, pilot: int, widths: NDArray[np.float64]) -> ExpectedWidth:

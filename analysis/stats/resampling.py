@@ -3,12 +3,26 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from analysis.stats.item_measures import BATCH_CELLS, Counted
+from analysis.stats.speed import (
+    Counts,
+    Once,
+    Ranks,
+    Weights,
+    computed_once,
+    draw_ranks,
+    take,
+    take_each,
+    take_half,
+    weigh,
+)
 
 # --- which response names which item, and which option each response chose
 
@@ -22,17 +36,17 @@ class Clusters:
     of: NDArray[np.int64]
     count: int
 
-    @cached_property
+    @computed_once
     def sizes(self) -> NDArray[np.int64]:
         """Responses of each unit, shape (count,)."""
         return np.bincount(self.of, minlength=self.count)
 
-    @cached_property
+    @computed_once
     def ordered(self) -> NDArray[np.int64]:
         """The responses, those of one unit next to each other."""
         return np.argsort(self.of, kind="stable")
 
-    @cached_property
+    @computed_once
     def starts(self) -> NDArray[np.int64]:
         """Where in `ordered` each unit begins."""
         return np.cumsum(self.sizes) - self.sizes
@@ -78,7 +92,7 @@ class ItemSample:
             raise ValueError("A response names an item twice; each item counts once in a response.")
         _check_units(self.units, self.n)
 
-    @cached_property
+    @computed_once
     def clusters(self) -> Clusters | None:
         """The units of several responses; None where each response is its own."""
         return clusters_of(self.units)
@@ -101,12 +115,12 @@ class ItemSample:
         ones = np.ones(len(self.rows), dtype=np.float32)
         return sparse.csr_array((ones, (self.rows, self.codes)), shape=(self.n, self.size))
 
-    @cached_property
+    @computed_once
     def by_item(self) -> sparse.csr_array:
         """The incidence turned round, shape (size, n): times weights of responses it gives weighted counts of items."""
         return self.by_units(np.arange(self.n), self.n)
 
-    @cached_property
+    @computed_once
     def by_unit(self) -> sparse.csr_array:
         """How many responses of each unit name each item, shape (size, unit_count)."""
         if self.clusters is None:
@@ -164,7 +178,7 @@ class ChoiceSample:
     def n(self) -> int:
         return len(self.codes)
 
-    @cached_property
+    @computed_once
     def clusters(self) -> Clusters | None:
         """The units of several responses; None where each response is its own."""
         return clusters_of(self.units)
@@ -226,9 +240,7 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 # --- draws
 
 DRAWS = 2000
-BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
-Weights = NDArray[np.float32]
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
 
 
@@ -240,6 +252,10 @@ class Redrawn:
 
     sample: ItemSample
     counts: NDArray[np.float32]
+
+    @computed_once
+    def counted(self) -> Counted:
+        return Counted(self.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,6 +273,16 @@ class Splits:
     observed: NDArray[np.float32]
     first: NDArray[np.float32]
     total: NDArray[np.float32]
+
+    @computed_once
+    def seen(self) -> tuple[Counted, Counted]:
+        """The two samples."""
+        return Counted(self.observed), Counted(self.total - self.observed)
+
+    @computed_once
+    def drawn(self) -> tuple[Counted, Counted]:
+        """The two parts of each split."""
+        return Counted(self.first), Counted(self.total - self.first)
 
 
 def generator(seed: int, *names: object) -> np.random.Generator:
@@ -280,24 +306,20 @@ def bootstrap_weights(n: int, draws: int, rng: np.random.Generator, size: int | 
     return weights
 
 
-def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
     """1 for the responses in a random subset of `size` of n; shape (n, draws), each column sums to size.
 
     Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S): a response is taken with
     probability (still wanted) / (still to come).
     """
-    chosen = rng.random((n, draws), dtype=np.float32)
-    wanted = np.full(draws, size, dtype=np.float32)
-    for row in range(n):
-        np.less(chosen[row] * np.float32(n - row), wanted, out=chosen[row], casting="unsafe")
-        wanted -= chosen[row]
-    return chosen
+    taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size))
+    return np.negative(taken, out=taken)
 
 
 def subset_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Item counts of random subsets of `size` responses, shape (draws, sample.size)."""
     widths = batches(draws, sample.n, sample.size)
-    return _joined([sample.by_item @ subset_weights(sample.n, size, batch, rng) for batch in widths])
+    return _joined([weigh(sample.by_item, subset_weights(sample.n, size, batch, rng)) for batch in widths])
 
 
 def redraw(sample: ItemSample, draws: int, rng: np.random.Generator) -> Redrawn:
@@ -347,7 +369,8 @@ def chosen_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Gene
     found = []
     for width in batches(draws, sample.n, sample.size):
         chosen = choose_responses(sample.clusters, sample.unit_count, width, rng)
-        found.append(sample.by_item @ _placed(chosen, subset_weights(sample.unit_count, size, width, rng), sample.n))
+        taken = subset_weights(sample.unit_count, size, width, rng)
+        found.append(weigh(sample.by_item, _placed(chosen, taken, sample.n)))
     return _joined(found)
 
 
@@ -362,48 +385,34 @@ def _split_evened(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
     """One response of each unit in each draw, anew; the units are permuted between the two."""
     both, _ = pooled(a, b)
     sizes = a.unit_count, b.unit_count
-    own = np.repeat([1.0, 0.0], sizes).astype(np.float32)
-    parts: list[list[Weights]] = [[], [], []]
+    own = np.repeat([1, 0], sizes).astype(np.int16)
+    parts: list[list[Counts]] = [[], [], []]
     for width in batches(draws, both.n, both.size):
         first, second = (choose_responses(s.clusters, s.unit_count, width, rng) for s in (a, b))
         chosen = np.concatenate([first, second + a.n])
-        masks = own[:, None], subset_weights(sum(sizes), sizes[0], width, rng), np.ones((1, 1), dtype=np.float32)
+        masks = own[:, None], subset_weights(sum(sizes), sizes[0], width, rng), np.ones((1, 1), np.int16)
         for part, mask in zip(parts, masks, strict=True):
-            part.append(both.by_item @ _placed(chosen, np.broadcast_to(mask, chosen.shape), both.n))
+            part.append(weigh(both.by_item, _placed(chosen, np.broadcast_to(mask, chosen.shape), both.n)))
     observed, drawn, total = map(_joined, parts)
     return Splits(*sizes, observed, drawn, total)
 
 
-def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random.Generator) -> list[Weights]:
+def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random.Generator) -> list[Counts]:
     """Item counts (draws, items) of `n` units of `a`, of `b`, and of two halves of 2n units of both together.
 
     One response of each unit, over the vocabulary of the items that occur.
     """
     both, _ = pooled(a, b)
-    one, other = a.unit_count, b.unit_count
-    parts: list[list[Weights]] = [[], [], [], []]
+    one, every = a.unit_count, a.unit_count + b.unit_count
+    parts: list[list[Counts]] = [[], [], [], []]
     for width in batches(draws, both.n, both.size):
         first, second = (choose_responses(s.clusters, s.unit_count, width, rng) for s in (a, b))
         chosen = np.concatenate([first, second + a.n])
-        masks = np.zeros((4, one + other, width), dtype=np.float32)
-        masks[0, :one], masks[1, one:] = (subset_weights(units, n, width, rng) for units in (one, other))
-        pair = subset_weights(one + other, 2 * n, width, rng)
-        masks[2] = _half(pair, n, rng)
-        masks[3] = pair - masks[2]
-        for part, mask in zip(parts, masks, strict=True):
-            part.append(both.by_item @ (_placed(chosen, mask, both.n) if both.n > one + other else mask))
-    return [_joined(part) for part in parts]
-
-
-def _half(chosen: Weights, n: int, rng: np.random.Generator) -> Weights:
-    """1 for a random `n` of the 2n that each column of `chosen` has; selection sampling as in `subset_weights`."""
-    taken = np.zeros_like(chosen)
-    wanted, left = (np.full(chosen.shape[1], count, dtype=np.float32) for count in (n, 2 * n))
-    for row, there in enumerate(chosen):
-        taken[row] = there * (rng.random(len(there), dtype=np.float32) * left < wanted)
-        wanted -= taken[row]
-        left -= there
-    return taken
+        taken = take_each([slice(0, one), slice(one, every), slice(0, every)], [n, n, 2 * n], width, rng)
+        for part, some in zip(parts, (*taken, take_half(taken[2], n, rng)), strict=True):
+            part.append(weigh(both.by_item, -(_placed(chosen, some, both.n) if both.n > every else some)))
+    own, others, pairs, halves = map(_joined, parts)
+    return [own, others, halves, pairs - halves]
 
 
 def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
@@ -414,17 +423,17 @@ def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
     order = np.argsort(of, kind="stable")
     place = np.arange(both.n) - np.searchsorted(of[order], of[order])  # within its unit
     mine = np.bincount(of[: a.n], minlength=int(of.max()) + 1)
-    is_first = (place < mine[of[order]]).astype(np.float32)[:, None]
+    is_first = (place < mine[of[order]]).astype(np.int16)[:, None]
     found = []
     for width in batches(draws, both.n, both.size):
         shuffled = np.argsort(of[:, None] + rng.random((both.n, width)), axis=0)
-        found.append(both.by_item @ _placed(shuffled, np.broadcast_to(is_first, shuffled.shape), both.n))
+        found.append(weigh(both.by_item, _placed(shuffled, np.broadcast_to(is_first, shuffled.shape), both.n)))
     return Splits(a.n, b.n, observed, _joined(found), both.counts().astype(np.float32))
 
 
 def _placed(chosen: NDArray[np.int64], weights: Weights, n: int) -> Weights:
     """Weights of n responses, shape (n, draws), where those of the chosen ones (…, draws) are given."""
-    found = np.zeros((n, chosen.shape[1]), dtype=np.float32)
+    found = np.zeros((n, chosen.shape[1]), dtype=weights.dtype)
     np.put_along_axis(found, chosen, weights, axis=0)
     return found
 
@@ -443,14 +452,14 @@ class SharedDraws:
 
     seed: int
     draws: int = DRAWS
-    kept: dict[tuple[object, ...], NDArray[np.uint8]] = field(default_factory=dict)
+    kept: Once = field(default_factory=Once)
 
     def redraw(self, sample: ItemSample, name: str) -> Redrawn:
         """As `redraw`."""
         units = sample.unit_count
         return Redrawn(sample, self._counts(sample.by_unit, units, ("redraw", name), partial(bootstrap_weights, units)))
 
-    def subsets(self, sample: ItemSample, size: int, name: str) -> Weights:
+    def subsets(self, sample: ItemSample, size: int, name: str) -> Counts:
         """Item counts of random `size` of the units, one response of each, shape (draws, size of the vocabulary).
 
         A quarter of the draws: of these only the mean is taken.
@@ -470,9 +479,9 @@ class SharedDraws:
         parts = self._counts(both.by_item, both.n, names, partial(subset_weights, both.n, a.n))
         return Splits(a.n, b.n, observed, parts, both.counts().astype(np.float32))
 
-    def _counts(self, by_item: sparse.csr_array, n: int, names: tuple[object, ...], make: Make) -> Weights:
+    def _counts(self, by_item: sparse.csr_array, n: int, names: tuple[object, ...], make: Make) -> Counts:
         """Item counts of the draws of n responses or units, shape (draws, size)."""
-        return _joined([by_item @ weights for weights in self._weights(n, names, make)])
+        return _joined([weigh(by_item, weights) for weights in self._weights(n, names, make)])
 
     def _weights(self, n: int, names: tuple[object, ...], make: Make) -> Iterator[Weights]:
         """In batches that depend on n alone, so that they are the same for every sample of n. Small ones are kept."""
@@ -480,11 +489,9 @@ class SharedDraws:
         if n * self.draws > BATCH_CELLS:
             yield from (make(width, rng) for width in batches(self.draws, n))
             return
-        key = (*names, n)
-        if key not in self.kept:
-            weights = make(self.draws, rng)
-            if weights.max(initial=0) > np.iinfo(np.uint8).max:  # a few responses, one of them drawn very often
-                yield weights
-                return
-            self.kept[key] = weights.astype(np.uint8)
-        yield self.kept[key].astype(np.float32)
+        yield self.kept.get((*names, n), lambda: _narrow(make(self.draws, rng)))
+
+
+def _narrow(weights: Weights) -> Weights:
+    """In a quarter of the room; as they are where a few responses, one of them drawn very often, do not fit."""
+    return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)

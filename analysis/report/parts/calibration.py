@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import altair as alt
 
@@ -31,6 +32,7 @@ from analysis.report.samples import Data, Group, Source, comparison, generator_f
 from analysis.report.sentences import FEWEST, finding, settings_among, who
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, farther, mean_excess
 from analysis.stats.intervals import redrawn_interval
+from analysis.stats.speed import each
 from surveys.console.wording import INTERVAL, THIN, Span, decimal, number, plural, sized, span
 
 EXCESS = Measure(
@@ -63,17 +65,18 @@ class Placed:
 
 def compute(data: Data) -> list[Row]:
     """Every setting of every source is a row here, the ones that other parts leave out too."""
+    placed_of = dict(zip(data.sources, each(partial(place_source, data), data.sources), strict=True))
     found = []
     for chatbot in dict.fromkeys(source.chatbot for source in data.sources):
-        group = data.group_of(chatbot)
-        of_group = [place_source(data, group, source) for source in data.sources if source.chatbot == chatbot]
+        of_group = [placed for source, placed in placed_of.items() if source.chatbot == chatbot]
         for model in dict.fromkeys(placed.row["model"] for placed in of_group):
             mark_nearest([one for one in of_group if one.row["model"] == model and one.row["source"] in PUPPETS])
         found += [placed.row for placed in of_group]
     return found
 
 
-def place_source(data: Data, group: Group, source: Source) -> Placed:
+def place_source(data: Data, source: Source) -> Placed:
+    group = data.group_of(source.chatbot)
     tried = {prompt: to_field(data, group, source, prompt) for prompt in data.lists}
     found = {prompt: distance for prompt, distance in tried.items() if distance and distance.jsd_bits is not None}
     sizes = {prompt: data.items(source, prompt).unit_count for prompt in found}

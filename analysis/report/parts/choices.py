@@ -40,13 +40,15 @@ from analysis.report.samples import (
 from analysis.report.sentences import FEWEST, SIGNIFICANT, field_of, finding, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
+from analysis.stats.speed import each
 from surveys.console.wording import join_words, number, percent, sized, span
 
 TESTS = (col.CORRECT.key, "tv")
 
 
 def compute(data: Data) -> list[Row]:
-    found = [row for prompt in data.choices for group in data.groups for row in group_rows(data, group, prompt)]
+    cells = [(group, prompt) for prompt in data.choices for group in data.groups]
+    found = [row for rows in each(lambda cell: group_rows(data, *cell), cells) for row in rows]
     for test in TESTS:
         correct_over_prompts(found, difference_in("against_field", test))
     return [row for row in found if row["source"] != "field" or data.shows_field]

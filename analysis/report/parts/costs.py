@@ -16,6 +16,7 @@ from analysis.models import Completion, Run
 from analysis.models.conditions import LABELS
 from analysis.report import columns as col
 from analysis.report.columns import Column, Form, Listing, Part, at, intervals, rows_in
+from analysis.report.dataset import by_column
 from analysis.report.samples import Data, is_made_up, low_high, source_of, source_order
 from analysis.stats.scores import Percentile, percentiles
 from surveys.console.wording import dollars, number, sized, span
@@ -60,7 +61,7 @@ def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
 def load_calls(runs: list[int]) -> pd.DataFrame:
     ended = Completion.objects.filter(run__in=runs, status__in=[Status.DONE, Status.FAILED]).order_by("id")
     fields = ("run_id", "prompt__slug", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms")
-    table = pd.DataFrame(list(ended.values_list(*fields, "cost")), columns=list(CALLS))
+    table = pd.DataFrame(dict(zip(CALLS, by_column(ended, *fields, "cost"), strict=True)))
     table["usd"] = table["usd"].astype(float)
     for name in ("prompt", "status"):
         table[name] = table[name].astype("category")  # compared 8 times as fast as text

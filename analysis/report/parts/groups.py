@@ -50,6 +50,7 @@ from analysis.report.sentences import FEWEST as FEWEST_TOLD
 from analysis.report.sentences import SIGNIFICANT, chatbot_name, finding
 from analysis.stats import choices
 from analysis.stats.item_measures import MEASURES
+from analysis.stats.speed import each
 from surveys.console.wording import join_words, plural, sized
 
 CONTEXTS = ("memory", "plan", "model_shown")
@@ -84,17 +85,20 @@ def frequent(data: Data, column: str) -> list[str]:
     return sorted(str(value) for value, people in counts.items() if people >= FEWEST and value != "")
 
 
-def parted(data: Data, column: str, values: list[str]) -> Iterable[tuple[str, Row]]:
+def parted(data: Data, column: str, values: list[str]) -> list[tuple[str, Row]]:
     """Each chatbot's field in parts by a column of its people; a part without answers has no row."""
-    units = data.frames.field.table["unit"].to_numpy()
-    for group in data.groups:
-        for prompt in data.prompts:
-            rows = data.rows_of(group.field, prompt)
-            given = data.people[column].reindex(units[rows]).to_numpy(object)
-            parts = {value: rows[given == value] for value in values if (given == value).any()}
-            split = choice_parts if prompt in data.choices else item_parts
-            for value, measures in split(data, group.field, prompt, rows, parts):
-                yield value, common(data, group.field, prompt, parts[value]) | measures
+    given = data.people[column].reindex(data.frames.field.columns["unit"]).to_numpy(object)
+
+    def cell_rows(cell: tuple[Source, str]) -> list[tuple[str, Row]]:
+        field, prompt = cell
+        rows = data.rows_of(field, prompt)
+        parts = {value: part for value in values if len(part := rows[given[rows] == value])}
+        split = choice_parts if prompt in data.choices else item_parts
+        found = split(data, field, prompt, rows, parts)
+        return [(value, common(data, field, prompt, parts[value]) | measures) for value, measures in found]
+
+    cells = [(group.field, prompt) for group in data.groups for prompt in data.prompts]
+    return [row for rows in each(cell_rows, cells) for row in rows]
 
 
 def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts) -> Iterable[tuple[str, Row]]:

@@ -45,13 +45,15 @@ from analysis.report.sentences import FEWEST, SIGNIFICANT, finding, who
 from analysis.stats.heterogeneity import Difference, Heterogeneity, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
+from analysis.stats.speed import each
 from surveys.console.wording import INTERVAL, join_words, percent, plural, sized, span
 
 TOP = 10
 
 
 def compute(data: Data) -> list[Row]:
-    found = [row for prompt in data.lists for group in data.groups for row in group_rows(data, group, prompt)]
+    cells = [(group, prompt) for prompt in data.lists for group in data.groups]
+    found = [row for rows in each(lambda cell: group_rows(data, *cell), cells) for row in rows]
     for measure in MEASURES:
         correct_over_prompts(found, difference_in("against_field", measure))
     return [row for row in found if row["source"] != "field" or data.shows_field]

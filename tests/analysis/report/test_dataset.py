@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from analysis.answers.compared import spellings_of
 from analysis.answers.readings import read_new
-from analysis.report.dataset import encode, load_frames
+from analysis.report.dataset import Said, encode, load_frames
 from surveys.models import Study
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 
@@ -18,9 +18,13 @@ def row(number: int, prompt: int, items: list[str], letter: str = "") -> tuple:
     return (number, 10 + number, 0, 1, prompt, letter, items, 1)
 
 
+def said(*rows: tuple) -> Said:
+    return Said.of(zip(*rows, strict=True) if rows else [()] * 8)
+
+
 def test_sources_share_the_vocabulary_of_a_prompt() -> None:
-    field = [row(1, 1, ["sencha", "assam"]), row(2, 1, [])]
-    calls = [row(3, 1, ["oolong", "assam"])]
+    field = said(row(1, 1, ["sencha", "assam"]), row(2, 1, []))
+    calls = said(row(3, 1, ["oolong", "assam"]))
     vocabularies, (first, second) = encode([field, calls], SLUGS, FAMILIES, {})
     assert vocabularies["teas"] == ["assam", "oolong", "sencha"]
     assert (first.rows.tolist(), first.codes.tolist()) == ([0, 0], [0, 2])
@@ -30,7 +34,7 @@ def test_sources_share_the_vocabulary_of_a_prompt() -> None:
 def test_variants_share_the_vocabulary_and_the_spellings_of_their_original() -> None:
     rows = [row(1, 1, ["assam tea"]), row(2, 2, ["asam"]), row(3, 2, ["assam tea"])]
     spellings = spellings_of({"teas": {"assam tea": "assam"}, "teas-typos": {"asam": "assam"}}, FAMILIES)
-    vocabularies, (frame, _) = encode([rows, []], SLUGS, FAMILIES, spellings)
+    vocabularies, (frame, _) = encode([said(*rows), said()], SLUGS, FAMILIES, spellings)
     assert vocabularies["teas"] == ["assam"]
     assert frame.codes.tolist() == [0, 0, 0]
 
@@ -42,18 +46,18 @@ def test_the_originals_table_goes_before_its_variants() -> None:
 
 def test_two_spellings_in_one_answer_are_one_mention() -> None:
     rows = [row(1, 1, ["assam tea", "assam"])]
-    _, (frame, _) = encode([rows, []], SLUGS, FAMILIES, {"teas": {"assam tea": "assam"}})
+    _, (frame, _) = encode([said(*rows), said()], SLUGS, FAMILIES, {"teas": {"assam tea": "assam"}})
     assert (frame.rows.tolist(), frame.codes.tolist()) == ([0], [0])
 
 
 def test_letters_become_options_and_none_is_unknown() -> None:
     rows = [row(1, 3, [], "C"), row(2, 3, [], ""), row(3, 3, [], "A")]
-    _, (frame, _) = encode([rows, []], SLUGS, FAMILIES, {})
+    _, (frame, _) = encode([said(*rows), said()], SLUGS, FAMILIES, {})
     assert frame.table["option"].tolist() == [2, -1, 0]
 
 
 def test_nothing_at_all_is_empty_frames() -> None:
-    vocabularies, frames = encode([[], []], SLUGS, FAMILIES, {})
+    vocabularies, frames = encode([said(), said()], SLUGS, FAMILIES, {})
     assert (vocabularies, [len(frame.table) for frame in frames]) == ({"teas": [], "water": []}, [0, 0])
 
 

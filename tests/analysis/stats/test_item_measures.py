@@ -7,9 +7,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import sparse, stats
 
-from analysis.stats.item_measures import MEASURES, Measured, entropy, measure, rarefaction_tables, rarefied_measures
+from analysis.stats import item_measures
+from analysis.stats.item_measures import (
+    ITEM_MEASURES,
+    MEASURES,
+    EachOnce,
+    Measured,
+    drawn_entropies,
+    entropy,
+    errors,
+    measure,
+    rarefaction_tables,
+    rarefied_errors,
+    rarefied_measures,
+    standard_error,
+)
 from tests.analysis.stats.sample_factories import make_items
 
 counts_of_items = st.lists(st.integers(0, 400), min_size=1, max_size=30).map(np.array)
@@ -120,3 +134,51 @@ def test_top_items_of_many_rows_are_those_of_each_row() -> None:
     counts = np.random.default_rng(1).poisson(0.6, (200, 90)).astype(np.float32)
     each = [measure(row)["top5_coverage"] for row in counts]
     assert measure(counts)["top5_coverage"] == pytest.approx(np.array(each))
+
+
+# --- shorter ways to what a sample is without each of its units
+
+one_each = st.lists(st.sets(st.integers(0, 11), max_size=5), min_size=2, max_size=30)
+
+
+def matrix(answers: list[set[int]]) -> sparse.csr_array:
+    """Which of 12 items each answer names, shape (12, answers)."""
+    return sparse.csr_array(np.array([[item in answer for answer in answers] for item in range(12)], dtype=np.float32))
+
+
+@given(one_each)
+def test_the_shorter_way_leaves_what_counting_again_leaves(answers: list[set[int]]) -> None:
+    named = matrix(answers)
+    again = measure(named.toarray().sum(axis=1).astype(int) - named.toarray().T.astype(int))
+    for name, known in ITEM_MEASURES.items():
+        if known.left:
+            assert known.left(EachOnce(named)) == pytest.approx(again[name], nan_ok=True, abs=1e-12)
+
+
+@given(one_each, st.integers(1, 30))
+def test_rarefied_errors_are_the_same_by_either_way(answers: list[set[int]], n: int) -> None:
+    named = matrix(answers)
+    with pytest.MonkeyPatch.context() as patch:
+        short = rarefied_errors(named, min(n, len(answers)))
+        patch.setattr(item_measures, "_each_once", lambda by_unit: None)
+        dense = rarefied_errors(named, min(n, len(answers)))
+    for name in MEASURES:
+        assert short[name] == pytest.approx(dense[name], abs=1e-7)
+
+
+def test_a_unit_that_names_an_item_twice_takes_the_longer_way() -> None:
+    by_unit = sparse.csr_array(np.array([[2, 0, 1], [1, 1, 0], [0, 1, 1]], dtype=np.float32))
+    found, counts = errors(np.array([3, 2, 2]), by_unit), np.array([[1, 1, 2], [3, 1, 1], [2, 2, 1]])
+    assert found["entropy_bits"] == standard_error(measure(counts)["entropy_bits"])
+
+
+@given(one_each, st.integers(0, 99))
+def test_entropies_of_drawn_samples_are_those_of_the_samples(answers: list[set[int]], seed: int) -> None:
+    times = np.random.default_rng(seed).multinomial(40, np.full(len(answers), 1 / len(answers)), 3).T
+    bits, error = drawn_entropies(matrix(answers), times)
+    for sample, drawn in enumerate(times.T):
+        named = matrix([answer for answer, often in zip(answers, drawn, strict=True) for _ in range(often)])
+        counts = named.toarray().sum(axis=1).astype(int)
+        expected = errors(counts, named)["entropy_bits"]
+        assert bits[sample] == pytest.approx(float(entropy(counts)), nan_ok=True)
+        assert error[sample] == pytest.approx(np.nan if expected is None else expected, nan_ok=True, abs=1e-7)

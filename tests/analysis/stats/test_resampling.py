@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from statsmodels.stats.multitest import multipletests
 
 from analysis.stats import heterogeneity, resampling
@@ -18,6 +19,7 @@ from analysis.stats.resampling import (
     split,
     subset_counts,
     subset_weights,
+    weigh,
 )
 from tests.analysis.stats.sample_factories import draw_items, make_items
 
@@ -72,6 +74,25 @@ def test_subset_weights_choose_each_response_at_most_once(n: int, seed: int, dat
     weights = subset_weights(n, size, 7, np.random.default_rng(seed))
     assert set(np.unique(weights)) <= {0.0, 1.0}
     assert (weights.sum(axis=0) == size).all()
+
+
+@given(n=st.integers(1, 60), seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=50)
+def test_subset_weights_are_selection_sampling_word_for_word(n: int, seed: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, n))
+    chance = np.random.default_rng(seed).random((n, 4), dtype=np.float32)
+    expected, wanted = np.zeros((n, 4)), np.full(4, size)
+    for row in range(n):
+        expected[row] = chance[row] * np.float32(n - row) < wanted
+        wanted = wanted - expected[row]
+    assert subset_weights(n, size, 4, np.random.default_rng(seed)).tolist() == expected.tolist()
+
+
+def test_weighed_counts_are_exact_where_sixteen_bits_do_not_hold_them() -> None:
+    named = sparse.csr_array(np.array([[3, 0], [1, 2]], dtype=np.float32))
+    few, many = np.array([[1, 2], [2, 0]], dtype=np.uint8), np.full((20_000, 1), 1, dtype=np.uint8)
+    assert weigh(named, few).tolist() == [[3, 6], [5, 2]]
+    assert weigh(sparse.csr_array(np.full((1, 20_000), 2, dtype=np.float32)), many).tolist() == [[40_000]]
 
 
 def test_every_response_is_drawn_as_often_as_any_other() -> None:
@@ -134,7 +155,7 @@ def test_large_samples_are_drawn_together_too(monkeypatch: pytest.MonkeyPatch) -
     narrow, wide = make_items(*"ab" * 40), draw_items(np.random.default_rng(3), 80)
     first, other = shared.redraw(narrow, "field").counts, shared.redraw(wide, "field").counts
     again = shared.redraw(ItemSample(80, narrow.rows, narrow.codes, wide.size), "field").counts
-    assert shared.kept == {} and first.shape == (50, narrow.size) and other.shape == (50, wide.size)
+    assert shared.kept.found == {} and first.shape == (50, narrow.size) and other.shape == (50, wide.size)
     assert np.array_equal(first, again[:, : narrow.size])
 
 

@@ -1,0 +1,137 @@
+"""What makes a report fast: cells side by side, what they share computed once, draws in whole numbers of 16 bits.
+
+numpy and scipy let other threads run while they work through arrays, and threads start at no cost in any process and
+share the answers and the draws.
+"""
+
+import os
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import RLock
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Cell = TypeVar("Cell")
+Value = TypeVar("Value")
+Counts = NDArray[np.float32]
+Weights = NDArray[Any]  # how often each response comes up in each draw: whole numbers of any type
+Ranks = NDArray[np.signedinteger]
+MOST_THREADS = 4  # more wait for each other: between two arrays only one of them runs
+
+
+def each(work: Callable[[Cell], Value], cells: Sequence[Cell]) -> list[Value]:
+    """The work of every cell, in their order. It must not use the database: threads have no connection of their own."""
+    threads = min(len(cells), MOST_THREADS, _cores())
+    if threads < 2:
+        return [work(cell) for cell in cells]
+    # Neighbours often need the same draws. Each thread has a stretch of its own, lest they wait for each other.
+    stretch = -(-len(cells) // threads)
+    order = [place for start in range(stretch) for place in range(start, len(cells), stretch)]
+    with ThreadPoolExecutor(threads) as pool:
+        found = dict(zip(order, pool.map(work, [cells[place] for place in order]), strict=True))
+    return [found[place] for place in range(len(cells))]
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Once:
+    """Results by key, each computed when it is first asked for; who asks meanwhile waits for it."""
+
+    def __init__(self) -> None:
+        self.found: dict[Hashable, Any] = {}
+        self.turns: dict[Hashable, RLock] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        if key not in self.found:
+            with self.turns.setdefault(key, RLock()):
+                if key not in self.found:
+                    self.found[key] = compute()
+            self.turns.pop(key, None)
+        return self.found[key]
+
+
+class computed_once(Generic[Value]):  # noqa: N801 - used as a property is
+    """functools.cached_property without its lock, which until Python 3.12 is one for all instances."""
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute, self.name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> "computed_once[Value]": ...
+
+    @overload
+    def __get__(self, owner: object, kind: type) -> Value: ...
+
+    def __get__(self, owner: object | None, kind: type) -> "computed_once[Value] | Value":
+        if owner is None:
+            return self
+        value = owner.__dict__[self.name] = self.compute(owner)
+        return value
+
+
+# --- draws in whole numbers
+
+
+def draw_ranks(left: NDArray[np.int64], draws: int, rng: np.random.Generator) -> Ranks:
+    """For each response and draw a random whole number from 0 below `left`, how many are still to come with it.
+
+    `left` broadcasts to (n, draws).
+    """
+    drawn = rng.random((len(left), draws), dtype=np.float32)
+    drawn *= left.astype(np.float32)
+    return drawn.astype(_narrowest(len(left)))
+
+
+def _narrowest(most: int) -> type[np.signedinteger]:
+    return np.int16 if most < np.iinfo(np.int16).max else np.int32
+
+
+def take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
+    """In place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
+
+    In whole numbers of a single width, where the sign bit says which is below: three times as fast as by comparison.
+    """
+    missing, sign = wanted.astype(ranks.dtype), 8 * ranks.dtype.itemsize - 1
+    for row in ranks:
+        np.subtract(row, missing, out=row)
+        np.right_shift(row, sign, out=row)
+        np.add(missing, row, out=missing)
+    return ranks
+
+
+def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
+    """named @ weights: item counts (size, draws) of responses or units that come up `weights` times.
+
+    Of draws of no more than there are, whose counts 16 bits hold, whole numbers take half the time of floating ones.
+    """
+    most = int(named.data.max(initial=0)) * weights.shape[0]
+    if weights.dtype.kind == "f" or _narrowest(most) is not np.int16:
+        return np.asarray(named @ weights.astype(np.float32, copy=False))
+    short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
+    return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
+
+
+def take_each(units: Sequence[slice], sizes: Sequence[int], draws: int, rng: np.random.Generator) -> list[Ranks]:
+    """So many of some of the units and of others, the last of which are all: side by side, in one pass."""
+    every, kind = units[-1].stop, _narrowest(units[-1].stop)
+    ranks = np.full((every, len(units), draws), np.iinfo(kind).max, dtype=kind)
+    for place, some in enumerate(units):
+        ranks[some, place] = draw_ranks(np.arange(some.stop - some.start, 0, -1)[:, None], draws, rng)
+    taken = take(ranks.reshape(every, -1), np.repeat(sizes, draws)).reshape(ranks.shape)
+    return [taken[:, place] for place in range(len(units))]
+
+
+def take_half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:
+    """Of the 2n responses that are taken in each draw a random n."""
+    left = np.cumsum(taken, axis=0, dtype=taken.dtype)
+    left -= taken
+    left += 2 * n
+    ranks = draw_ranks(left, taken.shape[1], rng).astype(taken.dtype, copy=False)
+    ranks |= ~taken & np.iinfo(taken.dtype).max  # where none is taken, the largest number
+    return take(ranks, np.full(taken.shape[1], n))
