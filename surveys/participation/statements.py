@@ -2,24 +2,33 @@
 
 The ORM builds each of these from its parts again on every call, which costs more than everything else about a
 submission together; planning them again costs PostgreSQL as much as running them (benchmarks/README.md). Hence one
-statement that reads all that a prompt's page or answer needs, and one that keeps an answer, both of which stay prepared
-in a connection. Values only ever travel as parameters.
+statement that reads all that a prompt's page or answer needs, one that keeps an answer and one that keeps a draft, all
+of which stay prepared in a connection. Values only ever travel as parameters.
 """
 
+import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
+from time import monotonic
 from typing import Any, NamedTuple
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
-from django.db import connection
-from django.db.backends.postgresql.base import ServerBindingCursor
+import psycopg
+from django.db import connection, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.models import JSONField
+from django.db.models.base import ModelState
+from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 
 from surveys.models import Participant, Prompt, QuotaCell
 
 FIELDS = Participant._meta.concrete_fields
+CELL = Participant._meta.get_field("cell")
 NAMES = [field.attname for field in FIELDS]
 JSON_AT = frozenset(index for index, field in enumerate(FIELDS) if isinstance(field, JSONField))
 # As JSON, oldest first; the prompt and the participant are those of the statement that this is a part of.
@@ -57,11 +66,11 @@ NOTE_LIFE = f"WITH {LIFE} SELECT (SELECT count(*) FROM person), (SELECT count(*)
 # With the person, which prompts they have answered and of which pages there is a draft.
 BY_LINK = f"""
 SELECT {", ".join(f'participant."{field.column}"' for field in FIELDS)},
-    ARRAY(
+    to_json(ARRAY(
         SELECT asked.slug FROM surveys_response given JOIN surveys_prompt asked ON asked.id = given.prompt_id
         WHERE given.participant_id = participant.id AND given.accepted
-    ),
-    ARRAY(SELECT step FROM surveys_draft WHERE participant_id = participant.id)
+    )),
+    to_json(ARRAY(SELECT step FROM surveys_draft WHERE participant_id = participant.id))
     {{more}}
 FROM surveys_participant participant
 JOIN surveys_study study ON study.id = participant.study_id
@@ -141,6 +150,28 @@ WITH {LIFE}, draft AS (
 SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place), (SELECT number FROM draft)
 """
 
+# Most autosaves in one statement: of a prompt's page, for somebody at work in a place, or who needs none. `leases` are
+# the minutes of the versions that are known here. Everything else is nobody, and left to WRITE_DRAFT.
+SAVE_DRAFT = """
+WITH person AS (
+    UPDATE surveys_participant SET last_seen_at = %(now)s
+    WHERE pseudonym = %(pseudonym)s AND study_id = (SELECT id FROM surveys_study WHERE slug = %(slug)s)
+      AND state = 'active' AND "order" ? %(prompt)s AND %(leases)s::jsonb ? version_id::text
+    RETURNING id, last_seen_at + make_interval(mins => (%(leases)s::jsonb ->> version_id::text)::int) AS until,
+        cell_id IS NULL OR pilot OR origin IN ('preview', 'imported') AS needs_none
+), place AS (
+    UPDATE surveys_place SET expires_at = until FROM person
+    WHERE participant_id = person.id AND confirmed_at IS NULL
+    RETURNING surveys_place.id
+)
+INSERT INTO surveys_draft (participant_id, step, number, data, saved_at)
+SELECT id, %(step)s, 1, %(data)s::jsonb, %(now)s FROM person WHERE needs_none OR EXISTS (SELECT FROM place)
+ON CONFLICT (participant_id, step)
+DO UPDATE SET number = surveys_draft.number + 1, data = excluded.data, saved_at = excluded.saved_at
+WHERE surveys_draft.number = %(number)s
+RETURNING number
+"""
+
 
 class Standing(NamedTuple):
     """What there is of a person at the moment when they were last seen, and to the prompt that they are at."""
@@ -158,20 +189,105 @@ def standing_of(participant: Participant) -> Standing | None:
     return getattr(participant, "standing", None)
 
 
-def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
-    """The first row. The statement stays prepared in its connection: sent once, planned a few times.
+# --- how they are sent ------------------------------------------------------
+# Straight to PostgreSQL's own library: Django's cursor and psycopg's take ten times as long as the library to send a
+# prepared statement and to read one row (benchmarks/README.md).
 
-    Whole numbers travel as text, so that a statement is the same one for numbers of every size.
+PLACE = re.compile(r"%\((\w+)\)s")
+PREPARED: WeakKeyDictionary[psycopg.Connection, set[bytes]] = WeakKeyDictionary()
+LOADERS: dict[int, Any] = {
+    16: b"t".__eq__,
+    **dict.fromkeys((20, 21, 23), int),
+    1184: lambda value: datetime.fromisoformat(value.decode()),
+}  # by PostgreSQL's numbers of types: boolean, whole numbers, timestamp with time zone; all else is text
+
+
+class Statement(NamedTuple):
+    name: bytes
+    text: bytes  # with numbered places
+    values: tuple[str, ...]  # what belongs there
+
+
+@lru_cache(maxsize=64)
+def numbered(statement: str) -> Statement:
+    values = tuple(dict.fromkeys(PLACE.findall(statement)))
+    text = PLACE.sub(lambda found: f"${values.index(found[1]) + 1}", statement).encode()
+    return Statement(hashlib.sha256(text).hexdigest()[:32].encode(), text, values)
+
+
+def as_text(value: object) -> bytes | None:
+    """As PostgreSQL reads it, whose statement knows of which type it is."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        quoted = [str(item).replace("\\", "\\\\").replace('"', '\\"') for item in value]
+        value = "{" + ",".join(f'"{item}"' for item in quoted) + "}"
+    text = value.isoformat() if isinstance(value, datetime) else str(value)
+    if "\x00" in text:
+        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+    return text.encode()
+
+
+def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
+    """The first row. The statement stays prepared in its connection: sent once, planned a few times."""
+    wrapper, begin = connections[connection.alias], monotonic()
+    run: Callable[..., tuple | None] = ask
+    for around in reversed(wrapper.execute_wrappers):
+        run = partial(around, run)
+    row = run(statement, values, False, {"connection": wrapper})
+    if wrapper.queries_logged:
+        wrapper.queries_log.append({"sql": statement, "time": f"{monotonic() - begin:.3f}"})
+    return row
+
+
+def ask(statement: str, values: dict[str, Any], many: bool, context: dict[str, Any]) -> tuple | None:
+    """With the arguments that Django gives to what wraps the execution of statements."""
+    known, wrapper = numbered(statement), context["connection"]
+    with wrapper.wrap_database_errors, link_of(wrapper) as link:
+        found = send(link, known, [as_text(values[name]) for name in known.values])
+        if not found.ntuples:
+            return None
+        cells = [(found.get_value(0, at), LOADERS.get(found.ftype(at), bytes.decode)) for at in range(found.nfields)]
+        return tuple(None if value is None else load(value) for value, load in cells)
+
+
+@contextmanager
+def link_of(wrapper: DatabaseWrapper) -> Iterator[psycopg.Connection]:
+    """The connection that this thread has, else one of the pool for this statement alone.
+
+    Django asks for one in a long way, to keep it until the request ends.
     """
-    sent = {name: str(value) if type(value) is int else value for name, value in values.items()}
-    connection.ensure_connection()
-    cursor = ServerBindingCursor(connection.connection)
-    with (
-        connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor) as sender
-    ):
-        sender.execute(statement, sent)
-        row: tuple | None = sender.fetchone()
-        return row
+    if wrapper.connection is not None or not wrapper.pool:
+        wrapper.ensure_connection()
+        wrapper.validate_no_broken_transaction()
+        yield wrapper.connection
+        return
+    pool = wrapper.pool
+    if pool.closed:
+        pool.open()
+    link = pool.getconn()
+    try:
+        yield link
+    finally:
+        pool.putconn(link)
+
+
+def send(link: psycopg.Connection, statement: Statement, values: list[Any]) -> psycopg.pq.abc.PGresult:
+    sender, prepared = link.pgconn, PREPARED.setdefault(link, set())
+    if not link.autocommit and sender.transaction_status == TransactionStatus.IDLE:
+        checked(sender.exec_(b"BEGIN"))
+    if statement.name not in prepared:
+        checked(sender.prepare(statement.name, statement.text))
+        prepared.add(statement.name)
+    return checked(sender.exec_prepared(statement.name, values))
+
+
+def checked(result: psycopg.pq.abc.PGresult) -> psycopg.pq.abc.PGresult:
+    if result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
+        return result
+    if result.error_field(DiagnosticField.SQLSTATE) is None:  # the library's own: the line is broken
+        raise psycopg.OperationalError(result.get_error_message())
+    raise psycopg.errors.error_from_result(result)
 
 
 @lru_cache(maxsize=1024)
@@ -204,10 +320,14 @@ def find_at_prompt(study_slug: str, pseudonym: str, number: int, sha256: str) ->
 def read_participant(row: Sequence[Any]) -> Participant:
     *own, answered, drafts = row
     values = [json.loads(value) if index in JSON_AT else value for index, value in enumerate(own)]
-    participant = Participant.from_db(connection.alias, NAMES, values)
+    participant = Participant.__new__(Participant)  # without the signals that `Participant()` sends
+    participant.__dict__.update(zip(NAMES, values, strict=True), _state=ModelState())
+    participant._state.adding, participant._state.db = False, connection.alias
     if participant.cell_id:
-        participant.cell = cell_of(participant.cell_id)
-    participant.standing = Standing(participant.last_seen_at, frozenset(answered), frozenset(drafts))
+        CELL.set_cached_value(participant, cell_of(participant.cell_id))
+    participant.standing = Standing(
+        participant.last_seen_at, frozenset(json.loads(answered)), frozenset(json.loads(drafts))
+    )
     return participant
 
 
@@ -256,3 +376,13 @@ def write_draft(
     values = life | {"step": step, "data": json.dumps(data), "number": number}
     person, place, kept = row_of(WRITE_DRAFT, values) or (0, 0, None)
     return bool(person), bool(place), kept
+
+
+def save_draft_at_once(
+    slug: str, pseudonym: str, leases: dict[int, int], now: datetime, prompt: str, data: dict[str, str], number: int
+) -> int | None:
+    """The new number of the draft of a prompt's page; None where `write_draft` has to say what becomes of it."""
+    who = {"slug": slug, "pseudonym": pseudonym, "leases": json.dumps(leases), "now": now}
+    draft = {"prompt": prompt, "step": f"prompt:{prompt}", "data": json.dumps(data), "number": number}
+    row = row_of(SAVE_DRAFT, who | draft)
+    return row[0] if row else None

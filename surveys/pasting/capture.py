@@ -272,11 +272,14 @@ def save_draft(participant: Participant, step: str, data: dict[str, str], number
 
     `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
     """
-    data = {clean_text(name): clean_text(value) for name, value in data.items()}
     now, until = lease_from_now(participant)
-    is_open, is_held, kept = write_draft(participant, now, until, step, data, number)
+    is_open, is_held, kept = write_draft(participant, now, until, step, cleaned(data), number)
     stay(participant, is_open, is_held)
     return kept
+
+
+def cleaned(data: dict[str, str]) -> dict[str, str]:
+    return {clean_text(name): clean_text(value) for name, value in data.items()}
 
 
 # --- how an answer came onto the page: the page's own notes as they are kept
