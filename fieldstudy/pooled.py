@@ -1,9 +1,11 @@
-"""The connections of the pool: still there when they are handed out, without asking PostgreSQL each time."""
+"""The pool's connections: the newest goes first, and is still there without asking PostgreSQL each time."""
 
+from collections import deque
 from select import POLLIN, poll
 from typing import Any
 
 import psycopg
+from psycopg_pool import ConnectionPool
 
 
 class PooledConnection(psycopg.Connection):
@@ -22,3 +24,15 @@ def has_something_to_read(socket: int) -> bool:
     asked = poll()
     asked.register(socket, POLLIN)
     return bool(asked.poll(0))
+
+
+class NewestFirst(deque):
+    popleft = deque.pop
+
+
+def hand_out_newest_first(pool: ConnectionPool) -> None:
+    """Before it is opened. Else the connections take turns, and each finds that its processor has forgotten it.
+
+    It costs PostgreSQL a fifth of a submission (benchmarks/README.md).
+    """
+    pool._pool = NewestFirst()

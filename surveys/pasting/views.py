@@ -37,6 +37,7 @@ def find(request: HttpRequest, study: str, pseudonym: str, number: int) -> Parti
 
 @participant_page(Step.PROMPTS, find=find)
 def prompt(request: HttpRequest, number: int) -> HttpResponse:
+    know_lease(request)
     order = request.participant.order
     if not 1 <= number <= len(order):
         return redirect(next_prompt(request.participant, request.definition))
@@ -242,6 +243,12 @@ def translate(finding: Finding) -> str:
 LEASES: dict[tuple[str, str], dict[int, int]] = {}
 
 
+def know_lease(request: HttpRequest) -> None:
+    """Versions never change, so that an autosave need not look them up after its page was shown."""
+    known = LEASES.setdefault((request.resolver_match.namespace, request.definition.slug), {})
+    known[request.participant.version_id] = request.definition.lease_minutes
+
+
 @csrf_exempt
 def draft(request: HttpRequest, study: str, token: str) -> HttpResponse:
     """Autosave. Answers with the draft's number after the commit; 409 when a newer page saved since.
@@ -288,6 +295,7 @@ def looked_up_draft(request: HttpRequest) -> HttpResponse:
     if is_unproven():
         message = gettext("This visit keeps nothing until you press the button below.")
         return JsonResponse({"newer": True, "message": message}, status=409)
+    know_lease(request)
     participant, step = request.participant, request.POST.get("step", "")
     if step not in draft_steps(request):
         return JsonResponse({"error": "unknown step"}, status=400)
@@ -295,8 +303,6 @@ def looked_up_draft(request: HttpRequest) -> HttpResponse:
     if saved is None:
         message = gettext("A newer page saved this answer. Reload to see it; what you see here stays until you do.")
         return JsonResponse({"newer": True, "message": message}, status=409)
-    known = LEASES.setdefault((request.resolver_match.namespace, request.definition.slug), {})
-    known[participant.version_id] = request.definition.lease_minutes
     now, slug = timezone.now(), step.removeprefix("prompt:")
     if slug not in participant.order or not request.POST.get("check"):
         return saved_as(saved, now)
