@@ -66,7 +66,8 @@ def show_prepared(
         PAGES[key] = prepare(template, key[1], context)
     link = sign_link(request.definition.slug, request.participant.pseudonym)
     filled = {name: escape(str(value)) for name, value in values.items()} | {"link": link}
-    return HttpResponse("".join(filled[part] if at % 2 else part for at, part in enumerate(PAGES[key])))
+    page = "".join(filled[part] if at % 2 else part for at, part in enumerate(PAGES[key]))
+    return HttpResponse(page.encode(), content_type="text/html; charset=utf-8")
 
 
 def prepare(template: str, reader: Reader, context: Context) -> list[str]:

@@ -19,7 +19,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import psycopg
-from django.db import connection, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.models import JSONField
 from django.db.models.base import ModelState
@@ -227,7 +227,7 @@ def as_text(value: object) -> bytes | None:
 
 def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
     """The first row. The statement stays prepared in its connection: sent once, planned a few times."""
-    wrapper, begin = connections[connection.alias], monotonic()
+    wrapper, begin = connections[DEFAULT_DB_ALIAS], monotonic()
     run: Callable[..., tuple | None] = ask
     for around in reversed(wrapper.execute_wrappers):
         run = partial(around, run)
@@ -323,7 +323,7 @@ def read_participant(row: Sequence[Any]) -> Participant:
     values = [json.loads(value) if index in JSON_AT else value for index, value in enumerate(row)]
     participant = Participant.__new__(Participant)  # without the signals that `Participant()` sends
     participant.__dict__.update(zip(NAMES, values, strict=True), _state=ModelState())
-    participant._state.adding, participant._state.db = False, connection.alias
+    participant._state.adding, participant._state.db = False, DEFAULT_DB_ALIAS
     if participant.cell_id:
         CELL.set_cached_value(participant, cell_of(participant.cell_id))
     return participant

@@ -286,7 +286,7 @@ def number_in(request: HttpRequest) -> int:
 
 def saved_as(number: int, now: datetime, **more: Any) -> HttpResponse:
     answer = {"number": number, "saved_at": now.isoformat(), **more}
-    return HttpResponse(json.dumps(answer), content_type="application/json")
+    return HttpResponse(json.dumps(answer).encode(), content_type="application/json")
 
 
 @participant_page(Step.QUESTIONS)
