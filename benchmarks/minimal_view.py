@@ -1,7 +1,7 @@
 """The yardstick: the least that Django does to check a form, store one row and show the next page.
 
-It runs under the platform's own settings, and serves the platform's addresses too, so that both are measured in the
-same server process.
+It runs in the same server process with the platform's settings and addresses, but for the middleware: it has that of a
+new Django project (wsgi.py).
 """
 
 import uuid

@@ -8,6 +8,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from fieldstudy.embedded.servers import var_folder
+from fieldstudy.pooled import PooledConnection
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_FOLDER = var_folder()
@@ -52,6 +53,7 @@ def database_from_url(url: str) -> dict:
             "DATABASE_URL has a port that is not a number. A password writes / : @ ? # as %2F %3A %40 %3F %23."
         ) from None
     pool_size = env_int("DATABASE_POOL", 16)  # connections that a process keeps open; 0: no pool
+    pool = {"min_size": 1, "max_size": pool_size, "timeout": 30, "connection_class": PooledConnection}
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -62,9 +64,7 @@ def database_from_url(url: str) -> dict:
         "CONN_MAX_AGE": 0 if pool_size else 60,
         "CONN_HEALTH_CHECKS": True,  # after a restart of the database none of the old connections is handed out
         "OPTIONS": {
-            **({"pool": {"min_size": 1, "max_size": pool_size, "timeout": 30}} if pool_size else {}),
-            # Holds for the statements of surveys/participation/statements.py alone: Django's own are never prepared.
-            "prepare_threshold": 0,
+            **({"pool": pool} if pool_size else {}),
             **{key: values[0] for key, values in query.items() if key in ("sslmode", "sslrootcert")},
         },
     }
@@ -154,17 +154,19 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "surveys.middleware.ParticipantsMiddleware",  # answers participants' pages past all that follows
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "surveys.middleware.ContentPolicy",
+    "csp.middleware.CSPMiddleware",
     "surveys.middleware.PrivatePagesMiddleware",
-    "surveys.middleware.Sessions",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "surveys.middleware.Accounts",
-    "surveys.middleware.Messages",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "surveys.middleware.Innermost",
 ]
 
 ROOT_URLCONF = "fieldstudy.urls"

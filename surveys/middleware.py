@@ -8,43 +8,40 @@ import re
 from binascii import a2b_qp
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from functools import lru_cache
 
 from csp.middleware import CSPMiddleware
 from csp.utils import build_policy
 from django.conf import settings
-from django.contrib.auth.middleware import AuthenticationMiddleware
-from django.contrib.messages.middleware import MessageMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.security import SecurityMiddleware
 from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.functional import cached_property
 from django.views.defaults import page_not_found
 
 log = logging.getLogger(__name__)
+Answering = Callable[[HttpRequest], HttpResponse]
 
 PARTICIPANTS = ("/s/", "/a/")
 PRIVATE = (*PARTICIPANTS, "/console/", "/api/", "/admin/")
+NOT_KEPT = {"Cache-Control": "no-store, private", "X-Robots-Tag": "noindex, nofollow"}
 URLENCODED = ("application/x-www-form-urlencoded", "application/x-www-form-urlencoded;charset=utf-8")
 NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 AWAY_STATES = ("08", "53", "57P")  # PostgreSQL: connection lost, no connection left, shut down or starting
 
 
 class PrivatePagesMiddleware:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+    def __init__(self, get_response: Answering) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.method == "POST" and request.path.startswith(PARTICIPANTS):
-            if is_cut_short(request):
-                return HttpResponseBadRequest("This form arrived incomplete. Please send it again.")
-            if fields := read_form(request):
-                request.POST = fields
         response = self.get_response(request)
         if request.path.startswith(PRIVATE):
-            response.headers.setdefault("Cache-Control", "no-store, private")
-            response.headers["X-Robots-Tag"] = "noindex, nofollow"
+            for name, value in NOT_KEPT.items():
+                response.headers.setdefault(name, value)
         return response
 
     def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
@@ -102,33 +99,73 @@ def decode(field: bytes) -> str:
     return a2b_qp(quoted).decode(errors="replace")
 
 
-class ContentPolicy(CSPMiddleware):
-    """The policy of participants' pages is the same for all, without a nonce: written out once, not for each answer."""
+class Innermost:
+    """The last of all middlewares: what it calls is the page itself."""
+
+    page: Answering
+
+    def __init__(self, get_response: Answering) -> None:
+        self.get_response = Innermost.page = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(PARTICIPANTS):
-            return super().__call__(request)
-        response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", self.policy)
+        return self.get_response(request)
+
+
+class ParticipantsMiddleware:
+    """The first of all: participants' pages are answered here, past all other middleware, which cost half a page.
+
+    What those would have done for these pages is done at once: the host's name and the scheme are checked, the language
+    is the browser's until the page chooses another, and headers that are the same for all are made only once.
+    """
+
+    def __init__(self, get_response: Answering) -> None:
+        self.others, self.page = get_response, Innermost.page  # Django makes the last of all first
+        self.secured = SecurityMiddleware(self.page)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        # An address without its last slash is Django's to complete.
+        if not (request.path.startswith(PARTICIPANTS) and request.path.endswith("/")):
+            return self.others(request)
+        request.get_host()  # refuses names that are not ours
+        translation.activate(preferred_language(request.META.get("HTTP_ACCEPT_LANGUAGE", "")))
+        request.LANGUAGE_CODE = translation.get_language()
+        response = self.secured.process_request(request) or refuse(request) or self.page(request)
+        for name, value in self.headers[request.is_secure()].items():
+            response.headers.setdefault(name, value)
+        response.headers.setdefault("Content-Language", translation.get_language())
+        if not response.streaming:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
         return response
 
     @cached_property
-    def policy(self) -> str:
-        return build_policy(**asdict(self.get_policy_parts(HttpRequest(), HttpResponse())))
+    def headers(self) -> dict[bool, dict[str, str]]:
+        """Those of every page, over plain HTTP and over TLS."""
+        return {secure: self.headers_over(scheme) for secure, scheme in ((False, "http"), (True, "https"))}
+
+    def headers_over(self, scheme: str) -> dict[str, str]:
+        request, response = HttpRequest(), HttpResponse()
+        request._get_scheme = lambda: scheme
+        policy = CSPMiddleware(self.page).get_policy_parts(request, response)
+        self.secured.process_response(request, response)
+        XFrameOptionsMiddleware(self.page).process_response(request, response)
+        made = {name: value for name, value in response.items() if name != "Content-Type"}
+        own = {"Content-Security-Policy": build_policy(**asdict(policy)), "Vary": "Accept-Language"}
+        return made | own | NOT_KEPT
 
 
-def for_researchers(middleware: type) -> type:
-    """The same, passed over on participants' pages: half of what a page cost beside its content."""
-
-    class ForResearchers(middleware):
-        def __call__(self, request: HttpRequest) -> Any:
-            if request.path.startswith(PARTICIPANTS):
-                return self.get_response(request)
-            return super().__call__(request)
-
-    return ForResearchers
+def refuse(request: HttpRequest) -> HttpResponse | None:
+    """The answer to a form that did not arrive whole; every other one is taken apart."""
+    if request.method == "POST":
+        if is_cut_short(request):
+            return HttpResponseBadRequest("This form arrived incomplete. Please send it again.")
+        if fields := read_form(request):
+            request.POST = fields
+    return None
 
 
-Sessions = for_researchers(SessionMiddleware)
-Accounts = for_researchers(AuthenticationMiddleware)
-Messages = for_researchers(MessageMiddleware)
+@lru_cache(maxsize=256)
+def preferred_language(header: str) -> str:
+    """Of the pages that we have; browsers send one of a few headers."""
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT_LANGUAGE"] = header
+    return translation.get_language_from_request(request)

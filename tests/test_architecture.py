@@ -61,6 +61,7 @@ LOOSE = {
         "fieldstudy/logs.py",
         "fieldstudy/health.py",
         "fieldstudy/parsers.py",
+        "fieldstudy/pooled.py",
     ),
     *("fieldstudy/probe.py", "fieldstudy/settings.py", "fieldstudy/urls.py", "fieldstudy/wsgi.py"),
     *("surveys/admin.py", "surveys/apps.py", "surveys/middleware.py", "surveys/urls.py"),

@@ -14,6 +14,7 @@ from django.core.files.storage.handler import StorageHandler
 
 from fieldstudy import settings
 from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer
+from fieldstudy.pooled import PooledConnection
 
 READERS = {"env", "env_bool", "env_int", "env_list"}
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}
@@ -181,8 +182,7 @@ def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (database["HOST"], database["PORT"], database["NAME"]) == ("db", "5432", "name")
     assert (database["USER"], database["PASSWORD"]) == ("user", "p@ss")
     assert database["OPTIONS"] == {
-        "pool": {"min_size": 1, "max_size": 7, "timeout": 30},
-        "prepare_threshold": 0,
+        "pool": {"min_size": 1, "max_size": 7, "timeout": 30, "connection_class": PooledConnection},
         "sslmode": "require",
     }
     assert database["CONN_MAX_AGE"] == 0
@@ -228,4 +228,4 @@ def test_password_that_breaks_the_address_is_explained() -> None:
 def test_pool_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_POOL", "0")
     database = settings.database_from_url("postgresql:///name")
-    assert (database["OPTIONS"], database["CONN_MAX_AGE"]) == ({"prepare_threshold": 0}, 60)
+    assert (database["OPTIONS"], database["CONN_MAX_AGE"]) == ({}, 60)

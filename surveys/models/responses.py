@@ -12,8 +12,9 @@ from surveys.models.studies import Prompt, StudyVersion
 class Response(models.Model):
     """One submitted revision of one answer. Rows are never changed; the newest accepted one counts."""
 
-    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="responses")
-    prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="responses")
+    # An index of their own would be the beginning of one below.
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="responses", db_index=False)
+    prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="responses", db_index=False)
     version = models.ForeignKey(StudyVersion, on_delete=models.PROTECT, related_name="responses")
     pilot = models.BooleanField()
     revision = models.PositiveIntegerField()
@@ -90,7 +91,7 @@ class ReadBack(models.Model):
 class Draft(models.Model):
     """What stands in a page's fields and is not submitted yet."""
 
-    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="drafts")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="drafts", db_index=False)
     step = models.CharField(max_length=80, help_text="`prompt:<slug>`, or the step's own name.")
     number = models.PositiveIntegerField(default=1, help_text="Goes up with each save; an older page is told so.")
     data = models.JSONField()
@@ -111,7 +112,7 @@ class Flag(models.Model):
         FIXED = "fixed", "Fixed"
         KEPT = "kept", "This is what I got"
 
-    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="flags")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="flags", db_index=False)
     prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="flags")
     check_name = models.CharField(max_length=30)
     check_version = models.PositiveSmallIntegerField()

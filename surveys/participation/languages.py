@@ -41,7 +41,7 @@ def language_of(participant: Participant) -> str:
 
 def change_language(request: HttpRequest, participant: Participant) -> bool:
     """Keep the language that the address asks for; whether it is another one."""
-    asked = request.GET.get("lang", "")
+    asked = request.GET.get("lang", "") if request.META.get("QUERY_STRING") else ""
     if asked == participant.language or asked not in languages_for(definition_of(participant.version_id)):
         return False
     participant.language = asked

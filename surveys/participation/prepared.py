@@ -7,11 +7,11 @@ What is kept is rendered for a stand-in who has nothing of anybody, so that noth
 import re
 import secrets
 from collections.abc import Callable, Hashable, Mapping
+from html import escape
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.utils.html import escape
 
 from surveys.access.access import is_unproven, sign_link
 from surveys.models import Participant
@@ -49,7 +49,7 @@ def reader_of(participant: Participant) -> Reader:
 
 def may_prepare(request: HttpRequest) -> bool:
     """Pages with something in their address show more, and those of a link without proof less."""
-    return request.method == "GET" and not request.GET and not is_unproven()
+    return request.method == "GET" and not request.META.get("QUERY_STRING") and not is_unproven()
 
 
 def show_prepared(
@@ -65,8 +65,9 @@ def show_prepared(
             PAGES.clear()
         PAGES[key] = prepare(template, key[1], context)
     link = sign_link(request.definition.slug, request.participant.pseudonym)
-    filled = {name: escape(value) for name, value in values.items()} | {"link": link}
-    return HttpResponse("".join(filled[part] if at % 2 else part for at, part in enumerate(PAGES[key])))
+    filled = {name: escape(str(value)) for name, value in values.items()} | {"link": link}
+    page = "".join(filled[part] if at % 2 else part for at, part in enumerate(PAGES[key]))
+    return HttpResponse(page.encode(), content_type="text/html; charset=utf-8")
 
 
 def prepare(template: str, reader: Reader, context: Context) -> list[str]:

@@ -1,8 +1,9 @@
 """Which page a participant or annotator is on, what comes next and what came before."""
 
+from functools import lru_cache
 from itertools import pairwise
 
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 from surveys.access.access import sign_link
 from surveys.models import Participant, Response
@@ -29,8 +30,15 @@ MOST_QUESTIONS = 5  # on one page
 def address(participant: Participant, name: str, *args: object) -> str:
     """The participant's own address of a page."""
     definition = definition_of(participant.version_id)
-    token = sign_link(definition.slug, participant.pseudonym)
-    return reverse(f"{area_of(definition)}:{name}", args=[definition.slug, token, *args])
+    before, after = address_around(get_script_prefix(), f"{area_of(definition)}:{name}", definition.slug, args)
+    return f"{before}{sign_link(definition.slug, participant.pseudonym)}{after}"
+
+
+@lru_cache(maxsize=4096)
+def address_around(prefix: str, name: str, slug: str, args: tuple[object, ...]) -> tuple[str, str]:
+    """What stands before and after the link: Django would put it together anew for everybody."""
+    before, _, after = reverse(name, args=[slug, "~", *args]).partition("~")
+    return before, after
 
 
 def area_of(definition: Definition) -> str:

@@ -99,7 +99,7 @@ def as_wanted(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    return prefers_json(request.headers.get("Accept", "*/*"))
+    return prefers_json(request.META.get("HTTP_ACCEPT", "*/*"))
 
 
 @lru_cache(maxsize=256)

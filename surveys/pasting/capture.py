@@ -194,7 +194,6 @@ def notice(participant: Participant, prompt: Prompt, text: str, state: Standing)
 
 def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standing) -> Paste:
     """All that the checks look at."""
-    own = {where for person, where in state.copies if person == participant.pk}
     others = other_prompts(participant.version_id, participant.language, prompt.slug)
     return Paste(
         text=text,
@@ -204,9 +203,9 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standin
         letters="ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(prompt.choices)],
         choices=tuple(prompt.choices),
         other_prompts=tuple(
-            other._replace(answer=text) if number in own else other for number, other in others.items()
+            other._replace(answer=text) if number in state.copies else other for number, other in others.items()
         ),
-        same_as_other=any(person != participant.pk for person, _ in state.copies),
+        same_as_other=state.same_as_other,
     )
 
 
@@ -272,11 +271,14 @@ def save_draft(participant: Participant, step: str, data: dict[str, str], number
 
     `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
     """
-    data = {clean_text(name): clean_text(value) for name, value in data.items()}
     now, until = lease_from_now(participant)
-    is_open, is_held, kept = write_draft(participant, now, until, step, data, number)
+    is_open, is_held, kept = write_draft(participant, now, until, step, cleaned(data), number)
     stay(participant, is_open, is_held)
     return kept
+
+
+def cleaned(data: dict[str, str]) -> dict[str, str]:
+    return {clean_text(name): clean_text(value) for name, value in data.items()}
 
 
 # --- how an answer came onto the page: the page's own notes as they are kept

@@ -87,7 +87,8 @@ def mark_of(text: str) -> str:
 def read_reply(form: Mapping[str, str]) -> ReadReply:
     """The fields of the panel, of a form or of a draft."""
     kept = {name.removeprefix("name-") for name in form if name.startswith("name-")}
-    added = [clean_text(form[name]) for name in sorted(form, key=_number_in) if name.startswith("added-")]
+    names = sorted((name for name in form if name.startswith("added-")), key=_number_in)
+    added = [clean_text(form[name]) for name in names]
     no_answer = form.get("no_answer", "")
     return ReadReply(
         of=form.get("read_of", ""),
@@ -120,7 +121,7 @@ def weigh_reply(prompt: Prompt, text: str, reply: ReadReply) -> SaidBack | None:
     """What the reply makes of this text; None where the page showed no reading of it."""
     if reply.no_answer and not any(sign.isalnum() for sign in text):
         return SaidBack(Verdict.RIGHT, no_answer=reply.no_answer)
-    if reply.of != mark_of(text):
+    if not reply.of or reply.of != mark_of(text):
         return None
     reading = read_prompt(prompt, text)
     names, letter = reading.names, reading.letter

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -9,11 +10,12 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.views.decorators.csrf import csrf_exempt
 
-from surveys.access.access import is_unproven, within_limit
+from surveys.access.access import is_unproven, read_link, within_limit
 from surveys.models import Participant, Prompt, ReadBack, Response
 from surveys.participation.prepared import mark, may_prepare, show_prepared
-from surveys.participation.statements import find_at_prompt, standing_of
+from surveys.participation.statements import find_at_prompt, save_draft_at_once, standing_of
 from surveys.participation.steps import address, after_prompt, answered_slugs, minutes_left, next_prompt, way_of
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.pasting import capture
@@ -35,6 +37,7 @@ def find(request: HttpRequest, study: str, pseudonym: str, number: int) -> Parti
 
 @participant_page(Step.PROMPTS, find=find)
 def prompt(request: HttpRequest, number: int) -> HttpResponse:
+    know_lease(request)
     order = request.participant.order
     if not 1 <= number <= len(order):
         return redirect(next_prompt(request.participant, request.definition))
@@ -102,10 +105,10 @@ def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmiss
 def empty_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The page of a prompt that nobody has begun to answer: what `fresh_page` shows then, filled in."""
     asked = asked_in(request, slug, "")
-    blank = Prompt(slug=mark("slug"), title=mark("title"), text=mark("text"))
     total = len(request.participant.order)
 
     def context(stand_in: HttpRequest) -> dict[str, Any]:
+        blank = Prompt(slug=mark("slug"), title=mark("title"), text=mark("text"))
         page = paste_page(stand_in, blank, number, 0, "", total)
         return page | {"text": "", "evidence": "", "key": mark("key"), "page": mark("page")}
 
@@ -236,39 +239,76 @@ def translate(finding: Finding) -> str:
     return sentence % finding.detail if finding.detail else sentence
 
 
-@participant_page(Step.QUESTIONS)
-def draft(request: HttpRequest) -> HttpResponse:
+# Minutes of a lease, by the area and slug of a study and the version; people of others are looked up first.
+LEASES: dict[tuple[str, str], dict[int, int]] = {}
+
+
+def know_lease(request: HttpRequest) -> None:
+    """Versions never change, so that an autosave need not look them up after its page was shown."""
+    known = LEASES.setdefault((request.resolver_match.namespace, request.definition.slug), {})
+    known[request.participant.version_id] = request.definition.lease_minutes
+
+
+@csrf_exempt
+def draft(request: HttpRequest, study: str, token: str) -> HttpResponse:
     """Autosave. Answers with the draft's number after the commit; 409 when a newer page saved since.
 
     With `check=1` (right after a paste) the answer also holds what the paste checks notice.
     """
+    pseudonym, without_proof = read_link(study, token)
     if request.method != "POST":
         return HttpResponse(status=405, headers={"Allow": "POST"})
     if not within_limit(request, "draft"):
         return JsonResponse({"error": "busy"}, status=429)
-    if is_unproven():
-        message = gettext("This visit keeps nothing until you press the button below.")
-        return JsonResponse({"newer": True, "message": message}, status=409)
+    known = LEASES.get((request.resolver_match.namespace, study))
     step = request.POST.get("step", "")
-    if step not in draft_steps(request):
-        return JsonResponse({"error": "unknown step"}, status=400)
-    data = {
+    plain = not (without_proof or request.META.get("QUERY_STRING") or request.POST.get("check"))
+    if known and plain and step.startswith("prompt:"):
+        now, data = timezone.now(), capture.cleaned(draft_data(request))
+        saved = save_draft_at_once(study, pseudonym, known, now, step.removeprefix("prompt:"), data, number_in(request))
+        if saved is not None:
+            return saved_as(saved, now)
+    return looked_up_draft(request, study=study, token=token)
+
+
+def draft_data(request: HttpRequest) -> dict[str, str]:
+    return {
         name: value
         for name, value in request.POST.items()
         if name not in ("step", "number", "check") and len(value) <= LARGEST_DRAFT
     }
+
+
+def number_in(request: HttpRequest) -> int:
     number = request.POST.get("number", "0")
-    saved = capture.save_draft(request.participant, step, data, int(number[:9]) if number.isdecimal() else 0)
+    return int(number[:9]) if number.isdecimal() else 0
+
+
+def saved_as(number: int, now: datetime, **more: Any) -> HttpResponse:
+    answer = {"number": number, "saved_at": now.isoformat(), **more}
+    return HttpResponse(json.dumps(answer).encode(), content_type="application/json")
+
+
+@participant_page(Step.QUESTIONS)
+def looked_up_draft(request: HttpRequest) -> HttpResponse:
+    """The same for who has to be looked up first: to be let in again, told something or asked about the text."""
+    if is_unproven():
+        message = gettext("This visit keeps nothing until you press the button below.")
+        return JsonResponse({"newer": True, "message": message}, status=409)
+    know_lease(request)
+    participant, step = request.participant, request.POST.get("step", "")
+    if step not in draft_steps(request):
+        return JsonResponse({"error": "unknown step"}, status=400)
+    saved = capture.save_draft(participant, step, draft_data(request), number_in(request))
     if saved is None:
         message = gettext("A newer page saved this answer. Reload to see it; what you see here stays until you do.")
         return JsonResponse({"newer": True, "message": message}, status=409)
-    answer: dict[str, Any] = {"number": saved, "saved_at": timezone.now().isoformat()}
-    slug = step.removeprefix("prompt:")
-    if slug in request.participant.order and request.POST.get("check"):
-        asked = asked_in(request, slug, request.POST.get("shown_in", ""))
-        outcome = capture.check_draft(request.participant, asked, request.POST.get("text", ""))
-        answer |= gate_json(gate_of(asked, outcome, read_reply(request.POST)))
-    return JsonResponse(answer)
+    now, slug = timezone.now(), step.removeprefix("prompt:")
+    if slug not in participant.order or not request.POST.get("check"):
+        return saved_as(saved, now)
+    asked = asked_in(request, slug, request.POST.get("shown_in", ""))
+    outcome = capture.check_draft(participant, asked, request.POST.get("text", ""))
+    return saved_as(saved, now, **gate_json(gate_of(asked, outcome, read_reply(request.POST))))
 
 
 def draft_steps(request: HttpRequest) -> set[str]:

@@ -88,7 +88,8 @@ STOPWORDS = frozenset(_STOPWORDS.split())
 
 def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
     """What the `enabled` checks notice, in the order of CHECKS; a finding silences those it explains."""
-    paste = replace(paste, text=outer_text(paste.text))
+    if (text := outer_text(paste.text)) != paste.text:
+        paste = replace(paste, text=text)
     findings: list[Finding] = []
     silenced: set[str] = set()
     for check in CHECKS.values():

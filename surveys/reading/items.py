@@ -212,12 +212,15 @@ def _kind(part: Lines) -> str:
 
 def _is_disputed(found: FoundList, parts: list[Lines], tables: list[FoundTable], asked: int) -> bool:
     """Whether another full list, or a full table, names nothing of what this one names."""
+    in_parts = found.form in ("numbered", "bulleted") and len(parts) > 1
+    if found.form not in MARKED or not (tables or in_parts):
+        return False
     items = _items(found.titles)
-    if not items or found.form not in MARKED:
+    if not items:
         return False
     if any(_full_size(table.titles(asked), asked) == asked and not table.names(items) for table in tables):
         return True
-    if found.form not in ("numbered", "bulleted") or len(parts) == 1:
+    if not in_parts:
         return False
     others = [FORMS[kind](part) for part in parts if (kind := _kind(part)) and _names_things(part)]
     rivals = [_items(titles) for titles in others if _full_size(titles, asked) == asked]

@@ -94,10 +94,17 @@ def test_first_and_later_autosave(client: Client) -> None:
     participant = make_participant()
     warm(client, participant)
     draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam"}
-    with statements(2):
+    with statements(1):
         assert client.post(address(participant, "draft"), draft | {"number": "0"}).status_code == 200
+    with statements(1):
+        assert client.post(address(participant, "draft"), draft | {"number": "1"}).json()["number"] == 2
+
+
+def test_autosave_of_a_page_that_is_no_prompt(client: Client) -> None:
+    participant = make_participant()
+    warm(client, participant)
     with statements(2):
-        assert client.post(address(participant, "draft"), draft | {"number": "1"}).status_code == 200
+        assert client.post(address(participant, "draft"), {"step": "debrief", "number": "0"}).status_code == 200
 
 
 def test_prompt_page(client: Client) -> None:
