@@ -12,14 +12,14 @@ from django.db import connection
 from django.utils import timezone
 
 from benchmarks.minimal_view import MinimalAnswer
-from surveys.access.access import make_pseudonym
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation.steps import address
 from surveys.pasting.capture import seal_page
 from surveys.simulation.answering import note_pasting
 from surveys.simulation.answers import write_answer
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import read_study
+from surveys.studies.access import make_pseudonym
+from surveys.studies.files.definitions import read_study
 
 PLACES = 200
 RANDOM = random.Random()

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_everywhere
 from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
-from surveys.access.access import make_pseudonym
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import read_study
+from surveys.studies.access import make_pseudonym
+from surveys.studies.files.definitions import read_study
 
 ITEMS = 150
 MODELS = ("gpt-4o-mini", "gemini-2.0-flash")

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 LAUNCH = """
 from dataclasses import replace
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import read_study
+from surveys.studies.files.definitions import read_study
 definition = read_study("surveys/studies/field-13.toml")
 cells = tuple(replace(cell, places={places}) for cell in definition.cells)
 study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from fieldstudy.celery import app
 from fieldstudy.embedded.schema import pending_migrations
-from surveys.access.audit import head_of_all
+from surveys.studies.audit import head_of_all
 
 # Seconds: anybody may ask, and asking the worker is not free.
 REMEMBERED = {"ok": 5.0, "does not answer": 1.0, "unknown": 1.0}

@@ -18,10 +18,10 @@ from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
 from surveys.pasting import capture
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.kinds import KINDS, fields_of
-from surveys.study_files.schema import AnnotationWork, CellDefinition, ChatbotQuestion, Question
-from tests.surveys.study_files.sample_study import SAMPLES
+from surveys.studies.files.definitions import Definition, read_study
+from surveys.studies.files.kinds import KINDS, fields_of
+from surveys.studies.files.schema import AnnotationWork, CellDefinition, ChatbotQuestion, Question
+from tests.surveys.studies.files.sample_study import SAMPLES
 
 State, Step = Participant.State, Participant.Step
 NUMBERS = count(1)

@@ -17,35 +17,29 @@ FORBIDDEN = {"surveys": {"analysis", "fieldstudy"}, "analysis": {"fieldstudy"}, 
 ROOMS = {
     "fieldstudy.embedded": "",
     "surveys.reading": "",
-    "surveys.study_files": "reading",
     "surveys.models": "",
-    "surveys.access": "models",
-    "surveys.studies": "reading study_files models access",
-    "surveys.participation": "study_files models access studies",
-    "surveys.pasting": "reading models access studies participation",
-    "surveys.imports": "reading study_files models access studies",
-    "surveys.annotation": "study_files models access studies participation imports",
-    "surveys.monitoring": "reading models access studies participation annotation",
-    "surveys.console": "study_files models access studies participation monitoring",
-    "surveys.prolific": "models access studies annotation monitoring console",
-    "surveys.simulation": "reading study_files models studies participation pasting annotation prolific",
-    "surveys.management": "study_files models access studies imports annotation simulation",
+    "surveys.studies": "reading models",
+    "surveys.participation": "models studies",
+    "surveys.pasting": "reading models studies participation",
+    "surveys.imports": "reading models studies",
+    "surveys.annotation": "models studies participation imports",
+    "surveys.monitoring": "reading models studies participation annotation",
+    "surveys.console": "models studies participation monitoring",
+    "surveys.prolific": "models studies annotation monitoring console",
+    "surveys.simulation": "reading models studies participation pasting annotation prolific",
+    "surveys.management": "models studies imports annotation simulation",
     "analysis.stats": "",
     "analysis.models": "| models",
     "analysis.charts": "models | console",
-    "analysis.endpoints": "models | access console simulation",
+    "analysis.endpoints": "models | studies console simulation",
     "analysis.corpora": "models endpoints | imports",
-    "analysis.answers": "stats models endpoints | reading study_files models access studies console",
-    "analysis.exports": ("models answers | reading study_files models access studies annotation monitoring console"),
-    "analysis.training": "stats models charts corpora | study_files models access imports annotation console",
-    "analysis.people": (
-        "stats models charts corpora exports | study_files models access pasting imports annotation console"
-    ),
-    "analysis.runs": (
-        "stats models endpoints corpora exports people | study_files models access studies imports annotation console"
-    ),
-    "analysis.report": ("stats charts models exports answers | reading study_files models studies monitoring console"),
-    "analysis.agreement": ("stats charts models exports report | study_files models access studies annotation console"),
+    "analysis.answers": "stats models endpoints | reading models studies console",
+    "analysis.exports": ("models answers | reading models studies annotation monitoring console"),
+    "analysis.training": "stats models charts corpora | models studies imports annotation console",
+    "analysis.people": ("stats models charts corpora exports | models studies pasting imports annotation console"),
+    "analysis.runs": ("stats models endpoints corpora exports people | models studies imports annotation console"),
+    "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
+    "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
     "analysis.management": (
         "stats models endpoints corpora training people exports runs answers report agreement "
         "| models imports annotation simulation"
@@ -239,6 +233,17 @@ def test_statistics_know_neither_django_nor_the_tables() -> None:
         for path in sources("analysis/stats")
         for module, line in imports_of(path)
         if module.split(".")[0] in CLEAN_OF_DJANGO or module.startswith("analysis.models")
+    ]
+    assert wrong == []
+
+
+def test_study_files_are_read_without_django_or_the_tables() -> None:
+    own = ("surveys.studies.files", "surveys.reading")
+    wrong = [
+        f"{place(path, line)} imports {module}"
+        for path in sources("surveys/studies/files")
+        for module, line in imports_of(path)
+        if module.split(".")[0] in CLEAN_OF_DJANGO and not module.startswith(own)
     ]
     assert wrong == []
 

@@ -30,8 +30,6 @@ from analysis.models import AliasDecision, Answer, Completion, SecondOpinion, Si
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.report.reports import keep_part, report
 from fieldstudy.embedded import postgres, servers
-from surveys.access.access import sign_link
-from surveys.access.audit import find_breaks
 from surveys.annotation.labels import LabelSubmission, skip, submit
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.annotation.work import ShownTask, next_tasks, open_task, seal_task
@@ -51,6 +49,8 @@ from surveys.pasting.capture import PasteSubmission, submit_paste
 from surveys.pasting.read_back import ReadReply, mark_of
 from surveys.prolific.contact import ask_messages, send_messages
 from surveys.studies import lifecycle
+from surveys.studies.access import sign_link
+from surveys.studies.audit import find_breaks
 from tests.analysis.people.people_samples import command, make_person, people
 from tests.analysis.runs.baseline_factories import LETTERS, make_corpus, make_endpoint, make_run, use_letters
 from tests.factories import (

@@ -7,8 +7,8 @@ import pytest
 import surveys
 from surveys.models import Flag, Participant, Place
 from surveys.participation.steps import current_page
+from surveys.studies.files.definitions import read_study
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.definitions import read_study
 from tests.factories import make_participant, make_study
 
 pytestmark = pytest.mark.django_db

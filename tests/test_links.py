@@ -19,10 +19,10 @@ from django.test import Client
 from django.urls import Resolver404, resolve, reverse
 
 from analysis.management import demo
-from surveys.access.access import sign_link
 from surveys.console import pages
 from surveys.models import Membership, Participant, Study
 from surveys.simulation.demo import STAGES
+from surveys.studies.access import sign_link
 from tests.factories import make_account, make_annotator, make_participant, make_visit
 
 START = "the start"  # is opened in any case

@@ -21,7 +21,7 @@ from surveys.annotation.labels import SKIP_REASONS  # noqa: E402
 from surveys.models import ReadBack  # noqa: E402
 from surveys.prolific.contact import TEMPLATES  # noqa: E402
 from surveys.reading.checks import CHECKS  # noqa: E402
-from surveys.study_files.kinds import KINDS  # noqa: E402
+from surveys.studies.files.kinds import KINDS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCALE = ROOT / "surveys" / "locale"
@@ -75,11 +75,11 @@ def _from_labels() -> Iterator[tuple[str, Message]]:
     yield from (("surveys/annotation/labels.py", words) for words in SKIP_REASONS.values())
     yield from (("surveys/prolific/contact.py", words) for _, words in TEMPLATES.values())
     for kind in KINDS.values():
-        yield "surveys/study_files/kinds.py", kind.title
+        yield "surveys/studies/files/kinds.py", kind.title
         for question in kind.questions:
             choices = () if question.toggle else question.choices
             texts = [question.text, *(text for choice in choices for text in (choice.label, choice.hint) if text)]
-            yield from (("surveys/study_files/kinds.py", text) for text in texts)
+            yield from (("surveys/studies/files/kinds.py", text) for text in texts)
 
 
 def po_path(language: str) -> Path:

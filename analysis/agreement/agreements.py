@@ -45,7 +45,7 @@ from analysis.stats.agreement.ratings import (
 from analysis.stats.resampling import generator
 from surveys.annotation.counted import TRAINED, Label
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
-from surveys.study_files.kinds import GENERIC, PERSONALISED
+from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
 AGREEMENT_VERSION = 13
 DRAWS = 1000

@@ -12,7 +12,7 @@ from analysis.stats.agreement.labels import NOMINAL, Labels, Scale, choose_voter
 from analysis.stats.agreement.ratings import join_orders
 from surveys.annotation.counted import Label, iter_labels, questions_of
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import KINDS, LabelQuestion
+from surveys.studies.files.kinds import KINDS, LabelQuestion
 
 MOST_OFFERED = 300
 LONGEST = 200

@@ -23,10 +23,10 @@ from analysis.agreement.gate_rules import (
 )
 from analysis.agreement.tables import Number, aside, coefficient
 from analysis.agreement.views import pick_question, work_of
-from surveys.access.access import Role
 from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.console.pages import may, show, study_page
 from surveys.models import AnnotationItem, GateDecision, GateVerdict
+from surveys.studies.access import Role
 
 HERE = "gate"
 LONGEST_REASON, LONGEST_NOTE = 5_000, 500

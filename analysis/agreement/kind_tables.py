@@ -25,7 +25,7 @@ from analysis.agreement.tables import (
     read_scores,
     share_in,
 )
-from surveys.study_files.schema import AnnotationWork, is_worded_as_published
+from surveys.studies.files.schema import AnnotationWork, is_worded_as_published
 
 Shape = Mapping[str, Any]
 MEAN = NumberColumn("mean", "Mean rating")

@@ -27,7 +27,7 @@ from analysis.stats.agreement.ratings import (
 from analysis.stats.intervals import Floats
 from surveys.annotation.shapes import GENERATOR, RELEVANT_BY
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import GENERIC, PART, PERSONALISED
+from surveys.studies.files.kinds import GENERIC, PART, PERSONALISED
 
 PEOPLE = "people"
 MENTIONS = {"named": NAMED, "not_named": NOT_NAMED, "undecided": UNDECIDED}

@@ -8,8 +8,8 @@ from surveys.annotation.counted import iter_labels
 from surveys.annotation.items import Pushed, push_items
 from surveys.annotation.model_raters import ModelRater, labels_by
 from surveys.models import AnnotationItem, Study
+from surveys.studies.files.kinds import KINDS
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS
 
 FROM, INTO = "attribute", "error"
 RULE_TAG = "rejected by"  # of an item, the rule that chose it

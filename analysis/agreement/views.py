@@ -50,8 +50,8 @@ from analysis.exports.formats import FIGURE_FILES, csv_cell, figure_csv
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
+from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.schema import AnnotationWork
 
 HERE = "agreement"
 PAGE_SIZE = 50

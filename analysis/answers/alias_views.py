@@ -27,9 +27,9 @@ from analysis.answers.aliases import (
 from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.views import standing
 from analysis.models import AliasDecision
-from surveys.access.access import Role
 from surveys.console.pages import show, study_page
 from surveys.models import Prompt, Study
+from surveys.studies.access import Role
 
 HERE = "spellings"
 MOST_SHOWN = 20

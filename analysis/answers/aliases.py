@@ -12,8 +12,8 @@ from django.db.models import Max
 from rapidfuzz import fuzz, process
 
 from analysis.models import Alias, AliasDecision
-from surveys.access import audit
 from surveys.models import Study
+from surveys.studies import audit
 
 Action = AliasDecision.Action
 LONGEST = 300

@@ -9,7 +9,7 @@ from django.db.models.functions import MD5, Cast
 from analysis.models import Run, SimulatedUser
 from analysis.models.runs import ASIDE
 from surveys.models import Prompt, Study
-from surveys.study_files.definitions import Definition
+from surveys.studies.files.definitions import Definition
 
 Spellings = Mapping[str, Mapping[str, str]]  # prompt or family → spelling → the item that it stands for
 

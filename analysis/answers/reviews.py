@@ -8,9 +8,9 @@ from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from analysis.models import Answer, AnswerDecision, Run
-from surveys.access import audit
 from surveys.models import Participant, Prompt, Response, Study
 from surveys.reading.answers import normalise_item
+from surveys.studies import audit
 
 LETTERS = "ABCDEFGH"
 MOST_ITEMS = 20

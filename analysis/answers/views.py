@@ -28,11 +28,11 @@ from analysis.answers.reviews import (
 from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
-from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import decimal, percent, plural
 from surveys.models import Prompt, ReadBack, Study
 from surveys.reading.answers import DOUBTS
+from surveys.studies.access import Role
 
 HERE = "answers"
 PAGE_SIZE = 50

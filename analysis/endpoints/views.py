@@ -18,9 +18,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.endpoints.endpoints import NAME, EndpointError, add_endpoint
 from analysis.models import Endpoint
-from surveys.access import audit
-from surveys.access.access import Role, studies_of
 from surveys.console.pages import may, show, study_page
+from surveys.studies import audit
+from surveys.studies.access import Role, studies_of
 
 FAKE = Endpoint.Provider.FAKE
 # Variables that hold keys of providers. Others, such as the site's own secrets, are sent nowhere.

@@ -11,7 +11,7 @@ from analysis.exports.codebook import Column, Row, Table, boolean, integer, labe
 from analysis.exports.people_tables import ORIGIN, Selection
 from surveys.annotation.counted import Label, counted, iter_labels, questions_of, rater_name
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
-from surveys.study_files.kinds import PART, turn_back
+from surveys.studies.files.kinds import PART, turn_back
 
 ITEM_KEY = text("item", "the item's name in the study", path="key")
 PILOT = boolean("pilot", "whether it belongs to the pilot")

@@ -16,9 +16,9 @@ from analysis.models import Alias, AliasDecision, Answer, AnswerDecision, Endpoi
 from surveys.models import Participant, Prompt, ReadBack, Study
 from surveys.reading.answers import DOUBTS, normalise_item
 from surveys.studies.exclusions import excluded_people, excluded_responses, kept_flags
+from surveys.studies.files import definitions
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files import definitions
-from surveys.study_files.definitions import Definition
 
 FIELD = "field"
 MODEL = "model"  # the origin of what models say

@@ -21,8 +21,8 @@ from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
 from analysis.exports.refusals import refused
 from analysis.exports.views import everything_response, export_response, read_selection
-from surveys.access.access import Role, studies_of, study_for
 from surveys.models import Study
+from surveys.studies.access import Role, studies_of, study_for
 
 WHOSE = [
     OpenApiParameter("pilot", bool, description="With the pilot's rows. Default: false."),

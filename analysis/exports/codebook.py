@@ -8,8 +8,8 @@ from django.db.models import F, Func
 
 from analysis.exports.first_lines import LINES, first_lines
 from surveys.models import Participant, Study, StudyVersion
-from surveys.study_files.definitions import Definition, prompt_text
-from surveys.study_files.schema import NONE, SEVERAL
+from surveys.studies.files.definitions import Definition, prompt_text
+from surveys.studies.files.schema import NONE, SEVERAL
 
 Row = dict[str, Any]
 FENCES = {"pandas": "python", "r": "r"}

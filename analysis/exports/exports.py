@@ -21,9 +21,9 @@ from analysis.exports.codebook import Codebook, Column, Row, Table, imported_que
 from analysis.exports.formats import FORMATS, Chunks, Format
 from analysis.exports.model_tables import model_tables
 from analysis.exports.people_tables import PID, Selection, people_tables
-from surveys.access import audit
-from surveys.access.access import Role, study_for
 from surveys.models import AuditEvent, Study
+from surveys.studies import audit
+from surveys.studies.access import Role, study_for
 
 PEOPLE_TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
 ANSWER_TABLES = (

@@ -28,7 +28,7 @@ from analysis.exports.codebook import (
 from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Prompt, Response, Study
 from surveys.monitoring.flow import OUTCOMES, reason_of
 from surveys.reading.checks import CHECKS
-from surveys.study_files.schema import PromptDefinition
+from surveys.studies.files.schema import PromptDefinition
 
 Origin = Participant.Origin
 OPEN = (Participant.State.SCREENING, Participant.State.ACTIVE)

@@ -23,8 +23,8 @@ from analysis.exports.exports import (
 from analysis.exports.first_lines import first_lines
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
-from surveys.access.access import Role
 from surveys.console.pages import may, member_page, show, study_page
+from surveys.studies.access import Role
 
 SECTIONS = {
     "People and what they pasted": PEOPLE_TABLES,

@@ -19,8 +19,8 @@ from analysis.models import (
 from analysis.people.pushing import cluster_of
 from analysis.people.steps import ACTOR, PeopleError
 from analysis.people.vectors import remove_unused
-from surveys.access import audit
 from surveys.models import Annotation, AnnotationItem, History, Slot
+from surveys.studies import audit
 
 ERASED = "erased"
 

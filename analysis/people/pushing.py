@@ -14,7 +14,7 @@ from analysis.people.steps import ACTOR, PeopleError, require_merged
 from surveys.annotation.items import push_items, work_of
 from surveys.models import AnnotationItem, Study
 from surveys.pasting.privacy import remove_personal
-from surveys.study_files.payloads import LONGEST_HISTORY, MOST_ENTRIES
+from surveys.studies.files.payloads import LONGEST_HISTORY, MOST_ENTRIES
 
 KIND = "attribute"
 ROOM = LONGEST_HISTORY - 10_000  # characters; titles and roles count too

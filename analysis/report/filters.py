@@ -19,8 +19,8 @@ from analysis.report.dataset import FIELD
 from surveys.console.wording import language_name
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.reading.checks import CHECKS
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.definitions import Definition
 
 LONGEST_VALUE = 200
 Mask = NDArray[np.bool_]

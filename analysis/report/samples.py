@@ -19,7 +19,7 @@ from analysis.stats.intervals import Interval, holm
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, generator
 from analysis.stats.speed import Once
 from surveys.models import Prompt, Study
-from surveys.study_files.definitions import Definition, chatbot_of
+from surveys.studies.files.definitions import Definition, chatbot_of
 
 Rows = NDArray[np.int64]
 

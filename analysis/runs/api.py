@@ -20,7 +20,7 @@ from analysis.runs.pages.reads import OWN, is_simulated, runs_of, stand
 from analysis.runs.pages.views import read_budget
 from analysis.runs.recipes.plans import say_few_users
 from analysis.runs.recipes.questions import FORMS
-from surveys.access.access import Role, studies_of, study_for
+from surveys.studies.access import Role, studies_of, study_for
 
 COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")
 

@@ -11,7 +11,7 @@ from analysis.exports.api import PAGING, BadRequest, Pages, page_of
 from analysis.exports.refusals import refused
 from analysis.models import Completion
 from analysis.runs.pages.reads import LEFT, is_simulated
-from surveys.access.access import study_for
+from surveys.studies.access import study_for
 
 FILTERS = [
     OpenApiParameter("run", int, description="Only this run's."),

@@ -19,7 +19,7 @@ from analysis.runs.pages.actions import CANNOT_BE_DONE, act
 from analysis.runs.pages.asking_views import AskForm
 from analysis.runs.pages.reads import runs_about_corpora, stand
 from analysis.runs.tasks import ask_step
-from surveys.access.access import Role, study_for
+from surveys.studies.access import Role, study_for
 
 ASKING = inline_serializer(
     "Asking",

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.runs.recipes.questions import Question
-from surveys.access import audit
 from surveys.imports.files import (
     CellFault,
     Faults,
@@ -28,6 +27,7 @@ from surveys.imports.files import (
     text_column,
 )
 from surveys.models import BenchmarkItem, Study
+from surveys.studies import audit
 from surveys.studies.lifecycle import prompts_of
 
 SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")

@@ -10,7 +10,7 @@ from analysis.training.examples import TEST, Labelled, TrainingError, fill_split
 from surveys.annotation.counted import TRAINED, iter_labels, questions_of
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALITY, RELEVANCE, LabelQuestion
+from surveys.studies.files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALITY, RELEVANCE, LabelQuestion
 
 LONGEST_NAME = 150
 # By task the kind of item that it learns from, and the question.

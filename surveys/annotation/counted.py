@@ -7,9 +7,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation.prolific import PROLIFIC_ID
+from surveys.studies.files.kinds import PART, LabelQuestion, turn_back
+from surveys.studies.files.schema import questions_for
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import PART, LabelQuestion, turn_back
-from surveys.study_files.schema import questions_for
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 CHUNK = 2_000

@@ -7,15 +7,15 @@ from typing import Any
 
 from django.db.models import Max
 
-from surveys.access import audit
 from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
 from surveys.imports.files import Faults, FileColumn, TableReader, batches, refuse, storing
 from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.models.hashes import fingerprint
+from surveys.studies import audit
+from surveys.studies.files.kinds import KINDS, SIDES, Kind
+from surveys.studies.files.payloads import count_characters
+from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS, SIDES, Kind
-from surveys.study_files.payloads import count_characters
-from surveys.study_files.schema import AnnotationWork
 
 BATCH = 200
 ANALYZE = "ANALYZE surveys_annotationitem, surveys_slot"

@@ -15,9 +15,9 @@ from surveys.annotation.work import ShownTask, find_newest, newest_of
 from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
 from surveys.participation import recruitment
 from surveys.participation.places import FREE, touch_participant
+from surveys.studies.files.kinds import KINDS, LONGEST_REASON, LabelFault, read_labels
+from surveys.studies.files.schema import questions_for
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS, LONGEST_REASON, LabelFault, read_labels
-from surveys.study_files.schema import questions_for
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 MOST_REVISIONS = 200

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from surveys.annotation.counted import TRAINED, counted, iter_labels
 from surveys.models import Study
-from surveys.study_files.kinds import LabelQuestion
+from surveys.studies.files.kinds import LabelQuestion
 
 
 class RaterError(ValueError):

@@ -8,7 +8,6 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from surveys.access.access import is_unproven
 from surveys.annotation.labels import SKIP_REASONS
 from surveys.annotation.qualification import training_of
 from surveys.annotation.texts import Piece, cut_text, find_quote, find_words
@@ -16,9 +15,10 @@ from surveys.annotation.work import AnnotationTask, LabellingProgress, newest_of
 from surveys.models import Annotation, AnnotationItem, Participant
 from surveys.participation.steps import address
 from surveys.participation.views import page_context
+from surveys.studies.access import is_unproven
+from surveys.studies.files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
+from surveys.studies.files.schema import questions_for
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
-from surveys.study_files.schema import questions_for
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 LONGEST_SEARCH = 200

@@ -8,11 +8,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 
-from surveys.access import audit
 from surveys.annotation.slots import work_for
 from surveys.models import Annotation, AnnotationItem, GateDecision, GateVerdict, Participant, Study
 from surveys.participation.places import release_slots
-from surveys.study_files.kinds import KINDS, PART, turn_back
+from surveys.studies import audit
+from surveys.studies.files.kinds import KINDS, PART, turn_back
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 TRIES = 2  # of each training item, as Prolific asks of checks before the work

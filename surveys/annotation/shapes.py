@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surveys.models.hashes import fingerprint
-from surveys.study_files.kinds import Kind, LabelQuestion, fields_of
-from surveys.study_files.payloads import PayloadFault, check_storable, locate_evidence, read_text
-from surveys.study_files.values import nearest
+from surveys.studies.files.kinds import Kind, LabelQuestion, fields_of
+from surveys.studies.files.payloads import PayloadFault, check_storable, locate_evidence, read_text
+from surveys.studies.files.values import nearest
 
 PURPOSES = ("work", "training", "gold")
 LONGEST = {"key": 200, "source": 200, "cluster": 200, "corpus": 100}

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from surveys.models import AnnotationItem, GateVerdict, Participant, Session, Slot
 from surveys.participation.places import touch_participant
+from surveys.studies.files.kinds import GENERIC, PERSONALISED
+from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import GENERIC, PERSONALISED
-from surveys.study_files.schema import AnnotationWork
 
 # One slot for one person: of those that are free or whose hold ran out, on items that the person has no slot of and
 # said nothing about yet. Blocks that were begun come first, so that items are finished one after the other and the

@@ -10,7 +10,6 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from surveys.access.access import is_unproven
 from surveys.annotation import work as annotation_work
 from surveys.annotation.labels import (
     AnsweredSince,
@@ -47,9 +46,10 @@ from surveys.participation.views import (
     participant_page,
     read_key,
 )
+from surveys.studies.access import is_unproven
+from surveys.studies.files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
+from surveys.studies.files.schema import questions_for
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
-from surveys.study_files.schema import questions_for
 
 Step, Purpose = Participant.Step, AnnotationItem.Purpose
 PASSED_ON = ("ahead", "nothing", "refused")

@@ -26,8 +26,8 @@ from surveys.annotation.slots import (
 from surveys.models import Annotation, AnnotationItem, Participant, Session, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.places import touch_participant
+from surveys.studies.files.kinds import IMPORTED, KINDS
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import IMPORTED, KINDS
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 

@@ -9,10 +9,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from surveys.access.access import Role, forget_tries, may_try, within_limit
-from surveys.access.audit import find_breaks
 from surveys.console.pages import address_without_page, member_page, page_of, show, study_page, use_english
 from surveys.models import AuditEvent, Membership
+from surveys.studies.access import Role, forget_tries, may_try, within_limit
+from surveys.studies.audit import find_breaks
 from surveys.studies.members import MemberError, add_member, change_role, remove_member
 
 log_in_page = LoginView.as_view(template_name="console/login.html", redirect_authenticated_user=True)

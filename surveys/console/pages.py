@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils import translation
 
-from surveys.access.access import RANK, Role, study_and_role
+from surveys.studies.access import RANK, Role, study_and_role
 
 View = Callable[..., HttpResponse]
 

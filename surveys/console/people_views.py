@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.access.access import Role
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import duration, percent, plural
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
@@ -28,8 +27,9 @@ from surveys.monitoring.people import (
     reason_name,
     who_or_main,
 )
+from surveys.studies.access import Role
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.definitions import Definition
 
 PAGE_SIZE = 50
 EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest has an address of its own

@@ -10,15 +10,15 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from surveys.access.access import Role
 from surveys.console.pages import show, study_page
 from surveys.console.wording import language_name
 from surveys.models import Study, StudyVersion
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
 from surveys.participation.steps import address, area_of
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import Definition, in_language, prompt_text
-from surveys.study_files.schema import OUTCOMES
+from surveys.studies.access import Role
+from surveys.studies.files.definitions import Definition, in_language, prompt_text
+from surveys.studies.files.schema import OUTCOMES
 
 State = Study.State
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"

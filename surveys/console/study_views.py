@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from surveys.access.access import Role, studies_of
 from surveys.console.pages import member_page, show, study_page
 from surveys.models import Study
+from surveys.studies.access import Role, studies_of
+from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 from surveys.studies.lifecycle import StudyError, load_definition
 from surveys.studies.members import create_study
-from surveys.study_files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 
 LONGEST_REASON = 2000
 

@@ -22,8 +22,8 @@ from surveys.imports.files import (
     read_json_lines,
 )
 from surveys.models import BenchmarkItem, Study
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import load_definition, with_benchmark_items
-from surveys.study_files.definitions import Definition
 
 LETTERS = "ABCDEFGH"
 LONGEST_LINE = 1_000_000

@@ -12,9 +12,9 @@ from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 from django.db import connection, transaction
 
-from surveys.access.access import make_pseudonym
 from surveys.models import Participant, Study
 from surveys.reading.answers import LONGEST_TEXT, clean_text
+from surveys.studies.access import make_pseudonym
 
 MOST_FAULTS = 50
 LONGEST_LINE = 4 * LONGEST_TEXT

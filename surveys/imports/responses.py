@@ -13,7 +13,6 @@ from django.db import reset_queries
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from surveys.access import audit
 from surveys.imports.files import (
     CellFault,
     Faults,
@@ -31,8 +30,9 @@ from surveys.imports.files import (
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
 from surveys.models.hashes import hash_text
 from surveys.reading.answers import clean_text
+from surveys.studies import audit
+from surveys.studies.files.definitions import Definition, cells_for
 from surveys.studies.lifecycle import definition_of, prompts_of
-from surveys.study_files.definitions import Definition, cells_for
 
 BATCH = 500
 ANALYZE = "ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response"

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import migrations, models
 from django.utils import timezone
 
-from surveys.access import audit
+from surveys.studies import audit
 
 # Rows may go one by one with the person who gave them; versions and prompts stay as long as their study.
 KEPT = (

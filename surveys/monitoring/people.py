@@ -7,12 +7,12 @@ from django.db import transaction
 from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from surveys.access import audit
 from surveys.annotation.work import begin, has_pages
 from surveys.models import Flag, Participant, Response, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import PROLIFIC_ID, Visit
 from surveys.reading.checks import CHECKS
+from surveys.studies import audit
 
 Origin = Participant.Origin
 

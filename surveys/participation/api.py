@@ -8,9 +8,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from redis import RedisError
 
-from surveys.access.access import within_limit
 from surveys.participation import submissions
 from surveys.participation.prolific import LARGEST_EVENT, BadSignature, SubmissionEvent, check_signature, read_event
+from surveys.studies.access import within_limit
 
 
 # The signature stands for the sender; no cookie is looked at.

@@ -9,15 +9,15 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from surveys.access.access import unproven, within_limit
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.languages import choose_language, language_menu, speak
 from surveys.participation.prolific import Visit, completion_url, is_simulated, read_visit
 from surveys.participation.signed_arrival import PARAMETER, is_signed
 from surveys.participation.steps import area_of, current_page, place_of
+from surveys.studies.access import unproven, within_limit
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_in, definition_of
-from surveys.study_files.definitions import Definition
 
 
 # No cookies carry any right on these pages, so there is nothing that a foreign page could make a browser send along.

@@ -8,8 +8,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from surveys.models import ChatbotContext
-from surveys.study_files.definitions import Definition
-from surveys.study_files.schema import NONE, SEVERAL, AttentionCheck, Chatbot, ComprehensionCheck, Question
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.schema import NONE, SEVERAL, AttentionCheck, Chatbot, ComprehensionCheck, Question
 
 LONGEST_ANSWER = 2_000
 

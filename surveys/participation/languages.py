@@ -6,8 +6,8 @@ from django.utils import translation
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 from surveys.models import Participant
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.definitions import Definition
 
 
 def languages_for(definition: Definition) -> tuple[str, ...]:

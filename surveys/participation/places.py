@@ -11,9 +11,9 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from surveys.access import audit
 from surveys.models import Participant, Place, QuotaCell, Slot, Study
 from surveys.participation.statements import note_life
+from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of
 
 State = Participant.State

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from surveys.access.access import is_unproven, sign_link
 from surveys.models import Participant
 from surveys.participation.statements import cell_of
+from surveys.studies.access import is_unproven, sign_link
 from surveys.studies.lifecycle import definition_in
 
 # No text of a study or a person holds it, since nobody can know it.

@@ -7,7 +7,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from surveys.access import access
 from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion, Submission
 from surveys.participation.places import (
     confirm_place,
@@ -19,10 +18,11 @@ from surveys.participation.places import (
 )
 from surveys.participation.prolific import Visit
 from surveys.participation.steps import open_page
+from surveys.studies import access
+from surveys.studies.files.definitions import Definition, cells_for, screened_out
+from surveys.studies.files.orders import order_for
+from surveys.studies.files.schema import SEVERAL
 from surveys.studies.lifecycle import definition_in, definition_of, erase_notes
-from surveys.study_files.definitions import Definition, cells_for, screened_out
-from surveys.study_files.orders import order_for
-from surveys.study_files.schema import SEVERAL
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 from django.urls import get_script_prefix, reverse
 
-from surveys.access.access import sign_link
 from surveys.models import Participant, Response
 from surveys.participation.statements import standing_of
+from surveys.studies.access import sign_link
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.schema import AttentionCheck
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.definitions import Definition
-from surveys.study_files.schema import AttentionCheck
 
 Step = Participant.Step
 STEPS = list(Step.values)

@@ -4,11 +4,11 @@ import hashlib
 
 from django.db import transaction
 
-from surveys.access import access, audit
 from surveys.models import Participant, Session, Submission
 from surveys.participation import recruitment
 from surveys.participation.places import release
 from surveys.participation.prolific import REPLAY_SECONDS, SubmissionEvent
+from surveys.studies import access, audit
 
 State = Participant.State
 RETURNED, TIMED_OUT = "RETURNED", "TIMED-OUT"

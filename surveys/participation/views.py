@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from surveys.access.access import is_unproven, read_link, unproven
 from surveys.models import ChatbotContext, Draft, Participant
 from surveys.participation import recruitment
 from surveys.participation.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
@@ -38,8 +37,9 @@ from surveys.participation.steps import (
     question_pages,
     way_of,
 )
+from surveys.studies.access import is_unproven, read_link, unproven
+from surveys.studies.files.schema import AttentionCheck, Chatbot, ComprehensionCheck
 from surveys.studies.lifecycle import definition_in
-from surveys.study_files.schema import AttentionCheck, Chatbot, ComprehensionCheck
 
 State, Step = Participant.State, Participant.Step
 

@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 
-from surveys.access.access import is_unproven, read_link, within_limit
 from surveys.models import Participant, Prompt, ReadBack, Response
 from surveys.participation.prepared import mark, may_prepare, show_prepared
 from surveys.participation.statements import find_at_prompt, save_draft_at_once, standing_of
@@ -23,6 +22,7 @@ from surveys.pasting.privacy import find_personal
 from surveys.pasting.read_back import NO_READING, ReadReply, mark_of, read_reply, reply_of, show_reading
 from surveys.reading.answers import LONGEST_TEXT, clean_text
 from surveys.reading.checks import UNREAD, Finding
+from surveys.studies.access import is_unproven, read_link, within_limit
 from surveys.studies.lifecycle import prompts_in
 
 Step = Participant.Step

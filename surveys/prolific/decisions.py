@@ -9,11 +9,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.access import audit
 from surveys.models import Participant, Payment, Study
 from surveys.monitoring.people import DecisionError, mark_returned
 from surveys.prolific.board import Board, Row, read_board
 from surveys.prolific.meanings import ACTIONS, MEANINGS, Kind, Paid, Theirs
+from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of
 
 MONEY = {Kind.APPROVE, Kind.SCREEN_OUT, Kind.BONUS, Kind.TOP_UP}

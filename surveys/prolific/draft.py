@@ -14,12 +14,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.access import audit
 from surveys.models import ProlificDraft, ProlificGroup, ProlificStudy, Study
 from surveys.models.hashes import fingerprint
 from surveys.prolific.client import ProlificClient, Refused, Unsent, Unsure, read_cents, read_text
 from surveys.prolific.decisions import lock
 from surveys.prolific.mirror import claim
+from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of
 
 DRAFT = "UNPUBLISHED"

@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from surveys.access.access import Role, studies_of
 from surveys.console.pages import show, study_page
 from surveys.console.setup_views import participant_link
 from surveys.console.wording import money, plural
@@ -19,6 +18,7 @@ from surveys.prolific.contact import TEMPLATES, ask_messages, make_groups
 from surveys.prolific.decisions import fee_of
 from surveys.prolific.tasks import keep_contact
 from surveys.prolific.views import frame
+from surveys.studies.access import Role, studies_of
 from surveys.studies.lifecycle import definition_of
 
 MOST_SHOWN = 50  # messages, the newest

@@ -13,11 +13,11 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
-from surveys.access import audit
 from surveys.models import Payment, ProlificStudy, Study, Submission
 from surveys.prolific.client import ProlificClient, ProlificError, Refused, Unsure
 from surveys.prolific.meanings import APPROVED, BONUSES, Kind, Paid
 from surveys.prolific.mirror import read_back
+from surveys.studies import audit
 
 # Prolific pays "in the following minutes"; what does not show by then did not happen.
 SHOWN_BY = timedelta(hours=1)

@@ -14,7 +14,6 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import duration, money, plural
 from surveys.models import Payment
@@ -25,6 +24,7 @@ from surveys.prolific.meanings import ACTIONS, MEANINGS, Kind, Theirs
 from surveys.prolific.mirror import prolific_ids
 from surveys.prolific.promise import REASONS, CellPay, cost_of, pay_by_cell
 from surveys.prolific.tasks import pay_and_read_back_one
+from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 
 PAGE_SIZE = 50

@@ -13,8 +13,8 @@ from surveys.simulation.check import write_labels
 from surveys.simulation.mishaps import WITH_ITEMS
 from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
-from surveys.study_files.definitions import Definition
-from surveys.study_files.kinds import KINDS, LabelQuestion, fields_of, turn_back
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.kinds import KINDS, LabelQuestion, fields_of, turn_back
 
 OPINIONS = ("yes", "yes", "yes", "maybe", "no")  # of a question with these three, most say yes
 SWITCHED_ON = 0.08

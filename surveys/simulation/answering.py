@@ -14,7 +14,7 @@ from surveys.simulation.browser import VisitedPage
 from surveys.simulation.mishaps import WITH_PROMPTS
 from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
-from surveys.study_files.definitions import Definition
+from surveys.studies.files.definitions import Definition
 
 CONFIRMED, CORRECTED = 0.7, 0.06  # of answers in which something was read
 OF_READING = re.compile(r"(name|added)-|(read_of|read|letter|no_answer)$")

@@ -29,9 +29,9 @@ from surveys.participation.recruitment import CODES
 from surveys.pasting.read_back import SaidBack
 from surveys.reading.answers import clean_text
 from surveys.simulation.people import Sent, Story
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.kinds import KINDS, fields_of
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.definitions import Definition
-from surveys.study_files.kinds import KINDS, fields_of
 
 State = Participant.State
 OPEN = (State.SCREENING, State.ACTIVE, State.TIMED_OUT)

@@ -25,8 +25,8 @@ from surveys.simulation.answering import say_of_reading
 from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.schema import AnnotationWork, AttentionCheck, questions_for
+from surveys.studies.files.definitions import Definition, read_study
+from surveys.studies.files.schema import AnnotationWork, AttentionCheck, questions_for
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"

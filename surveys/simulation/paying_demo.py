@@ -11,7 +11,7 @@ from surveys.prolific.mock.books import Books
 from surveys.simulation.demo import ACTOR, FILES, NotADemo, demo_user, open_study, take_part
 from surveys.simulation.people import make_people
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import Definition, read_study
+from surveys.studies.files.definitions import Definition, read_study
 
 SLUG = "paying"
 PROLIFIC_STUDY = "5f000000000000000000de31"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from surveys.participation.prolific import Visit
-from surveys.study_files.definitions import Definition
-from surveys.study_files.schema import NONE, SEVERAL
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.schema import NONE, SEVERAL
 
 # How a part ends under faults, with its share in a hundred people. Without faults everybody finishes.
 WAYS = {

@@ -10,7 +10,7 @@ from surveys.participation.steps import area_of
 from surveys.simulation.browser import Browser, Form, TurnedAway, Unreachable, VisitedPage
 from surveys.simulation.mishaps import ON_EVERY_PAGE
 from surveys.simulation.people import Person, Sent, Story, first_answers
-from surveys.study_files.definitions import Definition
+from surveys.studies.files.definitions import Definition
 
 Turn = Callable[[Any, VisitedPage], VisitedPage]  # a player on a page, and the page that comes of it
 MOST_PAGES = 2_000

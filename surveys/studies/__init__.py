@@ -1,5 +1,7 @@
-"""Studies as they live: loaded, launched, amended, paused and closed; members; rules of exclusion.
+"""Studies: what their files may say, how they live, who may see what of them, and the chain of what was decided.
 
-In: definitions and decisions of researchers. Out: frozen versions and, for the analysis, who and what is left out and
-why. The shipped study files lie here.
+In: a study file; decisions of researchers; an account, a signed link or an address. Out: a `Definition`, or every fault
+at once with its line (`files`, which knows no database); frozen versions and, for the analysis, who and what is left
+out and why; a study with a role, a person, or a refusal. Decisions of people and of the system are appended to the
+audit trail, which anybody may verify. The shipped study files lie here.
 """

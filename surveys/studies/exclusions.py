@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from surveys.models import Flag, Participant, Prompt, Response, Study, StudyVersion
 from surveys.reading.checks import NOT_OF_CHOICES
-from surveys.study_files.definitions import frozen
-from surveys.study_files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
+from surveys.studies.files.definitions import frozen
+from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 
 PASTES = """
 SELECT participant_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), avg(share_pasted)

@@ -11,7 +11,6 @@ from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
-from surveys.access import audit
 from surveys.models import (
     BenchmarkItem,
     Participant,
@@ -28,8 +27,9 @@ from surveys.models import (
     Submission,
 )
 from surveys.models.hashes import fingerprint
-from surveys.study_files.definitions import Definition, fill_benchmark_items, in_language, prompt_text, read_study
-from surveys.study_files.languages import PAGE_LANGUAGES
+from surveys.studies import audit
+from surveys.studies.files.definitions import Definition, fill_benchmark_items, in_language, prompt_text, read_study
+from surveys.studies.files.languages import PAGE_LANGUAGES
 
 State = Study.State
 

@@ -4,10 +4,10 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from surveys.access import audit
 from surveys.models import Membership, Study
+from surveys.studies import audit
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import StudyError, load_definition
-from surveys.study_files.definitions import Definition
 
 Role = Membership.Role
 

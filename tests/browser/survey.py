@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from surveys.models import Participant, Study
 from surveys.participation.steps import address
-from surveys.study_files.definitions import read_study
+from surveys.studies.files.definitions import read_study
 from tests.factories import make_study, make_visit
 
 DEMO = Path(__file__).resolve().parents[2] / "surveys" / "studies" / "demo.toml"

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from tests.factories import make_account, make_participant, make_response, make_study
-from tests.surveys.study_files.sample_study import GOOD
+from tests.surveys.studies.files.sample_study import GOOD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 State, Step = Participant.State, Participant.Step

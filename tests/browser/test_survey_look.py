@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from surveys.models import Participant
 from surveys.participation.steps import address
-from surveys.study_files.definitions import read_study
+from surveys.studies.files.definitions import read_study
 from tests.browser.survey import ANSWERS, DEMO, entry, make_demo, open_prompt, paste, stand_in_for_prolific
 from tests.factories import make_definition, make_participant, make_study
 

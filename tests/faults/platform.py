@@ -36,7 +36,7 @@ django.setup()
 from dataclasses import replace
 from django.core.management import call_command
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import read_study
+from surveys.studies.files.definitions import read_study
 call_command("migrate", verbosity=0)
 definition = read_study("surveys/studies/demo.toml")
 cells = tuple(replace(cell, places=9) for cell in definition.cells)  # for all people of all faults

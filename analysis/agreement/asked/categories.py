@@ -13,7 +13,7 @@ from analysis.stats.agreement.agreement import write_estimate
 from analysis.stats.agreement.estimates import estimate_clustered_share
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
-from surveys.study_files.kinds import ERROR
+from surveys.studies.files.kinds import ERROR
 
 CATEGORY, REASON = "category-", "reason-"  # how the instructions of their runs begin
 NOTHING = "no model named a mistake"

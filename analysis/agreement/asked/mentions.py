@@ -21,7 +21,7 @@ from analysis.stats.agreement.estimates import Estimate, bootstrap, estimate_clu
 from analysis.stats.agreement.labels import NOMINAL, Labels
 from analysis.stats.agreement.ratings import NAMED, NOT_NAMED, UNDECIDED, Codes, naming_statistic
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import PART
+from surveys.studies.files.kinds import PART
 
 TASK, RESPONSE = "mentions-", "respond-"  # how the instructions of their runs begin
 NOTHING = "the rule and the model both decided of no attribute"

@@ -11,7 +11,7 @@ from analysis.stats.agreement.agreement import write_estimate
 from analysis.stats.agreement.estimates import estimate_clustered_share
 from surveys.annotation.counted import TRAINED, newest
 from surveys.models import Annotation, AnnotationItem, Study
-from surveys.study_files.kinds import PART
+from surveys.studies.files.kinds import PART
 
 MOST_SHOWN = 20  # of each model
 NOTHING = "the rule decides of no reasoning"

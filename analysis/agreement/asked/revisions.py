@@ -13,7 +13,7 @@ from analysis.stats.agreement.changes import measure_change
 from analysis.stats.agreement.labels import choose_voters
 from surveys.annotation.shapes import GENERATOR
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import KINDS
+from surveys.studies.files.kinds import KINDS
 
 KIND = "attribute"
 QUALITY = KINDS[KIND].main

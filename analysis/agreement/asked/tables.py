@@ -13,7 +13,7 @@ from analysis.agreement.tables import (
     read_estimate,
     read_estimates,
 )
-from surveys.study_files.kinds import ERROR
+from surveys.studies.files.kinds import ERROR
 
 Shape = Mapping[str, Any]
 OF_CHANGES = (

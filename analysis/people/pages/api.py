@@ -23,7 +23,7 @@ from analysis.people.pages.waiting import CorpusStanding, asking_runs, cost_of, 
 from analysis.people.stages.pairs import DEFAULTS
 from analysis.people.stages.pushes import PUSHES, push_into
 from analysis.people.steps import PeopleError
-from surveys.access.access import Role, study_for
+from surveys.studies.access import Role, study_for
 
 STEPS = inline_serializer(
     "PeopleSteps",

@@ -17,8 +17,8 @@ from analysis.people.merging import SIMILARITY
 from analysis.people.pushing import KIND
 from analysis.people.sampling import SIZE
 from analysis.people.steps import is_busy, say_busy
-from surveys.access.access import Role, studies_of
 from surveys.models import Study
+from surveys.studies.access import Role, studies_of
 
 MOST_PERSONA_BYTES = 20_000_000
 

@@ -14,13 +14,13 @@ from analysis.models import Corpus
 from analysis.people.stages.pairs import DEFAULTS, PairSettings
 from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
 from analysis.people.steps import PeopleError
-from surveys.access.access import RANK, Role, role_in, studies_of, study_for
 from surveys.annotation.items import work_of
 from surveys.annotation.stages import next_of, stages_of
 from surveys.console.pages import show, study_page
 from surveys.console.wording import join_words, plural
 from surveys.imports.files import ImportFault
 from surveys.models import Slot, Study
+from surveys.studies.access import RANK, Role, role_in, studies_of, study_for
 
 HERE = "items"
 # What a report counts beside new items, in words.

@@ -15,7 +15,7 @@ from surveys.annotation.texts import Highlight, cut_text
 from surveys.console.wording import percent
 from surveys.models import Annotation, Study
 from surveys.pasting.privacy import remove_personal
-from surveys.study_files.kinds import QUALITY
+from surveys.studies.files.kinds import QUALITY
 
 SUPPORTED = QUALITY.values[-1]
 TOP = 5  # attributes shown of each sampled user

@@ -15,10 +15,10 @@ from analysis.corpora.personas import PersonaFileError, import_personas, profile
 from analysis.models import Corpus, Persona, PersonaSet
 from analysis.people.pages import reads
 from analysis.people.pages.forms import OriginForm, PersonasForm
-from surveys.access import audit
-from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import plural
+from surveys.studies import audit
+from surveys.studies.access import Role
 
 HERE, CORPORA = "personas", "corpora"
 PROFILES_ON_PAGE, CONVERSATIONS_ON_PAGE = 12, 5

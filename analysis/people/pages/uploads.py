@@ -17,9 +17,9 @@ from analysis.people.pages import reads
 from analysis.people.pages.forms import PartsForm, UploadForm
 from analysis.people.steps import NAMES, PeopleError, note_waiting
 from analysis.people.tasks import people_step
-from surveys.access import audit
-from surveys.access.access import Role
 from surveys.console.pages import show, study_page
+from surveys.studies import audit
+from surveys.studies.access import Role
 
 HERE = "corpora"
 

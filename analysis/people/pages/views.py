@@ -30,11 +30,11 @@ from analysis.people.pages.waiting import (
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import NAMES, PeopleError, note_waiting
 from analysis.people.tasks import people_step
-from surveys.access import audit
-from surveys.access.access import Role
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import dollars, plural
 from surveys.models import Study
+from surveys.studies import audit
+from surveys.studies.access import Role
 
 HERE = "corpora"
 USERS_ON_PAGE, CONVERSATIONS_ON_PAGE, MOST_RUNS = 25, 10, 10

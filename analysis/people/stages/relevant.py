@@ -15,7 +15,7 @@ from surveys.annotation.shapes import GENERATOR, RELEVANT_BY
 from surveys.annotation.stages import next_of
 from surveys.models import AnnotationItem, Study
 from surveys.pasting.privacy import remove_personal
-from surveys.study_files.kinds import GENERIC, KINDS, PERSONALISED
+from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED
 
 FROM, INTO = "relevance", "preference"
 RELEVANCE = KINDS[FROM].main

@@ -8,7 +8,7 @@ from analysis.models import Task
 from analysis.runs.asking.kinds import NewTask, TaskFault, TaskKind, ask, closed, read_object, text
 from surveys.annotation.model_raters import ModelRater
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import ERROR
+from surveys.studies.files.kinds import ERROR
 
 CONCLUDED = "A model has concluded the statement below about a person from the quotes below it."
 DOUBTED = f"""

@@ -13,7 +13,7 @@ from analysis.people.steps import require_merged
 from analysis.runs.asking.kinds import NewTask, Schema, TaskFault, TaskKind, ask, closed, listed, number, read_object
 from surveys.annotation.model_raters import ModelRater
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import GENERIC, PERSONALISED
+from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
 CANDIDATES = """
 Below are a prompt to a chatbot and numbered attributes of the person who asks. List the numbers of those that might

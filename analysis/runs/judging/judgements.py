@@ -13,8 +13,8 @@ from analysis.runs.judging.prompts import INSTRUCTIONS, JudgePrompt, hash_prompt
 from analysis.stats.agreement.labels import compare_orders
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
-from surveys.study_files.kinds import SIDES, LabelFault, LabelQuestion, fields_of, read_labels
-from surveys.study_files.schema import questions_for
+from surveys.studies.files.kinds import SIDES, LabelFault, LabelQuestion, fields_of, read_labels
+from surveys.studies.files.schema import questions_for
 
 MIDDLE = 3  # of the labels from 1, the left response, to 5
 LONGEST_REPLY = 2_000  # of what is kept with the label; the whole reply is the call's

@@ -14,8 +14,8 @@ from analysis.runs.judging.judgements import rater_name
 from analysis.runs.judging.prompts import PROMPTS, SHOWN, message_room
 from analysis.runs.recipes.plans import PlanError
 from surveys.models import Annotation, AnnotationItem, Study
+from surveys.studies.files.kinds import KINDS, SIDES
 from surveys.studies.lifecycle import definition_of
-from surveys.study_files.kinds import KINDS, SIDES
 
 
 def plan_judging(

@@ -16,9 +16,9 @@ from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedu
 from analysis.runs.pages.forms import RunForm
 from analysis.runs.recipes.plans import PlanError, plan_run
 from analysis.runs.tasks import enqueue_lanes, work_batches
-from surveys.access import audit
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Study
+from surveys.studies import audit
 
 log = logging.getLogger(__name__)
 MOST_NOTE = 2000  # characters

@@ -22,10 +22,10 @@ from analysis.runs.pages.forms import ANSWERS, any_answers, endpoint_field, usua
 from analysis.runs.pages.views import GET_HEAD_POST, STOPS_POLLING
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
-from surveys.access.access import Role, studies_of
 from surveys.console.pages import show, study_page
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt
+from surveys.studies.access import Role, studies_of
 
 HERE = "corpora"
 WHAT = {

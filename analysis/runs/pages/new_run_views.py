@@ -11,8 +11,8 @@ from analysis.runs.pages.actions import CANNOT_BE_DONE, order_run
 from analysis.runs.pages.forms import RunForm, any_answers, estimate_run, usual_endpoint
 from analysis.runs.pages.views import GET_HEAD_POST, HERE
 from analysis.runs.pages.words import say_estimate
-from surveys.access.access import Role
 from surveys.console.pages import show, study_page
+from surveys.studies.access import Role
 
 LINKED = ("condition", "corpus", "personas")  # what a link to the form may have chosen
 

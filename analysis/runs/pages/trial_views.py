@@ -11,10 +11,10 @@ from analysis.corpora.embeddings import EmbeddingError, endpoint_embedder
 from analysis.endpoints.endpoints import EndpointError
 from analysis.endpoints.trial_calls import QUESTION, TrialCall, try_endpoint
 from analysis.models import Endpoint
-from surveys.access import audit
-from surveys.access.access import Role, within_limit
 from surveys.console.pages import study_page
 from surveys.console.wording import plural
+from surveys.studies import audit
+from surveys.studies.access import Role, within_limit
 
 BUSY = "This was tried often within an hour. Try again later; each try costs something."
 

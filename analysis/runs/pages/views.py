@@ -28,10 +28,10 @@ from analysis.runs.pages.reads import (
     runs_of,
 )
 from analysis.runs.pages.words import bar_of, say_state
-from surveys.access.access import Role
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import dollars, duration
 from surveys.models import BenchmarkItem, Prompt
+from surveys.studies.access import Role
 
 State = Run.State
 HERE = "baselines"

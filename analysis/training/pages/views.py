@@ -21,11 +21,11 @@ from analysis.training.cards import number
 from analysis.training.evaluation import BASE, BASELINES, LABELS, TEXTS_FOLLOW
 from analysis.training.pages.figures import called, draw_curve, draw_scores, say_scores
 from analysis.training.tasks import train_next
-from surveys.access import audit
-from surveys.access.access import Role
 from surveys.console.pages import page_of, show, study_page
 from surveys.console.wording import duration, join_words, percent, plural
 from surveys.models import Study
+from surveys.studies import audit
+from surveys.studies.access import Role
 
 HERE = "models"
 ON_PAGE = 25

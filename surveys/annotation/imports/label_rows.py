@@ -8,9 +8,9 @@ from typing import Any
 
 from surveys.annotation.items import LONGEST_LINE
 from surveys.imports.files import CellFault, Faults, FileColumn, TableReader, optional, parsed
-from surveys.study_files.kinds import KINDS, PART
-from surveys.study_files.schema import LabelScale
-from surveys.study_files.values import nearest
+from surveys.studies.files.kinds import KINDS, PART
+from surveys.studies.files.schema import LabelScale
+from surveys.studies.files.values import nearest
 
 NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

@@ -12,15 +12,15 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from surveys.access import audit
 from surveys.annotation.imports.label_rows import AnnotationRow, LabelReader, in_one_spelling
 from surveys.imports.files import Faults, imported_participant, refuse, storing
 from surveys.models import Annotation, AnnotationItem, Participant, Study
 from surveys.models.hashes import fingerprint
+from surveys.studies import audit
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.kinds import GENERIC, IMPORTED, KINDS, fields_of
+from surveys.studies.files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward, questions_for
 from surveys.studies.lifecycle import definition_of, load_definition
-from surveys.study_files.definitions import Definition
-from surveys.study_files.kinds import GENERIC, IMPORTED, KINDS, fields_of
-from surveys.study_files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward, questions_for
 
 BATCH = 1_000
 ANALYZE = "ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation"

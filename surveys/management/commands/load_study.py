@@ -8,9 +8,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from surveys.imports.study_command import ACTOR, UNNAMED, FileCommand
 from surveys.models import Membership
+from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.lifecycle import StudyError, load_definition
 from surveys.studies.members import find_account, own_if_nobody_does
-from surveys.study_files.definitions import StudyFileError, parse_study, read_study
 
 
 class Command(FileCommand):

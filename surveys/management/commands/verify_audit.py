@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from surveys.access import audit
 from surveys.imports.study_command import StudyCommand, find_study
 from surveys.models import Study
+from surveys.studies import audit
 
 
 class Command(StudyCommand):

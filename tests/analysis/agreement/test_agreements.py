@@ -16,8 +16,8 @@ from surveys.annotation.imports.labels import import_annotations
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import KINDS, LabelQuestion
-from surveys.study_files.kinds import LabelOption as Option
+from surveys.studies.files.kinds import KINDS, LabelQuestion
+from surveys.studies.files.kinds import LabelOption as Option
 from tests.analysis.runs.baseline_factories import real_data
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 

@@ -14,7 +14,7 @@ from analysis.agreement.tables import Number
 from analysis.charts.figure import Options
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import QuestionWords
+from surveys.studies.files.kinds import QuestionWords
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.agreement.test_ratings import make_rated
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_work

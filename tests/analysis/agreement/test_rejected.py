@@ -11,7 +11,7 @@ from analysis.runs.judging.prompts import SHOWN
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
-from surveys.study_files.kinds import KINDS
+from surveys.studies.files.kinds import KINDS
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

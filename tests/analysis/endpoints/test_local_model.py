@@ -19,7 +19,7 @@ from analysis.endpoints import local_model
 from analysis.endpoints.local_model import add_command, add_local_endpoint
 from analysis.models import Answer, Completion, Endpoint, Run, Task
 from analysis.runs.recipes.messages import hash_messages, messages_for
-from surveys.study_files.definitions import read_study
+from surveys.studies.files.definitions import read_study
 from tests.analysis.people.people_samples import make_person, people
 from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.factories import make_study

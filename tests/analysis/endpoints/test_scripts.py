@@ -5,7 +5,7 @@ import pytest
 from analysis.endpoints.providers.scripted import scripted_reply
 from analysis.runs.judging.judgements import read_reply
 from analysis.runs.judging.prompts import SHOWN, ask_for
-from surveys.study_files.kinds import KINDS, fields_of
+from surveys.studies.files.kinds import KINDS, fields_of
 
 
 def judged(asked: str, prompt: str = "Which tea?") -> list[dict[str, str]]:

@@ -16,8 +16,8 @@ from analysis.models import Endpoint, Run
 from analysis.people.pages.forms import endpoints_of
 from analysis.runs.lanes.runs import RunError
 from analysis.runs.pages.actions import act
-from surveys.access import audit
 from surveys.models import AuditEvent, Study
+from surveys.studies import audit
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.analysis.runs.run_samples import make_running, order_of
 from tests.factories import make_account, make_study

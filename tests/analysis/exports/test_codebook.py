@@ -10,8 +10,8 @@ from django.conf import settings
 
 from analysis.exports.codebook import KINDS, Column, Table, as_document, as_markdown, unique_names
 from analysis.exports.exports import ANNOTATION_TABLES, MODEL_TABLES, TABLES, codebook_of
+from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.lifecycle import load_definition
-from surveys.study_files.definitions import Definition, read_study
 from tests.factories import make_definition, make_participant, make_study
 
 pytestmark = pytest.mark.django_db

@@ -19,8 +19,8 @@ from analysis.exports import exports
 from analysis.exports.exports import TABLES
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
-from surveys.access import audit
 from surveys.models import AuditEvent, Study
+from surveys.studies import audit
 from tests.factories import make_account, make_participant, make_response, make_study
 from tests.lasting import lasting_rows
 

@@ -27,8 +27,8 @@ from analysis.models import (
 )
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.pushing import cluster_of
-from surveys.access.audit import find_breaks
 from surveys.models import Annotation, AnnotationItem, AuditEvent, History, Slot, Study
+from surveys.studies.audit import find_breaks
 from tests.analysis.people.people_samples import command, make_person, people, said, write_lines
 from tests.analysis.runs.baseline_factories import LETTERS, make_corpus, make_run, use_letters
 from tests.analysis.runs.servers import make_fake

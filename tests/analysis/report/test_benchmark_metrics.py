@@ -20,7 +20,7 @@ from analysis.report.reports import report
 from analysis.runs.imports import import_completions
 from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
-from surveys.study_files.schema import Reference
+from surveys.studies.files.schema import Reference
 from tests.analysis.report.report_samples import make_model_run
 from tests.analysis.runs.baseline_factories import make_call, make_item, real_data
 from tests.factories import make_study

@@ -18,10 +18,10 @@ from analysis.report.reports import report
 from surveys.models import Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
-from surveys.study_files.schema import Exclusion
+from surveys.studies.files.schema import Exclusion
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
-from tests.surveys.study_files.sample_study import read_german
+from tests.surveys.studies.files.sample_study import read_german
 
 pytestmark = pytest.mark.django_db
 

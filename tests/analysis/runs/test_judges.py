@@ -22,8 +22,8 @@ from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.plans import PlanError
 from analysis.stats.agreement.labels import compare_orders
 from surveys.models import Annotation
+from surveys.studies.files.kinds import KINDS, SIDES, Kind
 from surveys.studies.lifecycle import load_definition
-from surveys.study_files.kinds import KINDS, SIDES, Kind
 from tests.analysis.runs.baseline_factories import make_run
 from tests.analysis.runs.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off
 from tests.factories import definition_of, make_items, make_study

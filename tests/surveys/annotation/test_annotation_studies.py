@@ -11,8 +11,8 @@ from surveys.annotation.imports.labels import import_annotations
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
-from surveys.study_files.definitions import Definition, StudyFault, StudyFileError, parse_study, read_study
-from surveys.study_files.schema import AnnotationWork, questions_for
+from surveys.studies.files.definitions import Definition, StudyFault, StudyFileError, parse_study, read_study
+from surveys.studies.files.schema import AnnotationWork, questions_for
 from tests.factories import (
     annotate,
     definition_of,

@@ -18,7 +18,7 @@ from surveys.simulation.check import Exits, count_overlap, find_violations, stor
 from surveys.simulation.mishaps import two_windows_together
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
-from surveys.study_files.kinds import KINDS, fields_of
+from surveys.studies.files.kinds import KINDS, fields_of
 from tests.factories import ITEMS, annotate, definition_of, item_of, make_annotation_study, make_annotator, make_items
 from tests.surveys.simulation.server import running_server
 

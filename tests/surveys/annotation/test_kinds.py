@@ -7,8 +7,8 @@ import pytest
 from django.template.loader import get_template
 
 from surveys.annotation.items import push_items
-from surveys.study_files import kinds
-from surveys.study_files.kinds import (
+from surveys.studies.files import kinds
+from surveys.studies.files.kinds import (
     KINDS,
     PAGE_KEYS,
     PREFERENCE,
@@ -23,8 +23,8 @@ from surveys.study_files.kinds import (
     read_labels,
     turn_back,
 )
-from surveys.study_files.payloads import read_text
-from surveys.study_files.schema import LabelScale, questions_for
+from surveys.studies.files.payloads import read_text
+from surveys.studies.files.schema import LabelScale, questions_for
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_work
 
 DOCS = (Path(__file__).resolve().parents[3] / "docs" / "annotation.md").read_text(encoding="utf-8")

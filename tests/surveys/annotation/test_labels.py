@@ -22,7 +22,7 @@ from surveys.annotation.labels import (
 from surveys.annotation.work import AnnotationTask, ShownTask, next_tasks, open_task, progress_of, seal_task
 from surveys.models import Annotation, AnonymousExit, Participant, Slot, Study
 from surveys.participation import recruitment
-from surveys.study_files.kinds import LabelFault
+from surveys.studies.files.kinds import LabelFault
 from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from surveys.models import Annotation, Slot
 from surveys.participation.steps import address
-from surveys.study_files.kinds import KINDS, QuestionWords
+from surveys.studies.files.kinds import KINDS, QuestionWords
 from tests.factories import (
     definition_of,
     make_annotation_study,

@@ -12,7 +12,7 @@ from surveys.annotation.qualification import gold_scores, training_of
 from surveys.annotation.slots import items_left
 from surveys.annotation.work import next_tasks, open_task, progress_of, seal_task
 from surveys.models import Annotation, Participant, Study
-from surveys.study_files.kinds import LabelFault
+from surveys.studies.files.kinds import LabelFault
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

@@ -8,13 +8,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from surveys.access import access
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
 from surveys.models.hashes import fingerprint
-from surveys.studies import lifecycle
+from surveys.studies import access, lifecycle
 from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
-from tests.surveys.study_files.sample_study import GOOD, changed
+from tests.surveys.studies.files.sample_study import GOOD, changed
 
 pytestmark = pytest.mark.django_db
 State = Participant.State

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from surveys.access import audit
 from surveys.console import people_views
 from surveys.models import AuditEvent, Participant
+from surveys.studies import audit
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 

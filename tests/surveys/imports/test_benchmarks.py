@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from surveys.imports.benchmarks import import_benchmark
 from surveys.imports.files import ImportFault
 from surveys.models import BenchmarkItem
+from surveys.studies.files.definitions import read_study
 from surveys.studies.lifecycle import prompts_of
-from surveys.study_files.definitions import read_study
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db

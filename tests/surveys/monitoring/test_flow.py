@@ -15,8 +15,8 @@ from surveys.models import AnonymousExit, Participant, Place, Study
 from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment
 from surveys.participation.places import release_expired
+from surveys.studies.files.schema import Exclusion
 from surveys.studies.lifecycle import definition_of, load_definition
-from surveys.study_files.schema import Exclusion
 from tests.factories import make_definition, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,6 @@ import pytest
 from django.http import QueryDict
 from django.test import Client, RequestFactory, override_settings
 
-from surveys.access.access import sign_link
 from surveys.middleware import read_form
 from surveys.models import Participant, Place, Response
 from surveys.participation import prepared
@@ -16,6 +15,7 @@ from surveys.participation.statements import find_at_prompt
 from surveys.participation.steps import address
 from surveys.pasting import views as pasting
 from surveys.pasting.capture import PasteSubmission, copy_hash, submit_paste
+from surveys.studies.access import sign_link
 from tests.factories import make_participant, make_response, make_study, prompt_of
 
 pytestmark = pytest.mark.django_db

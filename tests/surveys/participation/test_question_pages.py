@@ -9,10 +9,10 @@ from django.test import Client
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.steps import address, minutes_left, question_pages, way_of
-from surveys.study_files.definitions import Definition, read_study
-from surveys.study_files.schema import Question
+from surveys.studies.files.definitions import Definition, read_study
+from surveys.studies.files.schema import Question
 from tests.factories import fitting_answers, make_definition, make_participant, make_study
-from tests.surveys.study_files.test_definitions import STUDIES
+from tests.surveys.studies.files.test_definitions import STUDIES
 
 pytestmark = pytest.mark.django_db
 ADULT, MILK, CUPS = make_definition().questions

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from surveys.access.access import sign_link
 from surveys.participation.prolific import Visit
 from surveys.participation.signed_arrival import SHA256_INFO, is_signed
+from surveys.studies.access import sign_link
 from tests.factories import make_participant, make_study, make_visit
 
 NOW = 1_795_000_000.0

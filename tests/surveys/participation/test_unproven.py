@@ -8,11 +8,11 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from surveys.access.access import sign_link
 from surveys.models import Draft, Participant, Session, Study
 from surveys.participation.prolific import Visit
 from surveys.participation.steps import address
 from surveys.pasting import capture
+from surveys.studies.access import sign_link
 from tests.factories import (
     annotate,
     answer_all,

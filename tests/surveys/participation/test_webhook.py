@@ -16,10 +16,10 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from surveys.access import access
 from surveys.models import AuditEvent, Participant, Place, Session, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import BadSignature, check_signature, read_event
+from surveys.studies import access
 from tests.factories import make_participant, make_study, make_visit
 
 SECRET = "a secret of the tests"

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from surveys.access.access import sign_link
 from surveys.models import Draft, Participant, Response, Study
 from surveys.participation.steps import address
 from surveys.simulation.browser import read_page
+from surveys.studies.access import sign_link
 from tests.factories import make_participant, make_study, make_visit, prompt_of
 
 SCRIPT = "<script>alert(document.cookie)</script>"

@@ -10,7 +10,7 @@ from surveys.models import AuditEvent, ProlificDraft, ProlificStudy, Study
 from surveys.prolific.client import ProlificError, Refused
 from surveys.prolific.draft import CODES, SetUpError, compare, make_draft, publish, seen_of, update_draft, wanted
 from surveys.prolific.mock.books import Books
-from surveys.study_files.schema import ProlificFilter, Reward
+from surveys.studies.files.schema import ProlificFilter, Reward
 from tests.factories import make_definition, make_study
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from surveys.prolific.client import ProlificClient
 from surveys.prolific.meanings import ACTIONS, MEANINGS
 from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
-from surveys.study_files.schema import Reward
+from surveys.studies.files.schema import Reward
 from tests.factories import PROLIFIC_STUDY
 from tests.surveys.console.console_pages import lines_of, log_in
 from tests.surveys.prolific.world import make_paid_study, make_people, row_of

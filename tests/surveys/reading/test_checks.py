@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from surveys.models import Flag
 from surveys.reading.checks import CHECKS, OtherPrompt, Paste, PasteCheck, find_problems
-from surveys.study_files.definitions import read_study
+from surveys.studies.files.definitions import read_study
 
 ALL = list(CHECKS)
 STUDIES = Path(__file__).parents[3] / "surveys" / "studies"

@@ -11,7 +11,7 @@ from surveys.models import Participant, Response, Study
 from surveys.participation.languages import preferred
 from surveys.participation.steps import address
 from tests.factories import answer_text, make_definition, make_participant, make_response, make_study, make_visit
-from tests.surveys.study_files.sample_study import read_german
+from tests.surveys.studies.files.sample_study import read_german
 from tests.translations import compiled, find_messages, po_path, read_catalogue, singular, untranslated
 
 pytestmark = pytest.mark.django_db

@@ -24,8 +24,8 @@ from surveys.simulation.browser import Browser, read_page
 from surveys.simulation.check import Exits, find_violations
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
+from surveys.studies.files.definitions import read_study
 from surveys.studies.lifecycle import prompts_of
-from surveys.study_files.definitions import read_study
 from tests.factories import make_definition, make_participant, make_study
 from tests.surveys.simulation.server import end_server, free_port, running_server, start_server
 

@@ -21,8 +21,8 @@ from surveys.studies.exclusions import (
     rules_met,
     rules_of,
 )
+from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 from surveys.studies.lifecycle import definition_of, end_pilot, launch, load_definition, start_pilot
-from surveys.study_files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 from tests.factories import make_definition, make_participant, make_response, make_study
 
 State, Step = Participant.State, Participant.Step

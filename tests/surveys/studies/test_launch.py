@@ -8,11 +8,11 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys.studies import lifecycle
+from surveys.studies.files.definitions import read_study
+from surveys.studies.files.schema import Consent
 from surveys.studies.lifecycle import launch_warnings
-from surveys.study_files.definitions import read_study
-from surveys.study_files.schema import Consent
 from tests.factories import make_account, make_definition, make_study
-from tests.surveys.study_files.sample_study import read_german
+from tests.surveys.studies.files.sample_study import read_german
 
 pytestmark = pytest.mark.django_db
 EXAMPLE = Path(lifecycle.__file__).parent / "field-13.toml"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surveys.study_files.definitions import LARGEST_FILE, StudyFault, StudyFileError, parse_study, read_study
-from tests.surveys.study_files.sample_study import GOOD, SAMPLES, changed, make_definition
+from surveys.studies.files.definitions import LARGEST_FILE, StudyFault, StudyFileError, parse_study, read_study
+from tests.surveys.studies.files.sample_study import GOOD, SAMPLES, changed, make_definition
 
 FAULTS = tomllib.loads((SAMPLES / "study_faults.toml").read_text(encoding="utf-8"))["faults"]
 

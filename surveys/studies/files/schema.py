@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 from pydantic import StrictBool, StrictInt, TypeAdapter
 
 from surveys.reading.checks import CHECKS
-from surveys.study_files.kinds import (
+from surveys.studies.files.kinds import (
     IMPORTED,
     KINDS,
     PUBLISHED_WORDS,
@@ -19,8 +19,8 @@ from surveys.study_files.kinds import (
     QuestionWords,
     reword,
 )
-from surveys.study_files.orders import SCHEMES
-from surveys.study_files.values import (
+from surveys.studies.files.orders import SCHEMES
+from surveys.studies.files.values import (
     Line,
     Lines,
     LinesByKey,

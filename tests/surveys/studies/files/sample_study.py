@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from surveys.study_files.definitions import Definition, parse_study
-from surveys.study_files.languages import Texts
+from surveys.studies.files.definitions import Definition, parse_study
+from surveys.studies.files.languages import Texts
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 GOOD = (SAMPLES / "teas.toml").read_text(encoding="utf-8")
 # The same study in German, as a further part of the file.
 IN_GERMAN = (SAMPLES / "teas.de.toml").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from surveys.study_files.payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
+from surveys.studies.files.payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
 
 # Keys that every annotation page has for itself: next evidence, guidelines, skip, undo, help.
 PAGE_KEYS = {"e": "next evidence", "g": "guidelines", "s": "skip", "u": "undo", "?": "help"}

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from surveys.models.hashes import fingerprint
-from surveys.study_files.definitions import (
+from surveys.studies.files.definitions import (
     Definition,
     StudyFileError,
     fill_benchmark_items,
@@ -15,9 +15,9 @@ from surveys.study_files.definitions import (
     parse_study,
     prompt_text,
 )
-from surveys.study_files.languages import PAGE_LANGUAGES, TEXTS
-from surveys.study_files.schema import LISTS, PROMPT_KINDS, TABLES, StudyHead, keys_of
-from tests.surveys.study_files.sample_study import GOOD, IN_GERMAN
+from surveys.studies.files.languages import PAGE_LANGUAGES, TEXTS
+from surveys.studies.files.schema import LISTS, PROMPT_KINDS, TABLES, StudyHead, keys_of
+from tests.surveys.studies.files.sample_study import GOOD, IN_GERMAN
 
 
 def read(*changes: tuple[str, str]) -> Definition:

@@ -13,9 +13,9 @@ from django.test import Client
 
 from analysis.exports.everything import open_everything
 from analysis.exports.people_tables import Selection
-from surveys.access import audit
 from surveys.models import AuditEvent, Study
 from surveys.models.hashes import fingerprint
+from surveys.studies import audit
 from tests.factories import make_account, make_study
 from tests.lasting import database_before
 

@@ -9,10 +9,10 @@ import pytest
 from surveys.models import Study
 from surveys.models.hashes import fingerprint
 from surveys.studies.exclusions import effect_of
+from surveys.studies.files.definitions import Definition, StudyFileError, fill_benchmark_items, parse_study
+from surveys.studies.files.schema import Exclusion, Reference
 from surveys.studies.lifecycle import load_definition
-from surveys.study_files.definitions import Definition, StudyFileError, fill_benchmark_items, parse_study
-from surveys.study_files.schema import Exclusion, Reference
-from tests.surveys.study_files.sample_study import changed, make_definition
+from tests.surveys.studies.files.sample_study import changed, make_definition
 
 RULE = "attention_fails = 2"
 END = "[debrief]"

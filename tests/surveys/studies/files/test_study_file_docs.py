@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 from surveys.reading.checks import CHECKS
-from surveys.study_files.definitions import parse_study
-from surveys.study_files.orders import SCHEMES
-from surveys.study_files.schema import LISTS, PROMPT_KINDS, TABLES, StudyHead, keys_of
+from surveys.studies.files.definitions import parse_study
+from surveys.studies.files.orders import SCHEMES
+from surveys.studies.files.schema import LISTS, PROMPT_KINDS, TABLES, StudyHead, keys_of
 
-DOCS = (Path(__file__).resolve().parents[3] / "docs" / "study-files.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).resolve().parents[4] / "docs" / "study-files.md").read_text(encoding="utf-8")
 
 
 def test_example_of_the_docs_is_a_study():

@@ -11,11 +11,11 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from surveys.study_files.kinds import QuestionWords
-from surveys.study_files.languages import Texts, read_languages
-from surveys.study_files.lines import find_lines, join_place, line_of
-from surveys.study_files.rules import Misfit, find_misfits
-from surveys.study_files.schema import (
+from surveys.studies.files.kinds import QuestionWords
+from surveys.studies.files.languages import Texts, read_languages
+from surveys.studies.files.lines import find_lines, join_place, line_of
+from surveys.studies.files.rules import Misfit, find_misfits
+from surveys.studies.files.schema import (
     LISTS,
     NONE,
     PROMPT_KINDS,
@@ -38,7 +38,7 @@ from surveys.study_files.schema import (
     StudyHead,
     keys_of,
 )
-from surveys.study_files.values import fault_in, kind_of, listed, nearest
+from surveys.studies.files.values import fault_in, kind_of, listed, nearest
 
 LARGEST_FILE = 1_000_000
 # A file of nothing but typing errors need not be answered in full.

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from surveys.study_files.orders import SCHEMES, order_for, order_rows
+from surveys.studies.files.orders import SCHEMES, order_for, order_rows
 
 SIZES = range(1, 25)
 

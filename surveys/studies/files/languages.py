@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from surveys.study_files.lines import join_place
-from surveys.study_files.rules import Misfit, Misfits
-from surveys.study_files.schema import LISTS, PROMPT_KINDS, TABLES, Language, StudyHead, keys_of
-from surveys.study_files.values import fault_in, kind_of, listed, nearest
+from surveys.studies.files.lines import join_place
+from surveys.studies.files.rules import Misfit, Misfits
+from surveys.studies.files.schema import LISTS, PROMPT_KINDS, TABLES, Language, StudyHead, keys_of
+from surveys.studies.files.values import fault_in, kind_of, listed, nearest
 
 # The languages of the pages around a study's texts (settings.LANGUAGES).
 PAGE_LANGUAGES = {"en": "English", "de": "Deutsch"}

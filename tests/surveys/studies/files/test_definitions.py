@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from surveys.models.hashes import fingerprint
 from surveys.reading.checks import CHECKS
-from surveys.study_files.definitions import (
+from surveys.studies.files.definitions import (
     Definition,
     StudyFileError,
     cells_for,
@@ -23,9 +23,9 @@ from surveys.study_files.definitions import (
     read_study,
     screened_out,
 )
-from tests.surveys.study_files.sample_study import GOOD, SAMPLES, changed, make_definition
+from tests.surveys.studies.files.sample_study import GOOD, SAMPLES, changed, make_definition
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 STUDIES = ROOT / "surveys" / "studies"
 SHARED = Path(os.environ.get("FIELDSTUDY_SHARED", ROOT.parent / "shared"))
 

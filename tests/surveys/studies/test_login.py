@@ -7,7 +7,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from surveys.access import access
+from surveys.studies import access
 from tests.factories import make_account, make_study
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ fresh = count(1)
 def clock(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[float]:
     """A clock of each test's own, so that what others have counted lies in another hour."""
     now = [next(fresh) * 100_000.0]
-    monkeypatch.setattr("surveys.access.access.time.time", lambda: now[0])
+    monkeypatch.setattr("surveys.studies.access.time.time", lambda: now[0])
     settings.LIMIT_FACTOR, settings.DEBUG = 1, False
     access.connection().flushdb()
     return now

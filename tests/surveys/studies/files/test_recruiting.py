@@ -2,9 +2,9 @@
 
 import pytest
 
-from surveys.study_files.definitions import Definition, StudyFileError, parse_study
-from surveys.study_files.schema import ProlificFilter
-from tests.surveys.study_files.sample_study import changed
+from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
+from surveys.studies.files.schema import ProlificFilter
+from tests.surveys.studies.files.sample_study import changed
 
 END = "[debrief]"
 AGE = '[[filters]]\nfilter = "age"\nlower = 18\nupper = 60\n'

@@ -6,10 +6,10 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from surveys.study_files.kinds import KINDS
-from surveys.study_files.lines import join_place
-from surveys.study_files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, SEVERAL
-from surveys.study_files.values import listed, nearest
+from surveys.studies.files.kinds import KINDS
+from surveys.studies.files.lines import join_place
+from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, SEVERAL
+from surveys.studies.files.values import listed, nearest
 
 # Prolific's minimum for an hour; the recommended rate is half as much again.
 LEAST_PAY_PER_HOUR = {"USD": Decimal(8), "GBP": Decimal(6)}

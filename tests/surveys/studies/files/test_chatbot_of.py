@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from surveys.study_files.definitions import Definition, chatbot_of
-from tests.surveys.study_files.sample_study import make_definition
+from surveys.studies.files.definitions import Definition, chatbot_of
+from tests.surveys.studies.files.sample_study import make_definition
 
 
 def with_models(**models: tuple[str, ...]) -> Definition:
