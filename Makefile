@@ -5,6 +5,8 @@ PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest -q -n 2 --dist worksteal --durations 20 --durations-min 0.5
 LOCAL_MODELS = $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models))
 SHELL = /bin/sh
+# Tests start many processes: what one has compiled is there for the next.
+export PYTHONDONTWRITEBYTECODE =
 .DEFAULT_GOAL = help
 .NOTPARALLEL:
 .PHONY: help setup setup-training tools lock demo run worker test test-all check lint fix types migrations quick core unit local-models browser chromium benchmarks styles screenshots translations clean

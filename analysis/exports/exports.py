@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db import connection
-from django.db.models import F, QuerySet
+from django.db.models import F, IntegerField, QuerySet, Subquery
 from django.http import Http404
 
 from analysis.answers.kept import answer_stamp, keep
@@ -188,7 +187,7 @@ def count_tables(study: Study, tables: Mapping[str, Table], selection: Selection
     kept = count_answers(study, tables, selection)
     rows = {name: table.rows(study, selection) for name, table in tables.items() if name not in kept}
     plain = {name: getattr(table, "counted", table) for name, table in rows.items()}
-    together = count_together({name: query for name, query in plain.items() if isinstance(query, QuerySet)})
+    together = count_together(study, {name: query for name, query in plain.items() if isinstance(query, QuerySet)})
     counts = {name: table.count() for name, table in rows.items() if name not in together} | together | kept
     return {name: counts[name] for name in tables}, kept[UNREAD]
 
@@ -204,13 +203,17 @@ def count_answers(study: Study, tables: Mapping[str, Table], selection: Selectio
     return keep(study, name, hashlib.sha256(stamp.encode()).hexdigest(), compute)
 
 
-def count_together(queries: Mapping[str, QuerySet]) -> dict[str, int]:
+class Counted(Subquery):
+    """How many rows a query has."""
+
+    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def count_together(study: Study, queries: Mapping[str, QuerySet]) -> dict[str, int]:
     """The rows of each query, all in one statement."""
-    statements = [query.order_by().values("pk").query.sql_with_params() for query in queries.values()]
-    counted = ", ".join(f"(SELECT count(*) FROM ({sql}) AS counted)" for sql, _ in statements)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {counted}", [value for _, values in statements for value in values])
-        return dict(zip(queries, cursor.fetchone(), strict=True))
+    counted = (Counted(query.order_by().values("pk")) for query in queries.values())
+    return dict(zip(queries, Study.objects.values_list(*counted).get(pk=study.pk), strict=True))
 
 
 def write_export(export: Export, folder: Path) -> dict[str, Any]:
