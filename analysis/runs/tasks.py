@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import redis
-from celery import shared_task
+from celery import current_app, shared_task
 from celery.signals import worker_shutting_down
 from django.conf import settings
 
@@ -19,6 +19,7 @@ from analysis.runs.lanes.lanes import LaneTaken, run_lane
 from analysis.runs.lanes.runs import has_calls_to_send, needs_lane, open_runs, repeat_due
 
 QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost
+BEGUN_SECONDS = 5  # within which a worker begins what it took from the queue
 WANTED_SECONDS = 30 * 86400
 STOP_SECONDS = 600
 
@@ -37,10 +38,20 @@ def enqueue_lanes(run_id: int, number: int | None = None) -> int:
         if number is not None:
             store.set(f"lanes:wanted:{run_id}", number, ex=WANTED_SECONDS)
         wanted = int(store.get(f"lanes:wanted:{run_id}") or 1)
-        places = [place for place in range(wanted) if store.set(queued(run_id, place), 1, nx=True, ex=QUEUED_SECONDS)]
+        places = [place for place in range(wanted) if mark_queued(store, run_id, place)]
     for place in places:
         lane.delay(run_id, place)
     return len(places)
+
+
+def mark_queued(store: redis.Redis, run_id: int, place: int) -> bool:
+    """Whether this lane is to be queued: it is not yet, or was taken by a worker that ended before it began."""
+    mark = queued(run_id, place)
+    if store.set(mark, 1, nx=True, ex=QUEUED_SECONDS):
+        return True
+    waited = QUEUED_SECONDS - store.ttl(mark)
+    is_lost = waited > BEGUN_SECONDS and not store.llen(current_app.conf.task_default_queue)
+    return is_lost and bool(store.set(mark, 1, ex=QUEUED_SECONDS))
 
 
 def queued(run_id: int, place: int) -> str:

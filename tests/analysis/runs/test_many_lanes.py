@@ -119,6 +119,20 @@ def test_lost_lanes_are_queued_again_by_the_watcher(queue: list[tuple[int, int]]
     assert tasks.watch_runs() == 2 and queue == [(run.pk, 0), (run.pk, 1)]
 
 
+def test_lane_whose_worker_ended_before_it_began_does_not_wait_for_long(queue: list[tuple[int, int]]) -> None:
+    run = make_running()
+    tasks.enqueue_lanes(run.pk)
+    queue.clear()
+    with tasks.valkey() as store:
+        store.delete("celery")
+        store.expire(tasks.queued(run.pk, 0), tasks.QUEUED_SECONDS - tasks.BEGUN_SECONDS - 1)
+        store.lpush("celery", "a task that waits")  # so this lane may wait too
+        assert tasks.watch_runs() == 0
+        store.delete("celery")
+    assert tasks.watch_runs() == 1 and queue == [(run.pk, 0)]
+    assert tasks.watch_runs() == 0
+
+
 def test_place_is_held_while_its_lane_works_and_free_afterwards() -> None:
     run = make_running(repeats=15, concurrency=2, extra={"latency_ms": 100})
     began = threading.Event()
