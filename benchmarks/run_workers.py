@@ -111,6 +111,7 @@ def start_by_command() -> float:
         command = subprocess.Popen(
             [sys.executable, "manage.py", "run_baseline", *options],
             cwd=servers.ROOT,
+            stdout=sys.stderr.fileno(),  # ours is for the rows
             preexec_fn=following_parent(signal.SIGKILL),
         )
         try:

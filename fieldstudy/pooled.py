@@ -5,7 +5,6 @@ from select import POLLIN, poll
 from typing import Any
 
 import psycopg
-from psycopg_pool import ConnectionPool
 
 
 class PooledConnection(psycopg.Connection):
@@ -30,7 +29,7 @@ class NewestFirst(deque):
     popleft = deque.pop
 
 
-def hand_out_newest_first(pool: ConnectionPool) -> None:
+def hand_out_newest_first(pool: Any) -> None:
     """Before it is opened. Else the connections take turns, and each finds that its processor has forgotten it.
 
     It costs PostgreSQL a fifth of a submission (benchmarks/README.md).

@@ -196,7 +196,10 @@ def test_image_installs_everything_but_the_database_and_the_broker(tmp_path: Pat
 def chosen(*files: str) -> set[str]:
     """The distributions that these files choose by name, spelt as the package index compares them."""
     lines = [line for file in files for line in (ROOT / file).read_text().splitlines()]
-    return {lock.plain(match["name"]) for line in lines if (match := lock.CHOICE.match(line))}
+    names = {lock.plain(match["name"]) for line in lines if (match := lock.CHOICE.match(line))}
+    # What psycopg calls its extra `pool` is the distribution psycopg-pool.
+    extras = [found for line in lines if (found := re.match(r"([\w.-]+)\[([\w,-]+)\]", line))]
+    return names | {lock.plain(f"{found[1]}-{extra}") for found in extras for extra in found[2].split(",")}
 
 
 def imported(*folders: str) -> set[str]:

@@ -2,13 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from pydantic_core import to_json
+from pydantic import TypeAdapter
 
 Message = dict[str, str]
+write_json: Callable[[Any], bytes] = TypeAdapter(Any).dump_json
 
 
 def by_turns(messages: Iterable[Message]) -> list[Message]:
@@ -117,8 +118,8 @@ def encode_messages(messages: Sequence[Message]) -> tuple[bytes, str]:
 
     The hash is over what json.dumps(…, ensure_ascii=False, separators=(",", ":")) writes, in a third of its time.
     """
-    pairs = to_json([(message["role"], message["content"]) for message in messages])
-    return to_json(messages), hashlib.sha256(pairs).hexdigest()
+    pairs = write_json([(message["role"], message["content"]) for message in messages])
+    return write_json(messages), hashlib.sha256(pairs).hexdigest()
 
 
 # --- formats ----------------------------------------------------------------

@@ -106,6 +106,18 @@ def test_worker_goes_on_where_the_lost_broker_cannot_be_cleaned_up(monkeypatch: 
     assert app.conf.broker_connection_max_retries is None
 
 
+def test_task_that_ends_while_the_broker_is_away_does_not_end_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[tuple[type[Exception], ...]] = []
+    monkeypatch.setattr(
+        celery_consumer.Consumer, "update_strategies", lambda self: noted.append(self.connection_errors)
+    )
+    consumer = object.__new__(Consumer)
+    consumer.connection_errors = (OSError,)
+    consumer.update_strategies()
+    assert noted == [(OSError, AttributeError, AssertionError)]  # what acknowledging through a closed connection raises
+    assert consumer.connection_errors == (OSError,)
+
+
 def test_health_is_told_where_the_broker_was_restarted_just_now(monkeypatch: pytest.MonkeyPatch) -> None:
     def broadcast(*given: Any, **more: Any) -> None:
         raise redis.ConnectionError("Connection closed by server.")

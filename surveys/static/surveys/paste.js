@@ -51,8 +51,7 @@ find("unfold").addEventListener("click", ({ target }) => {
   light(box.value.trim() !== "");
   find("copy").focus();
 });
-find("copy").hidden = false;
-find("copy").addEventListener("click", copy);
+Object.assign(find("copy"), { hidden: false, onclick: copy });
 message.addEventListener("copy", () => setTimeout(noteCopied)); // it folds: first the browser takes the words
 find("ask").addEventListener("click", () => { evidence.noteOnce("opened_at"); look(); });
 
@@ -120,18 +119,10 @@ function showGate(panel, about = "") {
   box.setAttribute("aria-invalid", String(Boolean(asks())));
 }
 
-// Somebody may be pressing the button below: it stays where it is until the press has ended.
-let released = Promise.resolve();
-form.addEventListener("pointerdown", () => {
-  released = new Promise((end) => {
-    for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => setTimeout(end), { once: true });
-    setTimeout(end, 1000); // or has left the window
-  });
-});
-
+let released; // resolves when a press has ended, or after a second: what it is aimed at stays where it is
+addEventListener("pointerdown", () => { released = new Promise((end) => { addEventListener("pointerup", () => setTimeout(end), { once: true }); setTimeout(end, 1000); }); });
 async function showCheck({ panel, about }) {
-  await released;
-  if (draft.stopped) return;
+  if (await released || draft.stopped) return;
   showGate(panel, about);
   complete = !asks();
   look();
@@ -195,6 +186,4 @@ sendByScript(form, draft, {
   },
 });
 
-recall();
-refresh();
-loadRules();
+recall(); refresh(); loadRules();
