@@ -7,8 +7,10 @@ and those calls are sent again like those in flight. A lane that is alive holds 
 """
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
 from django.conf import settings
@@ -23,9 +25,8 @@ class Journal:
 
     def __init__(self, run: int, lane: str) -> None:
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.files = [(folder() / f"{run}-{lane}-{part}.jsonl").open("ab", buffering=0) for part in "ab"]
-        for file in self.files:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        self.paths = {open_locked(path): path for path in (folder() / f"{run}-{lane}-{part}.jsonl" for part in "ab")}
+        self.files = list(self.paths)
 
     def note(self, line: str) -> None:
         self.files[0].write(line.encode() + b"\n")
@@ -39,10 +40,19 @@ class Journal:
 
     def close(self) -> None:
         """What is not stored stays, for whoever comes next."""
-        for file in self.files:
-            if Path(file.name).stat().st_size == 0:
-                Path(file.name).unlink(missing_ok=True)
+        for file, path in self.paths.items():
+            if os.fstat(file.fileno()).st_size == 0:
+                path.unlink(missing_ok=True)
             file.close()
+
+
+def open_locked(path: Path) -> FileIO:
+    """Locked before it gets the name by which others find it: they would take it for one that was left behind."""
+    unnamed = path.with_suffix(".new")
+    file = unnamed.open("ab", buffering=0)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    unnamed.rename(path)
+    return file
 
 
 def left_behind(run: int) -> Iterator[tuple[str, list[str]]]:

@@ -1,15 +1,16 @@
 """What a lane has answers to is stored when it dies, by whoever comes next on its computer."""
 
+import fcntl
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from django.utils import timezone
 
 from analysis.models import Run
 from analysis.runs.lanes.calls import CallOutcome, expire_leases, write_outcome
-from analysis.runs.lanes.journal import Journal, folder
+from analysis.runs.lanes.journal import Journal, folder, left_behind
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.analysis.runs.servers import make_planned
 from tests.factories import make_study
@@ -51,3 +52,22 @@ def test_journal_keeps_what_is_not_stored_and_goes_when_all_is(run: Run) -> None
     journal.forget()
     journal.close()
     assert list(folder().iterdir()) == []
+
+
+def test_files_are_not_taken_for_left_behind_before_they_are_locked(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VAR_FOLDER = tmp_path
+    lock, seen = fcntl.flock, []
+
+    def look_first(file: IO[bytes], how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            seen.extend(left_behind(7))
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", look_first)
+    journal = Journal(7, "first")
+    journal.note("an answer")
+    assert seen == []
+    journal.close()
+    assert list(left_behind(7)) == [("first", ["an answer"])]
