@@ -33,7 +33,7 @@ MODEL_TABLES = ("prompts", "runs", "completions")
 TABLES = (*PEOPLE_TABLES, *ANSWER_TABLES, *MODEL_TABLES)
 # Of studies of annotators only, behind the others.
 ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")
-KEPT = ("responses", "revisions", "timings", "readings", "mentions", "read_backs", "read_back_names")
+KEPT = ("responses", "timings", "readings", "mentions", "read_backs", "read_back_names")
 UNREAD = "unread texts"
 FORMAT, MANIFEST = 1, audit.MANIFEST
 
@@ -193,7 +193,7 @@ def count_tables(study: Study, tables: Mapping[str, Table], selection: Selection
 
 
 def count_answers(study: Study, tables: Mapping[str, Table], selection: Selection) -> dict[str, int]:
-    """The tables whose rows are answers, which come and go but never change; counted anew when some came or went."""
+    """The tables of accepted answers, which come and go but never change; counted anew when some came or went."""
     name = f"rows-{selection.pilot:d}{selection.preview:d}{selection.simulated:d}"
     stamp = json.dumps([answer_stamp(study), tables["mentions"].rows(study, selection).spellings], sort_keys=True)
 

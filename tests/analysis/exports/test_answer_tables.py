@@ -197,7 +197,11 @@ def test_counts_on_the_page_follow_what_comes_and_goes() -> None:
 
     look()
     person = tell(study, ["Assam", "Yunnan", "Sencha"])  # read at once
-    make_response(make_participant(study), "teas", text=listed(["Ceylon"]), keep=True)
+    other = make_participant(study)
+    look()
+    assert not make_response(other, "teas", text=listed(["Ceylon"])).accepted
+    look()
+    make_response(other, "teas", text=listed(["Ceylon"]), keep=True)
     look()
     read_new(study)
     look()
