@@ -302,9 +302,9 @@ def _each_once(by_unit: sparse.csr_array) -> EachOnce | None:
 
 
 def _left_out(each: EachOnce | None, dense: Callable[[], Iterator[Measured]]) -> Measured:
-    """The measures without each unit, the shorter way where all but the number of items have one."""
+    """The measures without each unit, the shorter way where all but the number of items, which needs none, have one."""
     short = {name: one.left for name, one in ITEM_MEASURES.items() if one.left}
-    if each and len(short) == len(ITEM_MEASURES) - 1:
+    if each and {DISTINCT, *short} == {*ITEM_MEASURES}:
         return {name: left(each) for name, left in short.items()}
     return _joined(dense())
 

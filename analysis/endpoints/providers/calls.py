@@ -74,5 +74,4 @@ def clean_reason(text: str, key: str) -> str:
 
 def storable(text: str) -> str:
     """As PostgreSQL can hold it: without NUL, and halves of characters, which JSON allows, as question marks."""
-    text = text.replace("\0", "")
-    return text if text.isascii() else text.encode(errors="replace").decode()
+    return text.replace("\0", "").encode(errors="replace").decode()

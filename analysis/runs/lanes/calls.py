@@ -166,12 +166,11 @@ TYPES = {"id": "bigint", "reserved": "numeric", "cost": "numeric", "sent": "floa
 TYPES |= dict.fromkeys(NUMBERS, "int")
 COLUMNS = [field.name for field in fields(CallOutcome)]
 VALUES = attrgetter(*COLUMNS)
-ENCODER = json.JSONEncoder(default=str)  # one for all calls
 SETTLE = SETTLE.format(columns=", ".join(f"{name} {TYPES.get(name, 'text')}" for name in COLUMNS))
 
 
 def write_outcome(outcome: CallOutcome) -> str:
-    return ENCODER.encode(dict(zip(COLUMNS, VALUES(outcome), strict=True)))
+    return json.dumps(dict(zip(COLUMNS, VALUES(outcome), strict=True)), default=str)
 
 
 class CallBook:
