@@ -6,7 +6,7 @@ from surveys.annotation import views as annotation
 from surveys.annotation import work
 from surveys.participation import arrival_views as arrival
 from surveys.participation import views as participation
-from surveys.participation.api import prolific_webhook
+from surveys.participation.webhooks import prolific_webhook
 from surveys.pasting import views as pasting
 
 OWN = "<slug:study>/<str:token>/"

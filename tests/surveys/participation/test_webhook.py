@@ -18,7 +18,7 @@ from redis.retry import Retry
 
 from surveys.models import AuditEvent, Participant, Place, Session, Study
 from surveys.participation import recruitment
-from surveys.participation.prolific import BadSignature, check_signature, read_event
+from surveys.participation.webhooks import BadSignature, check_signature, read_event
 from surveys.studies import access
 from tests.factories import make_participant, make_study, make_visit
 
