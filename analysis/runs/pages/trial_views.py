@@ -1,6 +1,10 @@
-"""The button that tries an endpoint: one cheap call, and what came of it in a sentence."""
+"""The button that tries an endpoint: one cheap call tells how fast it answers, by which model and at what cost."""
 
+import asyncio
 import time
+import uuid
+from decimal import Decimal
+from typing import NamedTuple
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -8,15 +12,25 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from analysis.corpora.embeddings import EmbeddingError, endpoint_embedder
-from analysis.endpoints.endpoints import EndpointError
-from analysis.endpoints.trial_calls import QUESTION, TrialCall, try_endpoint
+from analysis.endpoints.endpoints import EndpointError, open_provider, price
+from analysis.endpoints.limits import Limiter
+from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.models import Endpoint
 from surveys.console.pages import study_page
-from surveys.console.wording import plural
+from surveys.console.wording import dollars, plural
 from surveys.studies import audit
 from surveys.studies.access import Role, within_limit
 
 BUSY = "This was tried often within an hour. Try again later; each try costs something."
+QUESTION = "Reply with one word: ready"
+MOST_TOKENS = 16
+SECONDS = 20.0  # somebody waits for it before a page
+SHOWN = 60  # characters of the reply
+
+
+class TrialCall(NamedTuple):
+    words: str
+    usd: Decimal | None  # None where it is not known
 
 
 @require_POST
@@ -35,6 +49,43 @@ def try_one(request: HttpRequest, name: str) -> HttpResponse:
         tell(request, words)
         audit.record(request.study, request.user.get_username(), "endpoint tried", name, usd=usd, result=words)
     return redirect("baselines:endpoints", request.study.slug)
+
+
+def try_endpoint(endpoint: Endpoint) -> TrialCall:
+    """Ask it one word, once. Raises EndpointError with what went wrong in a sentence."""
+    try:
+        reply, seconds = asyncio.run(_ask(endpoint))
+    except CallFailed as failure:
+        raise EndpointError(f"{endpoint.name} does not answer: {failure.reason}") from None
+    except TimeoutError:
+        raise EndpointError(
+            f"{endpoint.name} has not answered within {SECONDS:g} seconds. It may be loading its model, or be busy."
+        ) from None
+    usd = price(endpoint, reply.prompt_tokens or 0, reply.completion_tokens or 0)
+    return TrialCall(say_reply(endpoint, reply, seconds, usd), usd)
+
+
+async def _ask(endpoint: Endpoint) -> tuple[Reply, float]:
+    provider = open_provider(endpoint, 1.0, min(endpoint.max_tokens, MOST_TOKENS))
+    limiter = Limiter(endpoint)
+    try:
+        async with asyncio.timeout(SECONDS):
+            await limiter.wait(len(QUESTION) // 4 + MOST_TOKENS)
+            began = time.monotonic()
+            reply = await provider.complete(provider.encode([{"role": "user", "content": QUESTION}]), uuid.uuid4().hex)
+            return reply, time.monotonic() - began
+    finally:
+        await limiter.close()
+        await provider.close()
+
+
+def say_reply(endpoint: Endpoint, reply: Reply, seconds: float, usd: Decimal) -> str:
+    text = " ".join(reply.text.split())
+    said = f"“{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}”" if text else "without text"
+    model = f" as {reply.model}" if reply.model else ""
+    tokens = f"{reply.prompt_tokens or 0:,} tokens in, {reply.completion_tokens or 0:,} out"
+    waited = plural(round(seconds * 1000), "millisecond")
+    return f"{endpoint.name} answered {said} in {waited}{model}: {tokens}, {dollars(usd)}."
 
 
 def try_embeddings(endpoint: Endpoint) -> TrialCall:
