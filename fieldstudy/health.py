@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import redis
+from celery import current_app
 from celery.exceptions import OperationalError
 from django.conf import settings
 from django.db import Error
@@ -11,7 +12,6 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from fieldstudy.celery import app
 from fieldstudy.embedded.schema import pending_migrations
 from surveys.studies.audit import head_of_all
 
@@ -72,7 +72,7 @@ def check_worker() -> str:
 
 def ask_worker() -> str:
     try:
-        replies = app.control.broadcast("ping", reply=True, limit=1, timeout=1)
+        replies = current_app.control.broadcast("ping", reply=True, limit=1, timeout=1)
     except (OperationalError, OSError, redis.RedisError):  # the last after a restart of the broker
         return "unknown"
     return "ok" if replies else "does not answer"

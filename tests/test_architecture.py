@@ -26,8 +26,8 @@ ROOMS = {
     "surveys.monitoring": "reading models studies participation annotation",
     "surveys.console": "models studies participation monitoring",
     "surveys.prolific": "models studies annotation monitoring console",
-    "surveys.simulation": "reading models studies participation pasting annotation prolific",
-    "surveys.management": "models studies imports annotation simulation",
+    "surveys.simulation": "reading models studies participation pasting annotation",
+    "surveys.management": "models studies imports annotation prolific simulation",
     "analysis.stats": "",
     "analysis.models": "| models",
     "analysis.charts": "models | console",
@@ -41,7 +41,7 @@ ROOMS = {
     "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
     "analysis.management": (
-        "stats models endpoints corpora training people exports runs answers report agreement "
+        "models endpoints corpora training people exports runs answers report agreement "
         "| models imports annotation simulation"
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.stats.lexical import Scores, choose_threshold
+from analysis.stats.lexical import Scores, choose_threshold, score_bm25
 from surveys.annotation.counted import iter_labels
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
@@ -36,8 +36,16 @@ class Rated:
     degenerate: bool
 
 
-def score_embeddings(embed: Callable[[Sequence[str]], np.ndarray]) -> Callable[[Sequence[str], Sequence[str]], Scores]:
-    """Cosine similarity of attribute and prompt, as a function of the two lists; `embed` gives rows of length 1."""
+Score = Callable[[Sequence[str], Sequence[str]], Scores]
+
+
+def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Score:
+    """How near attributes are to their prompts, as a function of the two lists: by BM25, or with `embed` by cosine.
+
+    `embed` gives rows of length 1.
+    """
+    if embed is None:
+        return score_bm25
 
     def score(attributes: Sequence[str], prompts: Sequence[str]) -> Scores:
         different = sorted({*attributes, *prompts})
@@ -52,7 +60,7 @@ def score_embeddings(embed: Callable[[Sequence[str]], np.ndarray]) -> Callable[[
 def rate(
     study: Study,
     rater: str,
-    score: Callable[[Sequence[str], Sequence[str]], Scores],
+    score: Score,
     seed: int = 0,
     pilot: bool = False,
 ) -> Rated:

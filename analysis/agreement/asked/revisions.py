@@ -9,7 +9,7 @@ import numpy as np
 from analysis.agreement.annotations import Gathered, LabelChoice, gather
 from analysis.models import Run, Task
 from analysis.stats.agreement.agreement import write_estimate
-from analysis.stats.agreement.changes import measure_change
+from analysis.stats.agreement.estimates import measure_change
 from analysis.stats.agreement.labels import choose_voters
 from surveys.annotation.shapes import GENERATOR
 from surveys.models import AnnotationItem, Study

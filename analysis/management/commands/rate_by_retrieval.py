@@ -5,10 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from analysis.agreement.retrieval_raters import RetrievalRaterError, rate, score_embeddings
+from analysis.agreement.retrieval_raters import RetrievalRaterError, rate, score_by
 from analysis.corpora.embeddings import EmbeddingError, endpoint_embedder, local_embedder
 from analysis.endpoints.endpoints import EndpointError, find_endpoint
-from analysis.stats.lexical import score_bm25
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 
@@ -34,6 +33,6 @@ class Command(StudyCommand):
 
     def rater(self, options: dict) -> tuple:
         if options["by"] == "bm25":
-            return "bm25", score_bm25
+            return "bm25", score_by()
         embedder = endpoint_embedder(find_endpoint(options["endpoint"])) if options["endpoint"] else local_embedder()
-        return f"embeddings {embedder.name}"[:150], score_embeddings(embedder.embed)
+        return f"embeddings {embedder.name}"[:150], score_by(embedder.embed)

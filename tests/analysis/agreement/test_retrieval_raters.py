@@ -12,7 +12,7 @@ from analysis.agreement.retrieval_raters import (
     RetrievalRaterError,
     in_tuning_half,
     rate,
-    score_embeddings,
+    score_by,
 )
 from analysis.stats.lexical import choose_threshold, score_bm25
 from surveys.annotation.labels import LabelOutcome
@@ -39,7 +39,7 @@ def test_an_attribute_is_one_document_however_often_it_is_paired() -> None:
 
 
 def test_embeddings_score_equal_texts_highest() -> None:
-    scores = score_embeddings(LETTERS.embed)(["green tea", "zzz"], ["green tea", "green tea"])
+    scores = score_by(LETTERS.embed)(["green tea", "zzz"], ["green tea", "green tea"])
     assert scores[0] == pytest.approx(1)
     assert scores[1] < 0.2
 
@@ -92,7 +92,7 @@ def test_a_threshold_that_says_yes_to_all_is_called_degenerate(monkeypatch: pyte
     against = rate(study, "embeddings", lambda attributes, prompts: -score_bm25(attributes, prompts))
     assert against.degenerate
     assert Annotation.objects.filter(judge="embeddings").first().detail["degenerate"]
-    monkeypatch.setattr("analysis.management.commands.rate_by_retrieval.score_bm25", lambda a, p: -score_bm25(a, p))
+    monkeypatch.setattr("analysis.agreement.retrieval_raters.score_bm25", lambda a, p: -score_bm25(a, p))
     call_command("rate_by_retrieval", "teas", seed=5)
     assert "degenerate: no threshold does better than yes to all" in capsys.readouterr().out
 

@@ -4,8 +4,8 @@ import pytest
 
 from analysis.answers.aliases import accept
 from analysis.models import Completion
-from analysis.report.answers_behind import behind
 from analysis.report.filters import Filters
+from analysis.report.pages.text_views import behind
 from surveys.models import Response
 from tests.analysis.report.report_samples import make_teas
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.stats.agreement.changes import NOTHING, measure_change
+from analysis.stats.agreement.estimates import NOTHING, measure_change
 
 
 def measured(before: list[float], after: list[float], units: list[int], seed: int = 0, draws: int = 400) -> dict:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from surveys.management.commands.rehearse_paying import PEOPLE, rehearse_paying
 from surveys.models import Participant
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
@@ -12,7 +13,6 @@ from surveys.prolific.mock.books import Books
 from surveys.prolific.mock.server import served
 from surveys.prolific.transfer import pay_and_read_back
 from surveys.simulation.demo import NotADemo
-from surveys.simulation.paying_demo import PEOPLE, rehearse_paying
 
 pytestmark = pytest.mark.django_db
 
