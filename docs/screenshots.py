@@ -66,7 +66,7 @@ def take_survey(browser: Browser, address: str) -> None:
     page.get_by_label("Every day or nearly so").check()
     page.get_by_role("button", name="Save and continue").click()
     page.get_by_role("button", name="I am ready").click()
-    for name in ("plan", "memory", "personalisation", "chat", "device"):
+    for name in ("plan", "memory", "personalisation"):
         page.locator(f"[name={name}]").first.check()
     page.get_by_role("button", name="Save and continue").click()
     paste_answer(page)
@@ -87,7 +87,7 @@ def paste_answer(page: Page) -> None:
     answer = next(text for word, text in ANSWERS.items() if word in message)
     page.evaluate("text => navigator.clipboard.writeText(text)", answer)
     page.locator("#text").press("Control+V")
-    page.locator("#gate .gate").wait_for()
+    page.locator("#gate").get_by_text("Is that all your chatbot gave?").wait_for()
     page.locator("#text").blur()
 
 
