@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from analysis.models.training import Task
@@ -100,7 +100,3 @@ def choose_frozen(
 def value_of(cases: Cases, scored: Scored, measure: str) -> float:
     """NaN where it is undefined, as for a part of one label."""
     return float(measures_of(cases, scored, [measure])[measure](np.ones((cases.n_groups, 1)))[0])
-
-
-def logit_of(share: float) -> float:
-    return float(logit(np.clip(share, 1e-6, 1 - 1e-6)))

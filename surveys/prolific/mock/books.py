@@ -12,7 +12,6 @@ from random import Random
 from typing import Any
 
 PAGE_SIZE = 20
-PAYABLE = ("AWAITING REVIEW", "APPROVED", "TIMED-OUT", "RETURNED", "SCREENED OUT")
 # What a call may meet, by name. Those in AFTER have done what was asked before they fail.
 FAULTS = ("429", "403", "500", "timeout", "huge", "html", "500-after", "timeout-after")
 AFTER = ("500-after", "timeout-after")
