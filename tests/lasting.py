@@ -1,16 +1,19 @@
 """What is not made for one test alone: migrated databases, rows that last as long as a module's tests."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import django
+import pytest
 from django.apps import apps
 from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.models import Model
 from pytest_django import DjangoDbBlocker
 
 TEMPLATES_LOCK = 0x74656D70  # one number for all processes of tests on a server of databases
@@ -25,6 +28,17 @@ def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
     with blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
+
+
+def lasting_world(make: Callable[[], Model]) -> Any:
+    """A module's fixture: the key of what `make` makes, with all that belongs to it, once for the tests that ask."""
+
+    @pytest.fixture(scope="module")
+    def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
+        with lasting_rows(django_db_blocker):
+            yield make().pk
+
+    return world
 
 
 def migrated_template(*until: str) -> str:
