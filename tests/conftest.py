@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
         if (item.get_closest_marker("browser") is None) == (BROWSER_TESTS in item.path.parents):
             raise pytest.UsageError(f"{item.nodeid}: `browser` is what lies in {BROWSER_TESTS.name}")
     yield
-    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("slow", "processes")))
+    items.sort(key=lambda item: sum(item.get_closest_marker(name) is None for name in ("slow", "processes")))
 
 
 def pytest_collection_finish() -> None:
