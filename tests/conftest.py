@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.db import connection, transaction
 from django.test import TransactionTestCase
@@ -21,6 +22,9 @@ from tests.lasting import migrated_template
 KEPT_TABLES = {"django_content_type", "auth_permission"}
 PATIENCE = 30  # seconds: the first page of a server that has just started, on a computer that has much to do
 expect.set_options(timeout=PATIENCE * 1000)
+# An example takes as long as it takes on a computer that has much to do: what must be quick is measured for itself.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 BROWSER_TESTS = Path(__file__).parent / "browser"
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
