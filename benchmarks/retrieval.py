@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import django
 import numpy as np
@@ -17,6 +18,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from benchmarks.goals import ROWS, Goal
+from benchmarks.server import copy_tables
 from fieldstudy.embedded import servers
 
 MOST = 2.5  # times the product alone, the first time after a change
@@ -61,6 +63,7 @@ def measure(options: argparse.Namespace) -> float:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
+        copy_tables(Path(folder))
         servers.attach()
         django.setup()
         call_command("migrate", verbosity=0)

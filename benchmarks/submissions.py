@@ -51,8 +51,10 @@ def main() -> None:
 def measure(threads: int, rounds: int, levels: tuple[tuple[int, int], ...]) -> dict:
     import django
 
+    from benchmarks.server import copy_tables
     from fieldstudy.embedded import schema, servers
 
+    copy_tables(servers.var_folder())
     servers.attach()
     os.environ |= PRODUCTION
     django.setup()

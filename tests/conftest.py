@@ -7,18 +7,24 @@ import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.db import connection, transaction
 from django.test import TransactionTestCase
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from pytest_django import DjangoDbBlocker
 from pytest_django.live_server_helper import LiveServer
 
 from fieldstudy.embedded import servers
+from tests.lasting import migrated_template
 
 # What the migrations write stays, so that nothing has to be made again after each test.
 KEPT_TABLES = {"django_content_type", "auth_permission"}
 PATIENCE = 30  # seconds: the first page of a server that has just started, on a computer that has much to do
 expect.set_options(timeout=PATIENCE * 1000)
+# An example takes as long as it takes on a computer that has much to do: what must be quick is measured for itself.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 BROWSER_TESTS = Path(__file__).parent / "browser"
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -30,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
         if (item.get_closest_marker("browser") is None) == (BROWSER_TESTS in item.path.parents):
             raise pytest.UsageError(f"{item.nodeid}: `browser` is what lies in {BROWSER_TESTS.name}")
     yield
-    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("slow", "processes")))
+    items.sort(key=lambda item: sum(item.get_closest_marker(name) is None for name in ("slow", "processes")))
 
 
 def pytest_collection_finish() -> None:
@@ -38,6 +44,15 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """The tests' database is a copy of a migrated one: migrating takes seven seconds of a processor."""
+    with django_db_blocker.unblock():
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrated_template()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,5 +1,6 @@
 """Embedded services in a folder of a test's own, the processes that hold them, and how they are looked for."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -11,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+from django.conf import settings
 
 from fieldstudy.embedded import servers
+from tests.lasting import hash_of_migrations
 
 PATIENCE = 180  # seconds, on a computer that has much to do
 
@@ -90,3 +93,21 @@ def services_folder() -> Iterator[Path]:
     yield folder
     assert wait_for(lambda: not processes_of(folder)), processes_of(folder)
     shutil.rmtree(folder)
+
+
+def migrated_data() -> Path:
+    """PostgreSQL's data with all tables, to be copied; made once for the migrations as they are, and kept."""
+    folder = settings.SERVICES_FOLDER / "migrated"
+    made = folder / hash_of_migrations()
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if not made.exists():
+            for old in folder.glob("*/"):
+                shutil.rmtree(old)
+            with services_folder() as var:
+                done = run_python("manage.py", "migrate", "-v0", var=var)
+                assert done.returncode == 0, done.stderr
+                subprocess.run(["cp", "-a", var / "postgres", folder / "unfinished"], check=True)  # with its owner
+            (folder / "unfinished").rename(made)
+    return made

@@ -1,11 +1,22 @@
-"""What is not made for one test alone: rows that last as long as a module's tests, databases of earlier versions."""
+"""What is not made for one test alone: migrated databases, rows that last as long as a module's tests."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
+import django
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.models import Model
 from pytest_django import DjangoDbBlocker
+
+TEMPLATES_LOCK = 0x74656D70  # one number for all processes of tests on a server of databases
 
 
 @contextmanager
@@ -19,23 +30,72 @@ def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
         transaction.set_rollback(True)
 
 
+def lasting_world(make: Callable[[], Model]) -> Any:
+    """A module's fixture: the key of what `make` makes, with all that belongs to it, once for the tests that ask."""
+
+    @pytest.fixture(scope="module")
+    def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
+        with lasting_rows(django_db_blocker):
+            yield make().pk
+
+    return world
+
+
+def migrated_template(*until: str) -> str:
+    """A database to be copied, with all migrations or with those until (app, name).
+
+    It is made once for the migrations as they are, and stays on the server after the run.
+    """
+    migrations = f"template_{hash_of_migrations()}_"
+    name = migrations + "_".join(until or ("all",))
+    with connection._nodb_cursor() as server:
+        server.execute("SELECT pg_advisory_lock(%s)", [TEMPLATES_LOCK])
+        server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, 'template_')")
+        found = {datname for (datname,) in server.fetchall()}
+        if name not in found:
+            for old in ["unfinished_template", *(each for each in found if not each.startswith(migrations))]:
+                server.execute(f"DROP DATABASE IF EXISTS {old} WITH (FORCE)")
+            server.execute("CREATE DATABASE unfinished_template")
+            with connected_to("unfinished_template"):
+                call_command("migrate", *until, verbosity=0)
+            server.execute(f"ALTER DATABASE unfinished_template RENAME TO {name}")
+    return name
+
+
+def hash_of_migrations() -> str:
+    """Of all that tells one migrated database from another: the files, and Django, which adds rows of its own."""
+    digest = hashlib.sha256(" ".join((django.__version__, *settings.INSTALLED_APPS)).encode())
+    for app in apps.get_app_configs():
+        for path in sorted((Path(app.path) / "migrations").glob("[0-9]*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def connected_to(name: str) -> Iterator[None]:
+    connection.close()
+    before, connection.settings_dict["NAME"] = connection.settings_dict["NAME"], name
+    ContentType.objects.clear_cache()
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = before
+        ContentType.objects.clear_cache()
+
+
 @contextmanager
 def database_before(name: str, app: str, migration: str) -> Iterator[None]:
     """A database of its own as it was after this migration; to be filled inside, and gone afterwards.
 
     For tests with transactions of their own.
     """
-    tests = connection.settings_dict["NAME"]
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {name}")
-        cursor.execute(f"CREATE DATABASE {name}")
-    connection.close()
-    connection.settings_dict["NAME"] = name
-    try:
-        call_command("migrate", app, migration, verbosity=0)
-        yield
-    finally:
-        connection.close()
-        connection.settings_dict["NAME"] = tests
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {name}")
+    template = migrated_template(app, migration)
+    with connection._nodb_cursor() as server:
+        server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        server.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        try:
+            with connected_to(name):
+                yield
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")

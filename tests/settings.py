@@ -5,6 +5,9 @@ from pathlib import Path
 
 from fieldstudy.embedded import servers
 
+# Other tests have the other cores: threads of linear algebra that wait for one another double what it costs.
+for library in ("OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("FIELDSTUDY_VAR", str(servers.ROOT / "var" / "test"))
 # Where the services lie. Of several processes of tests the first one starts them for all.
 SERVICES_FOLDER = Path(os.environ["FIELDSTUDY_VAR"])

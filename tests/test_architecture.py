@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Container, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,12 @@ IMPORTERS = {"import_module", "__import__", "import_string", "get_model"}
 ENQUEUEING = {"delay", "apply_async", "send_task"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_trees_left() -> Iterator[None]:
+    yield
+    tree_of.cache_clear()
+
+
 def sources(*folders: str) -> list[Path]:
     """Hand-written Python of these folders; migrations are Django's own."""
     found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
@@ -94,8 +101,13 @@ def room_of(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def calls(path: Path) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    return (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call))
 
 
 def imported_modules(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
@@ -111,9 +123,10 @@ def imported_modules(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
             yield from ((str(part.value), node.lineno) for part in node.args[:1] if isinstance(part, ast.Constant))
 
 
+@cache
 def imports_of(path: Path) -> list[tuple[str, int]]:
     package = ".".join(path.relative_to(ROOT).parent.parts)
-    return list(imported_modules(ast.parse(path.read_text()), package))
+    return list(imported_modules(tree_of(path), package))
 
 
 def place(path: Path, line: int) -> str:
@@ -191,14 +204,14 @@ def test_every_module_lies_in_a_room_that_can_be_overlooked() -> None:
 
 def test_rooms_say_what_they_are_for() -> None:
     inits = [ROOT / room.replace(".", "/") / "__init__.py" for room in ROOMS if "management" not in room]
-    assert [str(path) for path in inits if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert [str(path) for path in inits if not ast.get_docstring(tree_of(path))] == []
 
 
 def test_imports_stand_at_the_top_of_the_module() -> None:
     wrong = [
         place(path, node.lineno)
         for path in sources(*APPS)
-        for function in ast.walk(ast.parse(path.read_text()))
+        for function in ast.walk(tree_of(path))
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
         for node in ast.walk(function)
         if isinstance(node, (ast.Import, ast.ImportFrom))
@@ -313,7 +326,7 @@ def test_modules_say_what_they_are_for() -> None:
     silent = [
         str(path.relative_to(ROOT))
         for path in [*sources(*APPS), ROOT / "manage.py"]
-        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+        if path.read_text().strip() and not ast.get_docstring(tree_of(path))
     ]
     assert silent == []
 

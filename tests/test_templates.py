@@ -51,3 +51,14 @@ def test_counts_are_written_by_one_rule(path: Path) -> None:
 )
 def test_what_can_be_broken_is_known(line: str) -> None:
     assert not UNBREAKABLE.fullmatch(line)
+
+
+def test_light_and_dark_differ_in_colours_alone() -> None:
+    """So that what a browser finds about one holds for the other, but for what rests on colours."""
+    text = "".join(path.read_text() for path in FOLDER.parent.glob("*/static/**/*.css"))
+    lines = [line.strip() for line in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).splitlines()]
+    schemes = [line for line in lines if re.search(r"data-theme|light-dark|prefers-color-scheme", line)]
+    switch = re.compile(r':root\[data-theme="(light|dark)"\] { color-scheme: \1; }')
+    colour = re.compile(r"--[\w-]+: light-dark\((#\w+|rgb\(.*?\)), (#\w+|rgb\(.*?\))\);")
+    other = {line for line in schemes if not (switch.fullmatch(line) or colour.fullmatch(line))}
+    assert other == {"@supports (color: light-dark(#000, #fff)) {"} and len(schemes) > 20

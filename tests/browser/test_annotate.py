@@ -292,7 +292,6 @@ def test_axe_finds_nothing_and_a_thumb_finds_everything(page: Page, kind: str) -
         found += faults(page)
         for width in (390, 320):
             page.set_viewport_size({"width": width, "height": 844})
-            page.goto(url)
             assert page.evaluate(OVERFLOW) <= 0, (url, width)
         assert page.evaluate(SMALL) == [], url
         found += faults(page)

@@ -4,20 +4,16 @@ import re
 from dataclasses import replace
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from surveys.models import Participant
 from surveys.participation.steps import address
 from surveys.studies.files.definitions import read_study
+from tests.browser.axe import faults_of
 from tests.browser.survey import ANSWERS, DEMO, entry, make_demo, open_prompt, paste, stand_in_for_prolific
 from tests.factories import make_definition, make_participant, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-RULES = {
-    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "resultTypes": ["violations"],
-}
 STEPS = ("questions", "instructions", "comprehension", "context", "prompts", "debrief")
 ENDS = ("completed", "returned", "technical", "misunderstood")
 # Everything that can be pressed, as large as WCAG 2.2 and a thumb want it; links in running text are exempt.
@@ -45,13 +41,7 @@ def pages_of(study) -> list[str]:
 
 
 def faults(page: Page) -> list[str]:
-    """What axe finds on this page, in light and in dark."""
-    found = []
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        for fault in Axe().run(page, options=RULES).response["violations"]:
-            found += [f"{page.url} {scheme} {fault['id']}: {node['html']}" for node in fault["nodes"]]
-    return found
+    return faults_of(page, "best-practice")
 
 
 def inside(page: Page, button: str) -> Locator:

@@ -20,8 +20,10 @@ from urllib.parse import quote
 import psutil
 import psycopg
 
+from benchmarks.server import copy_tables
 from fieldstudy.embedded import keeper, postgres, servers
 from fieldstudy.embedded.children import is_alive, start_child, stop_process
+from tests.embedded import migrated_data
 
 PATIENCE = 300  # seconds, on a computer that has much to do
 GRANIAN = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--no-ws"]
@@ -164,6 +166,7 @@ class Platform:
 
 def start_platform(folder: Path) -> Platform:
     platform = Platform(folder)
+    copy_tables(folder, str(migrated_data()))
     try:
         platform.start("valkey", "postgres")
         postgres.create_database(platform.sockets)

@@ -57,7 +57,7 @@ def make_stand_ins(folder: Path, sockets: str, redis: str) -> Path:
     """A folder with programs that take the place of docker and curl."""
     folder.mkdir()
     settings = {"programs": str(postgres.programs()), "sockets": sockets, "redis": redis, "log": str(folder / "log")}
-    settings["checked"] = str(folder / "checked")
+    settings |= {name: str(folder / name) for name in ("checked", "migrated")}
     (folder / "settings.json").write_text(json.dumps(settings))
     for name in ("docker", "curl"):
         program = folder / name

@@ -38,14 +38,24 @@ def service_and_command(rest: list[str]) -> tuple[str, list[str]]:
 
 
 def prepare(settings: dict) -> int:
-    """As the service `db` at its first start, and `migrate`."""
+    """As the service `db` at its first start, and `migrate`, once for each database: again it finds nothing to do."""
     role = "DO $$ BEGIN CREATE ROLE fieldstudy SUPERUSER LOGIN; EXCEPTION WHEN duplicate_object THEN END $$"
     in_database(settings, ["psql", "-U", "postgres", "-q", "-d", "postgres", "-c", role])
-    listed = ["psql", "-U", "postgres", "-tA", "-d", "postgres", "-c", "SELECT datname FROM pg_database"]
-    found = subprocess.run(database_command(settings, listed), capture_output=True, text=True, check=True).stdout
-    if "fieldstudy" not in found.split():
+    if not (found := number_of_database(settings)):
         in_database(settings, ["createdb", "-U", "fieldstudy", "fieldstudy"])
+        found = number_of_database(settings)
+    migrated = Path(settings["migrated"])
+    if migrated.exists() and migrated.read_text() == found:
+        return 0
+    migrated.write_text(found)
     return in_python(settings, ["manage.py", "migrate", "-v0"], Path())
+
+
+def number_of_database(settings: dict) -> str:
+    """Another one for each that was made; none where there is none."""
+    asked = "SELECT oid FROM pg_database WHERE datname = 'fieldstudy'"
+    listed = database_command(settings, ["psql", "-U", "postgres", "-tA", "-d", "postgres", "-c", asked])
+    return subprocess.run(listed, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def run(settings: dict, service: str, command: list[str]) -> int:

@@ -21,6 +21,7 @@ from surveys.pasting.read_back import ReadReply, mark_of
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_item
 from tests.factories import make_participant, make_response, make_study
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 FIVE = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
@@ -55,10 +56,17 @@ def make_world() -> Study:
     return study
 
 
+world = lasting_world(make_world)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
+
+
 @pytest.mark.parametrize("pids", [False, True])
 @pytest.mark.parametrize("table", [*ANSWER_TABLES, *MODEL_TABLES])
-def test_rows_have_the_columns_of_the_codebook(table: str, pids: bool) -> None:
-    study = make_world()
+def test_rows_have_the_columns_of_the_codebook(study: Study, table: str, pids: bool) -> None:
     correct(study, FIVE, kept=frozenset(range(4)))
     odd = Answer.objects.filter(response__participant__study=study).first()
     decide(study, odd.pk, "ada", seen=0, names=["Assam"])
@@ -70,8 +78,7 @@ def test_rows_have_the_columns_of_the_codebook(table: str, pids: bool) -> None:
     assert any(name in str(rows) for name in names) is (pids and "participant" in rows[0])
 
 
-def test_tables_add_up_to_the_report() -> None:
-    study = make_world()
+def test_tables_add_up_to_the_report(study: Study) -> None:
     found = report(study)
     readings, mentions = (pd.DataFrame(rows_of(study, name)) for name in ("readings", "mentions"))
     compared = 0
@@ -100,8 +107,7 @@ def letters(answers: pd.DataFrame) -> dict[str, int]:
     return {letter or "unknown": int(n) for letter, n in answers["letter"].value_counts().items()}
 
 
-def test_two_spellings_of_one_item_are_one_row() -> None:
-    study = make_world()
+def test_two_spellings_of_one_item_are_one_row(study: Study) -> None:
     told = [row for row in rows_of(study, "mentions") if row["chatbot"] == "gemini" and row["participant"]]
     assert [(row["place"], row["item"], row["spelling"], row["name"]) for row in told] == [
         (1, "assam", "assam tea", "assam tea"),
@@ -109,8 +115,7 @@ def test_two_spellings_of_one_item_are_one_row() -> None:
     ]
 
 
-def test_every_reading_names_its_answer_and_says_whether_it_counts() -> None:
-    study = make_world()
+def test_every_reading_names_its_answer_and_says_whether_it_counts(study: Study) -> None:
     readings = rows_of(study, "readings")
     assert len({row["answer"] for row in readings}) == len(readings)
     assert {row["answer"] for row in rows_of(study, "mentions")} == {row["answer"] for row in readings if row["items"]}
@@ -122,8 +127,7 @@ def test_every_reading_names_its_answer_and_says_whether_it_counts() -> None:
     assert (item["benchmark_item"], item["letter"], item["correct"], item["kind"]) == ("sums/1", "B", True, "choice")
 
 
-def test_simulated_pilot_and_withdrawn_people_are_left_out_as_elsewhere() -> None:
-    study = make_world()
+def test_simulated_pilot_and_withdrawn_people_are_left_out_as_elsewhere(study: Study) -> None:
     people = list(Participant.objects.filter(study=study).order_by("pk"))
     Participant.objects.filter(pk=people[0].pk).update(origin="simulated")
     Participant.objects.filter(pk=people[1].pk).update(pilot=True)
@@ -137,8 +141,7 @@ def test_simulated_pilot_and_withdrawn_people_are_left_out_as_elsewhere() -> Non
     assert people[4].pseudonym not in str(rows_of(study, "readings", pilot=True, preview=True))
 
 
-def test_scripted_models_are_left_out_with_simulated_people() -> None:
-    study = make_teas()
+def test_scripted_models_are_left_out_with_simulated_people(study: Study) -> None:
     run = make_model_run(study, model="scripted", provider="fake")
     reply(run, "teas", listed(["Assam", "Mate"]))
     read_new(study)
@@ -157,7 +160,7 @@ def correct(study: Study, text: str, slug: str = "teas", **said: Any) -> str:
 
 
 def test_read_backs_say_what_was_read_and_what_the_person_made_of_it() -> None:
-    study = make_study(places=20)
+    study = make_study(places=20, slug="others")
     whose = correct(study, FIVE, kept=frozenset({1, 2, 3, 4}), added=("Chai",))
     chose = correct(study, "B", "water", letter="C")
     rows = {row["participant"]: row for row in rows_of(study, "read_backs")}
@@ -174,8 +177,7 @@ def test_read_backs_say_what_was_read_and_what_the_person_made_of_it() -> None:
     assert [row["item"] for row in rows_of(study, "mentions")] == ["sencha", "rooibos", "mate", "oolong", "chai"]
 
 
-def test_decision_is_found_by_the_answer_that_it_is_about() -> None:
-    study = make_world()
+def test_decision_is_found_by_the_answer_that_it_is_about(study: Study) -> None:
     lists = answers_of(study).filter(prompt_slug="teas")
     for answer in (lists.filter(response=None).last(), lists.exclude(response=None).first()):
         decide(study, answer.pk, "ada", seen=0, names=["Mate"])
@@ -183,8 +185,7 @@ def test_decision_is_found_by_the_answer_that_it_is_about() -> None:
     assert {row["answer"] for row in rows_of(study, "answer_decisions")} == decided and len(decided) == 2
 
 
-def test_counts_on_the_page_follow_what_comes_and_goes() -> None:
-    study = make_world()
+def test_counts_on_the_page_follow_what_comes_and_goes(study: Study) -> None:
     tables = codebook_of(study).tables
     seen = []
 
@@ -214,8 +215,7 @@ def test_counts_on_the_page_follow_what_comes_and_goes() -> None:
     assert all(before != after for before, after in itertools.pairwise(seen))
 
 
-def test_statements_do_not_grow_with_the_rows() -> None:
-    study = make_world()
+def test_statements_do_not_grow_with_the_rows(study: Study) -> None:
     tables = codebook_of(study).tables
 
     def statements() -> int:

@@ -18,7 +18,7 @@ from tests.factories import item_of, make_account, make_visit
 from tests.roles import as_account
 from tests.surveys.annotation.page_forms import path_of, read, send
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 FOLDER = Path(surveys.__file__).parent / "studies"
 QUALITY, RELEVANCE, PREFERENCE = "recenter-1-quality", "recenter-2-relevance", "recenter-3-preference"
 ANSWERS = {

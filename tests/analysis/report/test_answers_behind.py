@@ -6,8 +6,7 @@ from analysis.answers.aliases import accept
 from analysis.models import Completion
 from analysis.report.filters import Filters
 from analysis.report.pages.text_views import behind
-from surveys.models import Response
-from tests.analysis.report.report_samples import make_teas
+from surveys.models import Response, Study
 
 pytestmark = pytest.mark.django_db
 
@@ -19,25 +18,22 @@ def texts(found: object) -> list[str]:
     return [by_id[key] for key in found.ids]
 
 
-def test_the_field_answers_that_name_an_item() -> None:
-    found = behind(make_teas(), Filters(), "teas", "field", "chatgpt", item="sencha")
+def test_the_field_answers_that_name_an_item(study: Study) -> None:
+    found = behind(study, Filters(), "teas", "field", "chatgpt", item="sencha")
     assert texts(found) == ["1. Assam\n2. Sencha"] * 2
 
 
-def test_an_items_other_spellings_are_behind_it_too() -> None:
-    study = make_teas()
+def test_an_items_other_spellings_are_behind_it_too(study: Study) -> None:
     accept(study, "teas", ["oolong"], "sencha", "tests")
     assert len(behind(study, Filters(), "teas", "field", "chatgpt", item="sencha").ids) == 3
 
 
-def test_the_completions_of_a_letter_and_those_of_none() -> None:
-    study = make_teas()
+def test_the_completions_of_a_letter_and_those_of_none(study: Study) -> None:
     assert texts(behind(study, Filters(), "water", "offline", "gpt-4o-mini", letter="C")) == ["C"] * 5
     assert texts(behind(study, Filters(), "water", "offline", "gpt-4o-mini", letter="")) == ["I would rather not say."]
 
 
-def test_filters_hold_here_too() -> None:
-    study = make_teas()
+def test_filters_hold_here_too(study: Study) -> None:
     assert len(behind(study, Filters(), "teas", "field", "chatgpt").ids) == 4
     assert behind(study, Filters(memory=("off",)), "teas", "field", "chatgpt").ids == []
 
@@ -46,9 +42,9 @@ def test_filters_hold_here_too() -> None:
     ("prompt", "source", "model"),
     [("teas", "sp-rag", "gpt-4o-mini"), ("teas", "offline", "gpt-5"), ("coffees", "field", "chatgpt")],
 )
-def test_what_is_not_there_has_nothing_behind_it(prompt: str, source: str, model: str) -> None:
-    assert behind(make_teas(), Filters(), prompt, source, model).ids == []
+def test_what_is_not_there_has_nothing_behind_it(study: Study, prompt: str, source: str, model: str) -> None:
+    assert behind(study, Filters(), prompt, source, model).ids == []
 
 
-def test_an_unknown_item_is_named_by_nobody() -> None:
-    assert behind(make_teas(), Filters(), "teas", "field", "chatgpt", item="coffee").ids == []
+def test_an_unknown_item_is_named_by_nobody(study: Study) -> None:
+    assert behind(study, Filters(), "teas", "field", "chatgpt", item="coffee").ids == []

@@ -5,7 +5,6 @@ import io
 import json
 import re
 from functools import partial
-from html import unescape
 from typing import Any
 
 import pytest
@@ -15,20 +14,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.answers.tasks import read_new_texts
-from analysis.models import Completion, MetricValue
+from analysis.models import MetricValue
 from analysis.report.pages import shown
 from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGES
 from analysis.report.parts import FIGURES, PARTS
 from analysis.report.reports import Reporting, views_for
-from surveys.models import Participant, Study
+from surveys.models import Study
 from tests.analysis.report.compare_samples import FEW, add_people, address, heading, links, make_compared, table
-from tests.analysis.report.report_samples import make_teas, tell
-from tests.analysis.runs.baseline_factories import make_call, make_run
-from tests.factories import make_study
+from tests.analysis.report.report_samples import tell
+from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = pytest.mark.django_db
@@ -41,9 +37,12 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     cache.clear()
 
 
+world = lasting_world(make_compared)
+
+
 @pytest.fixture
-def study() -> Study:
-    return make_compared()
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture
@@ -123,71 +122,11 @@ def test_overview_tells_findings_of_each_kind_and_leads_to_their_pages(client: C
     assert address("drift", f"prompt={found[1].lower()}") in text_of(response)
 
 
-def test_overview_says_so_when_nothing_is_sure() -> None:
-    client = log_in(make_teas(), "viewer")
-    assert heading(client.get(address())) == "No difference between the field and the models is significant yet."
-
-
-def test_simulated_people_are_named_on_the_page() -> None:
-    study = make_teas()
-    client = log_in(study, "viewer")
-    assert "Simulated, not real" not in lines_of(client.get(address("choices")))
-    Participant.objects.filter(study=study).update(origin="simulated")
-    assert "Simulated, not real: 4 of 4 people" in lines_of(client.get(address("choices")))
-
-
 def test_unread_texts_lead_to_reading(study: Study, client: Client) -> None:
     tell(study, ["Assam"], "C")
     response = client.get(address("heterogeneity"))
     assert "2 texts are not read yet and not counted; the numbers are being brought up to date" in lines_of(response)
     assert reverse("answers:list", args=["teas"]) in text_of(response)
-
-
-# --- nothing there yet ------------------------------------------------------
-
-
-def test_without_runs_the_page_says_what_comes_next() -> None:
-    study = make_study(places=20)
-    tell(study, ["Assam"], "C")
-    read_new(study)
-    researcher, viewer = log_in(study, "researcher"), log_in(study, "viewer", "bob")
-    new_run = reverse("baselines:new-run", args=["teas"])
-    assert "No baseline yet" in lines_of(researcher.get(address()))
-    assert new_run in text_of(researcher.get(address()))
-    assert new_run not in text_of(viewer.get(address()))
-
-
-def test_beside_a_finished_run_stands_that_its_texts_are_being_read() -> None:
-    run = make_run("offline", make_study(places=20))
-    client = log_in(run.study, "viewer")
-    Completion.objects.filter(pk=make_call(run).pk).update(status="done", done_at=timezone.now(), reply="1. Assam")
-    before = lines_of(client.get(address()))
-    assert "No baseline yet" not in before and "No runs yet" not in before
-    assert "What the models answered is being read" in before and "1 text is not read yet" in before
-    read_new_texts()
-    after = lines_of(client.get(address()))
-    assert "not read yet" not in after and "No baseline" not in after
-    filtered = lines_of(client.get(address("overview", "source=field")))
-    assert "No baseline yet" not in filtered and "None matches these filters" in filtered
-
-
-def test_a_study_without_any_answer_has_every_page() -> None:
-    client = log_in(make_study(), "viewer")
-    for name in PAGES:
-        response = client.get(address(name))
-        assert (name, response.status_code) == (name, 200)
-        assert "No answers of people yet" in lines_of(response)
-    for name in FIGURES:
-        drawn = client.get(address("figure-part", "", name)).content
-        # Instead of empty axes there is a sentence.
-        assert b"<figure" in drawn and b"<svg" not in drawn and b'<p class="soft">' in drawn, name
-
-
-def test_a_study_without_definition_says_so() -> None:
-    study = Study.objects.create(slug="teas", title="Teas")
-    response = log_in(study, "owner").get(address())
-    assert response.status_code == 200
-    assert "no definition yet" in lines_of(response)
 
 
 # --- filters ----------------------------------------------------------------
@@ -221,25 +160,6 @@ def test_the_form_leaves_defaults_out_of_the_address(client: Client) -> None:
         302,
         address("heterogeneity", "prompt=teas&flagged=without"),
     )
-
-
-@pytest.mark.parametrize(
-    ("query", "sentence"),
-    [
-        ("prompt=tees", "Did you mean teas?"),
-        ("promt=teas", "promt is not a filter"),
-        ("flagged=perhaps", "flagged is one of with, without"),
-        ("values=cooked", "values is one of rarefied, raw"),
-        ("measure=weight", "measure is one of"),
-        ("version=one", "version takes whole numbers"),
-        ("prompt=%00", "prompt"),
-        ("answer=x", "answer"),
-    ],
-)
-def test_a_filter_that_means_nothing_is_answered_with_a_sentence(query: str, sentence: str) -> None:
-    response = log_in(make_study("draft"), "viewer").get(address("heterogeneity", query))
-    assert response.status_code == 400
-    assert sentence in unescape(lines_of(response))
 
 
 def test_filters_go_along_to_the_other_pages_and_files(client: Client) -> None:
@@ -349,18 +269,6 @@ def test_numbers_of_a_figure_are_those_of_its_filters(client: Client) -> None:
     assert {row["source"] for row in csv.DictReader(io.StringIO(text))} == {"offline"}
     spec = json.loads(client.get(address("figure", "", "items", "json")).content)
     assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite")
-
-
-@pytest.mark.parametrize("query", ["scheme=neon", "prompt=tees"])
-def test_a_figure_for_a_wrong_address_is_a_sentence(query: str) -> None:
-    client = log_in(make_study("draft"), "viewer")
-    assert client.get(address("figure", query, "choices", "svg")).status_code == 400
-
-
-def test_unknown_figures_and_pages_are_not_there() -> None:
-    client = log_in(make_study("draft"), "viewer")
-    for path in ("figures/nothing.svg", "figures/items.exe", "nothing/", "overview/"):
-        assert client.get(f"{address()}{path}").status_code == 404
 
 
 # --- computing --------------------------------------------------------------

@@ -11,7 +11,7 @@ from analysis.report.filters import Filters
 from analysis.report.reports import report
 from analysis.report.samples import correct_over_prompts
 from surveys.models import Study
-from tests.analysis.report.report_samples import make_model_run, make_teas, reply
+from tests.analysis.report.report_samples import make_model_run, reply
 
 pytestmark = pytest.mark.django_db
 FEW = 200  # draws: what is checked here does not depend on them
@@ -27,8 +27,7 @@ def one(study: Study, part: str, *filters: Filters, **wanted: Any) -> dict[str, 
     return row
 
 
-def test_heterogeneity_of_field_and_offline() -> None:
-    study = make_teas()
+def test_heterogeneity_of_field_and_offline(study: Study) -> None:
     field = one(study, "heterogeneity", source="field")
     # Assam 3, Sencha 2, Oolong 1 of C = 6 mentions; the fourth person's text names nothing.
     assert (field["prompt"], field["model"], field["n"], field["unknown"]) == ("teas", "chatgpt", 4, 1)
@@ -40,8 +39,7 @@ def test_heterogeneity_of_field_and_offline() -> None:
     assert (offline["model"], offline["n"], offline["unique"], offline["entropy_bits"]) == ("gpt-4o-mini", 6, 2, 1)
 
 
-def test_sources_are_rarefied_to_the_smallest_and_compared_there() -> None:
-    study = make_teas()
+def test_sources_are_rarefied_to_the_smallest_and_compared_there(study: Study) -> None:
     offline = one(study, "heterogeneity", source="offline")
     # Any four of six equal answers name the same two items.
     assert offline["rarefied"] | {"ci": None, "ci_why": None} == {
@@ -62,8 +60,8 @@ def test_chances_are_corrected_over_the_prompts_of_one_source_and_model() -> Non
     assert [row["p_holm"] for row in rows] == [0.02, 0.04, 0.06, 0.5]
 
 
-def test_distance_of_offline_from_the_field() -> None:
-    row = one(make_teas(), "distances")
+def test_distance_of_offline_from_the_field(study: Study) -> None:
+    row = one(study, "distances")
     # p = (1/2, 1/3, 1/6), q = (1/2, 1/2, 0), their middle (1/2, 5/12, 1/12).
     middle = 1 / 2 + 5 / 12 * log2(12 / 5) + log2(12) / 12
     field = 1 / 2 + log2(3) / 3 + log2(6) / 6
@@ -72,8 +70,7 @@ def test_distance_of_offline_from_the_field() -> None:
     assert (row["source"], row["model"], row["chatbot"]) == ("offline", "gpt-4o-mini", "chatgpt")
 
 
-def test_choices_with_unknown_ones_counted_as_wrong() -> None:
-    study = make_teas()
+def test_choices_with_unknown_ones_counted_as_wrong(study: Study) -> None:
     field = one(study, "choices", source="field")
     assert field["counts"] == {"A": 1, "B": 0, "C": 2, "unknown": 1}
     assert (field["correct"], field["correct_share"], field["bounds"]) == ("C", 0.5, [0.5, 0.75])
@@ -85,31 +82,28 @@ def test_choices_with_unknown_ones_counted_as_wrong() -> None:
     assert offline["against_field"]["tv"]["effect"] == pytest.approx((1 / 4 + 1 / 3 + 1 / 12) / 2)
 
 
-def test_items_side_by_side() -> None:
-    rows = rows_of(make_teas(), "items")
+def test_items_side_by_side(study: Study) -> None:
+    rows = rows_of(study, "items")
     shares = {(row["source"], row["item"]): row["share"] for row in rows}
     assert shares["field", "oolong"] == 0.25
     assert shares["offline", "oolong"] == 0
     assert [row["item"] for row in rows if row["source"] == "field"] == ["assam", "sencha", "oolong"]
 
 
-def test_an_alias_makes_two_spellings_one_item() -> None:
-    study = make_teas()
+def test_an_alias_makes_two_spellings_one_item(study: Study) -> None:
     accept(study, "teas", ["oolong"], "sencha", "tests")
     field = one(study, "heterogeneity", source="field")
     assert [(item["item"], item["count"]) for item in field["top_items"]] == [("assam", 3), ("sencha", 3)]
     assert field["entropy_bits"] == 1
 
 
-def test_an_alias_never_makes_a_response_name_an_item_twice() -> None:
-    study = make_teas()
+def test_an_alias_never_makes_a_response_name_an_item_twice(study: Study) -> None:
     accept(study, "teas", ["sencha"], "assam", "tests")
     offline = one(study, "heterogeneity", source="offline")
     assert [(item["item"], item["count"], item["share"]) for item in offline["top_items"]] == [("assam", 6, 1)]
 
 
-def test_undefined_values_say_why() -> None:
-    study = make_teas()
+def test_undefined_values_say_why(study: Study) -> None:
     silent = make_model_run(study, "sp-profile")
     reply(silent, "teas", "No.")
     reply(silent, "water", "No.")

@@ -56,7 +56,7 @@ def with_puppets(n: int = 20, *others: tuple[str, int, int]) -> Study:
 
     `others` are further sock puppets of the first kind: condition, conversations and users.
     """
-    study = make_teas(places=40)
+    study = make_teas(places=40, slug="others")
     for number in range(16):
         tell(study, FIELD_TEAS[number % 4])
     add_puppet(study, "sp-history", 10, n, FIELD_TEAS)
@@ -155,7 +155,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 def test_forty_answers_of_the_fields_kind_do_not_lose_to_four_hundred_of_another(tmp_path: Path) -> None:
     """Through import and report: SP-RAG answers as the field does, SP-History a little otherwise."""
-    study, dice = make_study(places=20), Random(3)
+    study, dice = make_study(places=20, slug="others"), Random(3)
     people = ((f"p{k}", "chatgpt", "teas", text) for k, text in enumerate(draw_teas(dice, 200)))
     header = ("participant", "chatbot", "prompt", "text")
     import_responses(study, write_csv(tmp_path / "people.csv", header, people), "tests")
@@ -172,7 +172,7 @@ def test_forty_answers_of_the_fields_kind_do_not_lose_to_four_hundred_of_another
 
 
 def test_one_sock_puppet_alone_is_not_the_nearest() -> None:
-    study = make_teas(places=40)
+    study = make_teas(places=40, slug="others")
     for number in range(16):
         tell(study, FIELD_TEAS[number % 4])
     add_puppet(study, "sp-rag", 10, 20, FIELD_TEAS)
@@ -193,8 +193,7 @@ def test_other_parts_show_the_longest_history_and_a_filter_another_one() -> None
 # --- drift
 
 
-def test_drift_compares_a_repetition_with_its_first_run_alone() -> None:
-    study = make_teas()
+def test_drift_compares_a_repetition_with_its_first_run_alone(study: Study) -> None:
     first = study.runs.get()
     again = make_model_run(study, first_run=first, began_at=timezone.now() + timedelta(days=7))
     for repeat in range(6):
@@ -214,8 +213,7 @@ def test_drift_compares_a_repetition_with_its_first_run_alone() -> None:
 # --- variants
 
 
-def test_drift_of_the_same_simulated_users_is_over_their_changes() -> None:
-    study = make_teas()
+def test_drift_of_the_same_simulated_users_is_over_their_changes(study: Study) -> None:
     runs = [make_model_run(study, "sp-history", history_size=10, seed=5)]
     runs.append(
         make_model_run(study, "sp-history", history_size=10, seed=5, first_run=runs[0], began_at=timezone.now())
@@ -240,7 +238,7 @@ def with_variants(state: str = "draft", **changes: Any) -> Study:
         replace(teas, slug="teas-typos", variant_of="teas", text="Recomend five tees.", **typos),
         replace(water, slug="water-typos", variant_of="water", question="How hot shud it be?", **typos),
     )
-    return make_study(state, prompts=(teas, water, *variants), **changes)
+    return make_study(state, prompts=(teas, water, *variants), slug="others", **changes)
 
 
 def test_variants_are_compared_with_their_original_pair_by_pair() -> None:
@@ -283,8 +281,7 @@ def test_what_the_same_person_names_in_a_list_and_its_variant_is_no_second_sampl
     assert (row["ci"], row["ci_why"], row["p"]) == (None, ALIKE, 1)
 
 
-def test_rank_correlation_over_prompts_needs_three_of_them() -> None:
-    study = make_teas()
+def test_rank_correlation_over_prompts_needs_three_of_them(study: Study) -> None:
     row = one(study, "scores", measure="entropy_bits", over="prompts")
     assert (row["n"], row["spearman"]) == (1, None)
     assert row["why"] == "A rank correlation needs at least three pairs."
@@ -293,7 +290,7 @@ def test_rank_correlation_over_prompts_needs_three_of_them() -> None:
 def test_prompts_that_are_varied_offline_and_in_the_field_correlate() -> None:
     teas, water = make_definition().prompts
     lists = tuple(replace(teas, slug=f"teas-{number}", title=f"Teas {number}") for number in range(3))
-    study = make_study(prompts=(*lists, water))
+    study = make_study(prompts=(*lists, water), slug="others")
     varied = (["Assam"] * 3, ["Assam", "Sencha", "Assam"], ["Assam", "Sencha", "Oolong"])
     run = make_model_run(study)
     people = [make_participant(study) for _ in range(3)]
@@ -310,7 +307,7 @@ def test_prompts_that_are_varied_offline_and_in_the_field_correlate() -> None:
 def test_labels_on_a_scale_are_right_within_a_step() -> None:
     teas, water = make_definition().prompts
     scale = replace(water, choices=("1 – cold", "2 – warm", "3 – hot"), answer="C")
-    study = make_study(places=20, prompts=(teas, scale))
+    study = make_study(places=20, prompts=(teas, scale), slug="others")
     for letter in ("C", "B", "A", ""):
         tell(study, ["Assam", "Chai"], letter)
     row = one(study, "scores", measure="accuracy_within_1")
@@ -321,8 +318,8 @@ def test_labels_on_a_scale_are_right_within_a_step() -> None:
     assert alone["ci_why"] == alone["ci_exact_why"] == ONE_UNIT
 
 
-def test_without_a_scale_it_says_why() -> None:
-    row = one(make_teas(), "scores", measure="accuracy_within_1")
+def test_without_a_scale_it_says_why(study: Study) -> None:
+    row = one(study, "scores", measure="accuracy_within_1")
     assert (row["n"], row["within_1"]) == (0, None)
     assert row["why"] == "No choice prompt of this study has options that are rising numbers."
 
@@ -331,7 +328,7 @@ def test_without_a_scale_it_says_why() -> None:
 
 
 def test_cells_are_rarefied_to_the_smallest_and_compared_with_the_rest() -> None:
-    study = make_study(places=20)
+    study = make_study(places=20, slug="others")
     for teas in (["Assam", "Sencha"], ["Assam", "Sencha"], ["Assam", "Sencha"]):
         tell(study, teas, "C", cell="milky")
     for teas in (["Oolong", "Matcha"], ["Rooibos", "Chai"]):
@@ -350,7 +347,7 @@ def test_cells_are_rarefied_to_the_smallest_and_compared_with_the_rest() -> None
 
 
 def test_contexts_leave_out_values_of_very_few_people() -> None:
-    study = make_study(places=20)
+    study = make_study(places=20, slug="others")
     for number in range(6):
         tell(study, ["Assam", "Chai"], memory="on" if number else "off", model_shown="GPT-4o")
     rows = rows_of(study, "contexts", kind="recommendation")
@@ -362,8 +359,7 @@ def test_contexts_leave_out_values_of_very_few_people() -> None:
 # --- costs and waiting
 
 
-def test_costs_and_waiting_times_by_source() -> None:
-    study = make_teas()
+def test_costs_and_waiting_times_by_source(study: Study) -> None:
     run = study.runs.get()
     study.runs.get().completions.all().delete()
     used = {"prompt_tokens": 100, "completion_tokens": 10, "cost": Decimal("0.002")}
@@ -379,8 +375,8 @@ def test_costs_and_waiting_times_by_source() -> None:
     assert (waits["prompt"], waits["p50"], waits["n"]) == ("teas", 2, 3)
 
 
-def test_tokens_and_times_that_nobody_counted_are_undefined() -> None:
-    row = one(make_teas(), "costs")
+def test_tokens_and_times_that_nobody_counted_are_undefined(study: Study) -> None:
+    row = one(study, "costs")
     assert (row["prompt_tokens"], row["usd"], row["latency_s"]["p50"]) == (None, 0, None)
     assert row["latency_s"]["why"] == "Answers of a batch, and imported ones, have no waiting time."
 
@@ -388,8 +384,8 @@ def test_tokens_and_times_that_nobody_counted_are_undefined() -> None:
 # --- precision
 
 
-def test_intervals_get_narrower_with_more_answers() -> None:
-    rows = rows_of(make_teas(), "precision", measure="correct_share")
+def test_intervals_get_narrower_with_more_answers(study: Study) -> None:
+    rows = rows_of(study, "precision", measure="correct_share")
     assert [row["planned_n"] for row in rows] == [50, 100, 200, 400, 800]
     widths = [row["width"] for row in rows]
     assert widths == sorted(widths, reverse=True)
@@ -398,8 +394,7 @@ def test_intervals_get_narrower_with_more_answers() -> None:
     assert widths[3] == pytest.approx(2 * 1.96 * 0.5 / 20, rel=0.1)
 
 
-def test_an_imported_offline_source_stands_beside_our_own() -> None:
-    study = make_teas()
+def test_an_imported_offline_source_stands_beside_our_own(study: Study) -> None:
     Run.objects.create(
         study=study,
         version=study.current,
@@ -419,7 +414,7 @@ def test_an_imported_offline_source_stands_beside_our_own() -> None:
 
 
 def test_a_model_of_no_chatbot_is_compared_with_everybody() -> None:
-    study = make_study(places=20)
+    study = make_study(places=20, slug="others")
     tell(study, ["Assam", "Chai"], chatbot="chatgpt")
     tell(study, ["Assam", "Sencha"], chatbot="gemini")
     reply(make_model_run(study, model="smollm2-135m"), "teas", listed(["Assam", "Chai"]))

@@ -1,16 +1,20 @@
 """Parts of a report are asked of a worker once, and computed for the filters that were asked for."""
 
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 import redis
 from django.conf import settings
+from django.db import connection
 
 from analysis.report import tasks
 from analysis.report.filters import Filters
-from analysis.report.reports import Reporting
+from analysis.report.reports import Reporting, keep_part
 from tests.analysis.report.report_samples import is_kept, make_teas
+from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -44,3 +48,32 @@ def test_a_worker_computes_the_parts_of_the_view(sent: list[Any]) -> None:
     view = Reporting(study, Filters(memory=("on",)))
     assert (is_kept(view, "choices"), is_kept(view, "items")) == (True, False)
     assert not is_kept(Reporting(study), "choices")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_ask_at_once_compute_once() -> None:
+    study = make_study("draft")
+    done: list[int] = []
+    inside, go_on = threading.Event(), threading.Event()
+
+    def compute() -> list[str]:
+        done.append(1)
+        inside.set()
+        go_on.wait(10)
+        return ["computed"]
+
+    found: list[Any] = []
+
+    def ask() -> None:
+        with closing(connection):
+            found.append(keep_part(study, "part:view", "fingerprint", compute).value)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    threads[0].start()
+    inside.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert (found, done) == ([["computed"]] * 3, [1])

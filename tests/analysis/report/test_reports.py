@@ -1,14 +1,11 @@
 """A report is computed once, kept, and computed again exactly when something that it rests on has changed."""
 
 import json
-import threading
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from analysis.answers import aliases, reviews
@@ -18,11 +15,11 @@ from analysis.report import reports
 from analysis.report.dataset import load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import PARTS, items
-from analysis.report.reports import ReportError, Reporting, fingerprint, keep_part, people_stamp, report
+from analysis.report.reports import ReportError, Reporting, fingerprint, people_stamp, report
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
-from tests.analysis.report.report_samples import is_kept, listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.report_samples import is_kept, listed, make_model_run, reply, tell
 from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_definition, make_participant, make_response, make_study
 
@@ -35,8 +32,7 @@ def stamp(study: Study, **filters: Any) -> str:
     return fingerprint(study, Filters(**filters), 0, FEW, people_stamp(study))
 
 
-def test_the_whole_report_is_one_json_object_with_every_part() -> None:
-    study = make_teas()
+def test_the_whole_report_is_one_json_object_with_every_part(study: Study) -> None:
     whole = report(study, draws=FEW)
     assert json.loads(json.dumps(whole, allow_nan=False)) == whole
     assert set(PARTS) - {"about"} <= whole.keys()
@@ -47,15 +43,14 @@ def test_the_whole_report_is_one_json_object_with_every_part() -> None:
     assert whole["filters"]["query"] == ""
 
 
-def test_every_shown_number_has_a_definition() -> None:
-    whole = report(make_teas(), draws=FEW)
+def test_every_shown_number_has_a_definition(study: Study) -> None:
+    whole = report(study, draws=FEW)
     shown = {name for row in whole["heterogeneity"] + whole["choices"] + whole["distances"] for name in row}
     numbers = shown & {"unique", "top5_coverage", "entropy_bits", "jsd_bits", "tv", "correct_share", "ci", "unknown"}
     assert numbers <= whole["definitions"].keys()
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_one_does_not() -> None:
-    study = make_teas()
+def test_the_same_seed_gives_the_same_numbers_and_another_one_does_not(study: Study) -> None:
     first = report(study, draws=FEW, parts=["distances"])["distances"]
     MetricValue.objects.all().delete()
     assert report(study, draws=FEW, parts=["distances"])["distances"] == first
@@ -63,7 +58,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_one_does_not() -> None
 
 
 def test_simulated_people_and_models_are_counted_and_named() -> None:
-    study = make_study(places=5)
+    study = make_study(places=5, slug="others")
     person = make_participant(study, origin=Participant.Origin.SIMULATED)
     make_response(person, "teas", text=listed(["Assam", "Chai"]), keep=True)
     make_response(person, "water", text="C")
@@ -76,16 +71,14 @@ def test_simulated_people_and_models_are_counted_and_named() -> None:
     assert [(row["n"], row["simulated"]) for row in whole["heterogeneity"]] == [(1, 1)] * len(whole["heterogeneity"])
 
 
-def test_answers_that_were_not_read_are_counted_and_not_guessed() -> None:
-    study = make_teas()
+def test_answers_that_were_not_read_are_counted_and_not_guessed(study: Study) -> None:
     tell(study, ["Matcha", "Chai"])
     whole = report(study, draws=FEW, parts=["heterogeneity"])
     assert whole["answers"]["unread"] == 2
     assert whole["heterogeneity"][0]["n"] == 4
 
 
-def test_letters_of_an_earlier_wording_are_left_out_and_counted() -> None:
-    study = make_teas()
+def test_letters_of_an_earlier_wording_are_left_out_and_counted(study: Study) -> None:
     definition = make_definition(places=20)
     teas, water = definition.prompts
     other = (teas, type(water)(**{**vars(water), "choices": ("Warm", "Cold", "Hot")}))
@@ -106,7 +99,7 @@ def test_a_study_without_prompts_is_refused_with_a_sentence() -> None:
 
 
 def test_an_empty_study_gives_an_empty_report() -> None:
-    whole = report(make_study("draft"), draws=FEW)
+    whole = report(make_study("draft", slug="others"), draws=FEW)
     assert all(whole[part] == [] for part in ("heterogeneity", "choices", "distances", "benchmarks", "costs", "drift"))
     assert whole["answers"]["field"] == 0
 
@@ -126,8 +119,8 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
-def test_a_part_is_computed_once_and_then_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    study, done = make_teas(), computed(monkeypatch)
+def test_a_part_is_computed_once_and_then_read(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = computed(monkeypatch)
     assert not is_kept(Reporting(study, draws=FEW), "choices")
     first = report(study, draws=FEW, parts=["choices"])
     assert done == ["about", "choices"]
@@ -136,16 +129,15 @@ def test_a_part_is_computed_once_and_then_read(monkeypatch: pytest.MonkeyPatch) 
     assert done == ["about", "choices"]
 
 
-def test_another_view_is_kept_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    study, done = make_teas(), computed(monkeypatch)
+def test_another_view_is_kept_beside_it(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = computed(monkeypatch)
     for filters in (Filters(), Filters(memory=("on",)), Filters(), Filters(memory=("on",))):
         report(study, filters, draws=FEW, parts=[])
     assert done == ["about", "about"]
 
 
 @pytest.mark.parametrize("name", ROW_FILTERS)
-def test_filters_on_rows_leave_the_numbers_of_the_others_as_they_are(name: str) -> None:
-    study = make_teas()
+def test_filters_on_rows_leave_the_numbers_of_the_others_as_they_are(study: Study, name: str) -> None:
     whole = {part: report(study, draws=FEW)[part] for part in ("heterogeneity", "distances", "choices")}
     for part, rows in whole.items():
         for value in {row[name] for row in rows} - {"field", "chatgpt"}:
@@ -153,24 +145,22 @@ def test_filters_on_rows_leave_the_numbers_of_the_others_as_they_are(name: str) 
             assert [row for row in narrowed if row[name] == value] == [row for row in rows if row[name] == value] != []
 
 
-def test_a_prompt_asked_for_by_name_has_all_its_items(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_asked_for_by_name_has_all_its_items(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(items, "TOP", 1)
-    study = make_teas()
     few, every = (
         report(study, asked, draws=FEW, parts=["items"])["items"] for asked in (None, Filters(prompt=("teas",)))
     )
     assert {row["item"] for row in few} < {row["item"] for row in every}
 
 
-def test_views_that_differ_read_the_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    study, loaded = make_teas(), []
+def test_views_that_differ_read_the_answers_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
     monkeypatch.setattr(reports, "load_frames", lambda study: loaded.append(1) or load_frames(study))
     report(study, Filters(prompt=("teas",)), draws=FEW, parts=["heterogeneity", "calibration", "scores"])
     assert loaded == [1]
 
 
-def test_what_a_part_was_before_is_thrown_away() -> None:
-    study = make_teas()
+def test_what_a_part_was_before_is_thrown_away(study: Study) -> None:
     report(study, draws=FEW, parts=["choices"])
     kept = Reporting(study, draws=FEW).kept("choices")
     tell(study, ["Matcha", "Chai"])
@@ -182,50 +172,19 @@ def test_what_a_part_was_before_is_thrown_away() -> None:
     assert MetricValue.objects.filter(name=kept.name).count() == 1
 
 
-def test_no_more_than_so_many_views_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_so_many_views_are_kept(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "MOST_KEPT", 3)
-    study = make_teas()
     for seed in range(5):
         report(study, seed=seed, draws=FEW, parts=[])
     assert MetricValue.objects.filter(study=study).count() == 3
     assert is_kept(Reporting(study, seed=4, draws=FEW), "about")
 
 
-def test_reading_a_kept_part_takes_few_statements(django_assert_max_num_queries: Any) -> None:
-    study = make_teas()
+def test_reading_a_kept_part_takes_few_statements(study: Study, django_assert_max_num_queries: Any) -> None:
     report(study, draws=FEW, parts=["heterogeneity"])
     study = Study.objects.select_related("current").get(pk=study.pk)
     with django_assert_max_num_queries(15):
         Reporting(study, draws=FEW).part("heterogeneity")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_who_ask_at_once_compute_once() -> None:
-    study = make_study("draft")
-    done: list[int] = []
-    inside, go_on = threading.Event(), threading.Event()
-
-    def compute() -> list[str]:
-        done.append(1)
-        inside.set()
-        go_on.wait(10)
-        return ["computed"]
-
-    found: list[Any] = []
-
-    def ask() -> None:
-        with closing(connection):
-            found.append(keep_part(study, "part:view", "fingerprint", compute).value)
-
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    threads[0].start()
-    inside.wait(10)
-    for thread in threads[1:]:
-        thread.start()
-    go_on.set()
-    for thread in threads:
-        thread.join(20)
-    assert (found, done) == ([["computed"]] * 3, [1])
 
 
 # --- what changes the fingerprint
@@ -319,24 +278,21 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_fingerprint_changes_with(change: Callable[[Study], Any]) -> None:
-    study = make_teas()
+def test_fingerprint_changes_with(study: Study, change: Callable[[Study], Any]) -> None:
     new_response(study)  # something that is not read yet
     before = stamp(study)
     change(study)
     assert stamp(study) != before
 
 
-def test_fingerprint_changes_when_a_decision_is_undone() -> None:
-    study = make_teas()
+def test_fingerprint_changes_when_a_decision_is_undone(study: Study) -> None:
     decide_answer(study)
     before = stamp(study)
     undo_decision(study)
     assert stamp(study) != before
 
 
-def test_fingerprint_changes_with_the_key_of_a_benchmark() -> None:
-    study = make_teas()
+def test_fingerprint_changes_with_the_key_of_a_benchmark(study: Study) -> None:
     item = make_item()
     make_model_run(study, benchmark=item.benchmark)
     before = stamp(study)
@@ -345,8 +301,7 @@ def test_fingerprint_changes_with_the_key_of_a_benchmark() -> None:
     assert stamp(study) != before
 
 
-def test_fingerprint_changes_with_filters_seed_and_draws() -> None:
-    study = make_teas()
+def test_fingerprint_changes_with_filters_seed_and_draws(study: Study) -> None:
     found = {
         stamp(study),
         stamp(study, memory=("on",)),
@@ -356,8 +311,7 @@ def test_fingerprint_changes_with_filters_seed_and_draws() -> None:
     assert len(found) == 4
 
 
-def test_fingerprint_changes_with_the_rules_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = make_teas()
+def test_fingerprint_changes_with_the_rules_of_reading(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     before = stamp(study)
     monkeypatch.setattr("analysis.report.reports.RULES_VERSION", 10_000)
     assert stamp(study) != before
@@ -384,14 +338,13 @@ def call_in_flight(study: Study) -> None:
 
 
 @pytest.mark.parametrize("change", [other_study, draft, report_itself, call_in_flight], ids=lambda c: c.__name__)
-def test_fingerprint_stays_with(change: Callable[[Study], Any]) -> None:
-    study = make_teas()
+def test_fingerprint_stays_with(study: Study, change: Callable[[Study], Any]) -> None:
     before = stamp(study)
     change(study)
     assert stamp(study) == before
 
 
-def test_progress_names_each_part_before_it_is_computed() -> None:
+def test_progress_names_each_part_before_it_is_computed(study: Study) -> None:
     seen: list[tuple[int, int, str]] = []
-    report(make_teas(), draws=FEW, parts=["choices"], progress=lambda *step: seen.append(step))
+    report(study, draws=FEW, parts=["choices"], progress=lambda *step: seen.append(step))
     assert seen == [(0, 2, "about"), (1, 2, "choices"), (2, 2, "")]

@@ -24,7 +24,7 @@ from analysis.runs.imports import import_completions
 from analysis.stats.intervals import FEW_UNITS
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
-from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_item
 from tests.factories import make_study
 
@@ -47,8 +47,7 @@ def data_of(study: Study) -> Data:
     return Data(study, definition_of(study.current_id), load_frames(study), Filters())
 
 
-def test_units_of_people_calls_and_simulated_users(tmp_path: Path) -> None:
-    study = make_teas()
+def test_units_of_people_calls_and_simulated_users(study: Study, tmp_path: Path) -> None:
     bring_in(study, tmp_path, [{"text": listed(["Assam"]), "user": user} for user in ("ann", "ann", "bob", "")])
     data = data_of(study)
     (group,) = [group for group in data.groups if group.chatbot == "chatgpt"]
@@ -60,8 +59,7 @@ def test_units_of_people_calls_and_simulated_users(tmp_path: Path) -> None:
     assert units is not None and len(np.unique(units)) == 3 and units[0] == units[1]
 
 
-def test_answers_of_nobody_share_their_unit_with_no_other_answer(tmp_path: Path) -> None:
-    study = make_teas()
+def test_answers_of_nobody_share_their_unit_with_no_other_answer(study: Study, tmp_path: Path) -> None:
     said = {"teas": listed(["Assam"]), "water": "A"}
     rows = [
         {"text": text, "user": user, "prompt": prompt, "run": run}
@@ -96,44 +94,38 @@ def units_of(study: Study, name: str = "sp-history") -> tuple[str, int, int]:
     return data.unit_of(puppet), sample.n, sample.unit_count
 
 
-def test_runs_of_one_seed_have_the_same_simulated_users() -> None:
-    study = make_teas()
+def test_runs_of_one_seed_have_the_same_simulated_users(study: Study) -> None:
     for seed in (1, 1, 2):
         ask_users(study, 2, 3, seed=seed)
     assert units_of(study) == ("simulated user", 18, 4)
 
 
-def test_users_of_one_seed_with_other_histories_are_others() -> None:
-    study = make_teas()
+def test_users_of_one_seed_with_other_histories_are_others(study: Study) -> None:
     for hashes in (["a", "b"], ["a", "b"], ["a", "c"]):
         ask_users(study, 2, 3, recipe={"conversations": hashes})
     assert units_of(study) == ("simulated user", 18, 4)
 
 
 @pytest.mark.parametrize(("users", "repeats"), [(4, 1), (1, 4)])
-def test_what_a_whole_corpus_has_nearest_is_nobodys_own(users: int, repeats: int) -> None:
-    study = make_teas()
+def test_what_a_whole_corpus_has_nearest_is_nobodys_own(study: Study, users: int, repeats: int) -> None:
     ask_users(study, users, repeats, "sp-rag")
     assert units_of(study, "sp-rag") == ("repeat", 4, 4)
 
 
-def test_users_with_a_history_of_their_own_are_units_of_rag_too() -> None:
-    study = make_teas()
+def test_users_with_a_history_of_their_own_are_units_of_rag_too(study: Study) -> None:
     ask_users(study, 2, 2, "sp-rag", per_user=True)
     assert units_of(study, "sp-rag") == ("simulated user", 4, 2)
 
 
 @pytest.mark.parametrize(("per_user", "unit", "units"), [(True, "simulated user", 2), (False, "repeat", 6)])
 def test_calls_of_sp_rag_are_users_answers_where_users_are_told_different_things(
-    per_user: bool, unit: str, units: int
+    study: Study, per_user: bool, unit: str, units: int
 ) -> None:
-    study = make_teas()
     ask_users(study, 2, 3, "sp-rag", per_user=per_user)
     assert units_of(study, "sp-rag") == (unit, 6, units)
 
 
-def test_what_else_sets_runs_apart_is_part_of_the_source(tmp_path: Path) -> None:
-    study = make_teas()
+def test_what_else_sets_runs_apart_is_part_of_the_source(study: Study, tmp_path: Path) -> None:
     bring_in(study, tmp_path, [{"text": listed(["Chai"]), "settings": words} for words in ("", "reasoning high")])
     thinking = make_model_run(study)
     thinking.endpoint.extra = {"reasoning_effort": "high"}
@@ -169,7 +161,7 @@ def liked(dice: random.Random, favourite: int, number: int = 3) -> str:
 
 def make_people_and_users(folder: Path, users: int = 10, repeats: int = 12) -> Study:
     """30 people and a sock puppet of few users, each of whom likes a tea of their own: one population."""
-    dice, study = random.Random(1), make_study(places=60)
+    dice, study = random.Random(1), make_study(places=60, slug="others")
     for _ in range(30):
         named = [line.partition(" ")[2] for line in liked(dice, dice.randrange(8)).splitlines()]
         tell(study, named, dice.choice("CCAB"))
@@ -230,9 +222,8 @@ def test_a_small_source_changes_no_other_row(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_no_interval_of_a_report_has_no_width_or_lacks_its_value(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    study = make_teas()
     bring_in(study, tmp_path, [{"user": user, "text": listed(["Assam"]), "run": "a"} for user in "abcabc"])
     bring_in(study, tmp_path, [{"prompt": "water", "text": "C", "source": "sure"} for _ in range(40)])
     found = printed(study, capsys)
@@ -279,8 +270,9 @@ def spans_of(found: Any) -> Iterable[list[float]]:
             yield from spans_of(value)
 
 
-def test_an_unknown_temperature_is_called_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = make_teas()
+def test_an_unknown_temperature_is_called_unknown(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bring_in(study, tmp_path, [{"source": "lab", "text": listed(["Assam", "Chai"]), "temperature": ""}])
     call_command("report", study.slug, "--parts", "heterogeneity", "--draws", "50")
     assert "temperature unknown" in " ".join(capsys.readouterr().out.split())
@@ -289,7 +281,7 @@ def test_an_unknown_temperature_is_called_unknown(tmp_path: Path, capsys: pytest
 
 
 def test_nothing_is_claimed_without_people(capsys: pytest.CaptureFixture[str]) -> None:
-    study = make_study()
+    study = make_study(slug="others")
     run = make_model_run(study)
     for repeat in range(30):
         reply(run, "teas", listed(["Assam", "Chai"]), repeat)

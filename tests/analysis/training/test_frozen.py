@@ -60,7 +60,7 @@ def test_labels_by_chance_beat_nothing(tmp_path: Path) -> None:
 
 
 def test_lists_are_ranked_for_relevance(tmp_path: Path) -> None:
-    import_rows(tmp_path, relevance_rows(200))
+    import_rows(tmp_path, relevance_rows(100))
     report = command("train", "--examples", "set", "--task", "relevance", "--name", "model")
     assert report["map"] > report["baselines"]["prior"]["map"]
     assert report["groups"] < report["n"] / 4

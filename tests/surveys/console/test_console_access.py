@@ -7,8 +7,9 @@ from django.test import Client
 from django.urls import URLPattern, reverse
 
 from surveys.console import urls
-from surveys.models import AuditEvent, Participant, Study
+from surveys.models import AuditEvent, Participant
 from tests.factories import make_account, make_participant, make_response, make_study
+from tests.lasting import lasting_world
 from tests.roles import RANK, as_account, make_roles
 
 pytestmark = pytest.mark.django_db
@@ -40,19 +41,21 @@ STUDY = {
 }
 
 
-@pytest.fixture
-def study() -> Study:
+def make_person() -> Participant:
     study = make_study(places=9)
     make_roles(study)
     make_account("spare", study, "viewer")
-    return study
-
-
-@pytest.fixture
-def person(study: Study) -> Participant:
     person = make_participant(study)
     make_response(person, "teas")
     return person
+
+
+world = lasting_world(make_person)
+
+
+@pytest.fixture
+def person(world: int) -> Participant:
+    return Participant.objects.select_related("study").get(pk=world)
 
 
 def address_of(name: str, person: Participant) -> str:
