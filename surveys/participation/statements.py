@@ -397,7 +397,7 @@ def standing_at(version_id: int, slug: str, known: Known, sha256: str, same_as_o
         known,
         frozenset(slug_of(version_id, place) for place, *_, accepted in known.answers if accepted),
         sha256=sha256,
-        revisions=tuple(rest for place, *rest in known.answers if place == at),
+        revisions=tuple(answer[1:] for answer in known.answers if answer[0] == at),
         copies=frozenset(place for place, _, _, sha, _ in known.answers if sha == sha256 and place != at),
         same_as_other=same_as_other,
     )
