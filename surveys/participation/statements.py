@@ -173,9 +173,10 @@ SELECT id, %(step)s, 1, %(data)s::jsonb, %(now)s FROM person WHERE needs_none OR
 ON CONFLICT (participant_id, step)
 DO UPDATE SET number = surveys_draft.number + 1, data = excluded.data, saved_at = excluded.saved_at
 WHERE surveys_draft.number = %(number)s
-RETURNING number, (SELECT held_at FROM person), (SELECT written_by FROM person)
+RETURNING number
 """
-SAVE_KNOWN, SAVE_BY_LINK = SAVE_DRAFT.format(who=BY_VERSION), SAVE_DRAFT.format(who=BY_LINK)
+SAVE_BY_LINK = SAVE_DRAFT.format(who=BY_LINK)
+SAVE_KNOWN = f"{SAVE_DRAFT.format(who=BY_VERSION)}, (SELECT held_at FROM person), (SELECT written_by FROM person)"
 
 
 class Known(NamedTuple):
