@@ -21,7 +21,7 @@ from surveys.studies import lifecycle
 from surveys.studies.access import make_pseudonym
 from surveys.studies.files.definitions import read_study
 
-PLACES = 200
+PLACES = 300  # in each of eight cells
 RANDOM = random.Random()
 Form = tuple[str, str]
 
@@ -47,10 +47,9 @@ def make_forms(study: Study, people: int) -> list[list[Form]]:
     ]
 
 
-def make_minimal_forms(study: Study, people: int) -> list[list[Form]]:
+def for_minimal(people: list[list[Form]]) -> list[list[Form]]:
     """The same bodies for the yardstick."""
-    slugs = list(enumerate(lifecycle.prompts_of(study.current_id), 1))
-    return [[(f"/minimal/{n}/", encode(answer_to(study, slug))) for n, slug in slugs] for _ in range(people)]
+    return [[(f"/minimal/{n}/", body) for n, (_, body) in enumerate(forms, 1)] for forms in people]
 
 
 def make_autosaves(study: Study, people: int) -> list[list[Form]]:
@@ -103,10 +102,10 @@ def draft_of(slug: str, text: str, number: int) -> dict[str, object]:
 
 
 def make_people(study: Study, count: int) -> list[Participant]:
-    """People in places of their own at the first prompt."""
+    """People in places of their own at the first prompt, spread over all cells."""
     slugs = list(lifecycle.prompts_of(study.current_id))
     cells = {cell.pk: cell for cell in QuotaCell.objects.filter(study=study)}
-    places = list(Place.objects.filter(cell__in=cells, participant__isnull=True)[:count])
+    places = list(Place.objects.filter(cell__in=cells, participant__isnull=True).order_by("number", "cell")[:count])
     rng = random.Random(count)
     people = Participant.objects.bulk_create(
         Participant(

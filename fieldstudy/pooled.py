@@ -1,6 +1,7 @@
 """The pool's connections: the newest goes first, and is still there without asking PostgreSQL each time."""
 
 from collections import deque
+from functools import cached_property
 from select import POLLIN, poll
 from typing import Any
 
@@ -12,11 +13,15 @@ class PooledConnection(psycopg.Connection):
         """Of the empty statement, by which a pool asks whether a connection is alive, nothing is sent where it is.
 
         A server that has ended closes its side, so that there is something to read. Sent and waited for, the question
-        costs a tenth of a participant's page (benchmarks/README.md).
+        costs a tenth of a participant's page (benchmarks/README.md); nobody looks at the cursor.
         """
         if query == "" and not has_something_to_read(self.fileno()):
-            return self.cursor()
+            return self.unused
         return super().execute(query, params, **options)
+
+    @cached_property
+    def unused(self) -> psycopg.Cursor:
+        return self.cursor()
 
 
 def has_something_to_read(socket: int) -> bool:

@@ -84,12 +84,13 @@ def read_form(request: HttpRequest) -> QueryDict | None:
     large = len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if kind not in URLENCODED or many or large or NO_ESCAPE.search(body):
         return None
-    form = QueryDict(mutable=True)
+    fields: dict[str, list[str]] = {}
     for field in body.split(b"&"):
         if field:
             name, _, value = field.partition(b"=")
-            form.appendlist(decode(name), decode(value))
-    form._mutable = False
+            fields.setdefault(decode(name), []).append(decode(value))
+    form = QueryDict()
+    dict.update(form, fields)  # as it holds them; to append them one by one takes as long as to decode them
     return form
 
 
@@ -130,27 +131,29 @@ class ParticipantsMiddleware:
         translation.activate(preferred_language(request.META.get("HTTP_ACCEPT_LANGUAGE", "")))
         request.LANGUAGE_CODE = translation.get_language()
         response = self.secured.process_request(request) or refuse(request) or self.page(request)
-        for name, value in self.headers[request.is_secure()].items():
-            response.headers.setdefault(name, value)
+        # All at once: to set one by one takes as long as to find the page.
+        response.headers._store = {**self.headers[request.is_secure()], **response.headers._store}
         response.headers.setdefault("Content-Language", translation.get_language())
         if not response.streaming:
             response.headers.setdefault("Content-Length", str(len(response.content)))
         return response
 
     @cached_property
-    def headers(self) -> dict[bool, dict[str, str]]:
-        """Those of every page, over plain HTTP and over TLS."""
+    def headers(self) -> dict[bool, dict[str, tuple[str, str]]]:
+        """Those of every page, over plain HTTP and over TLS, as responses hold them."""
         return {secure: self.headers_over(scheme) for secure, scheme in ((False, "http"), (True, "https"))}
 
-    def headers_over(self, scheme: str) -> dict[str, str]:
+    def headers_over(self, scheme: str) -> dict[str, tuple[str, str]]:
         request, response = HttpRequest(), HttpResponse()
         request._get_scheme = lambda: scheme
         policy = CSPMiddleware(self.page).get_policy_parts(request, response)
         self.secured.process_response(request, response)
         XFrameOptionsMiddleware(self.page).process_response(request, response)
-        made = {name: value for name, value in response.items() if name != "Content-Type"}
+        del response["Content-Type"]
         own = {"Content-Security-Policy": build_policy(**asdict(policy)), "Vary": "Accept-Language"}
-        return made | own | NOT_KEPT
+        for name, value in (own | NOT_KEPT).items():
+            response[name] = value
+        return response.headers._store
 
 
 def refuse(request: HttpRequest) -> HttpResponse | None:

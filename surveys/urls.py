@@ -10,9 +10,7 @@ from surveys.participation.webhooks import prolific_webhook
 from surveys.pasting import views as pasting
 
 OWN = "<slug:study>/<str:token>/"
-# What is asked for most is looked up first.
 shared = [
-    path(f"{OWN}draft/", pasting.draft, name="draft"),
     path("<slug:study>/no-consent/", arrival.no_consent, name="no-consent"),
     path("<slug:study>/withdrawn/", arrival.withdrawn, name="withdrawn"),
     path(OWN, participation.resume, name="resume"),
@@ -21,8 +19,11 @@ shared = [
     path(f"{OWN}comprehension/", participation.comprehension, name="comprehension"),
     path(f"{OWN}end/", participation.end, name="end"),
 ]
+draft = path(f"{OWN}draft/", pasting.draft, name="draft")
+# What is asked for most is looked up first.
 answering: list[URLPattern] = [
     path(f"{OWN}prompt/<int:number>/", pasting.prompt, name="prompt"),
+    draft,
     path("<slug:study>/", arrival.arrive, name="arrive"),
     path(f"{OWN}questions/", participation.questions, name="questions"),
     path(f"{OWN}questions/<int:page>/", participation.questions, name="questions"),
@@ -36,6 +37,7 @@ answering: list[URLPattern] = [
 INSTRUCTIONS, TROUBLE = {"template": "annotation/instructions.html"}, {"template": "annotation/trouble.html"}
 ADMIT = {"admit": work.admit}
 annotating: list[URLPattern] = [
+    draft,
     path("<slug:study>/", arrival.arrive, {"begin": work.begin, "may_return": work.may_sit_again}, name="arrive"),
     path(f"{OWN}questions/", participation.questions, ADMIT, name="questions"),
     path(f"{OWN}questions/<int:page>/", participation.questions, ADMIT, name="questions"),

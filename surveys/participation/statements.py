@@ -4,6 +4,10 @@ The ORM builds each of these from its parts again on every call, which costs mor
 submission together; planning them again costs PostgreSQL as much as running them (benchmarks/README.md). Hence one
 statement that reads all that a prompt's page or answer needs, one that keeps an answer and one that keeps a draft, all
 of which stay prepared in a connection. Values only ever travel as parameters.
+
+What was read last stays in the memory of the process, with the version of the person's row: where PostgreSQL holds it
+and which transaction wrote it. All that is done to answers and drafts of a person writes that row anew. So a page that
+is asked for only looks whether the version is still there, and an answer is written only if it is.
 """
 
 import hashlib
@@ -26,13 +30,19 @@ from django.db.models.base import ModelState
 from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 
 from surveys.models import Participant, Prompt, QuotaCell
-from surveys.studies.lifecycle import prompts_of
+from surveys.studies.lifecycle import definition_of, prompts_of
 
-Answer = tuple[int, int, str, str, bool]  # prompt, revision, key, SHA-256, accepted
-FIELDS = Participant._meta.concrete_fields
+Answer = tuple[int, int, UUID, str, bool]  # prompt, revision, key, SHA-256, accepted
+FIELDS = {field.attname: field for field in Participant._meta.concrete_fields}
 CELL = Participant._meta.get_field("cell")
-NAMES = [field.attname for field in FIELDS]
-JSON_AT = frozenset(index for index, field in enumerate(FIELDS) if isinstance(field, JSONField))
+NAMES = tuple(FIELDS)
+# All that pages of prompts ask of a person. Django reads the others where somebody asks for them.
+AT_PROMPT = (
+    *("id", "study_id", "version_id", "pseudonym", "origin", "pilot", "state", "step", "cell_id", "language", "order"),
+    "checks",
+)
+SAME_AT = len(AT_PROMPT) + 2
+JSON_NAMES = frozenset(name for name, field in FIELDS.items() if isinstance(field, JSONField))
 # The person's row first and then their place: the order in which all rules lock.
 LIFE = """
 person AS (
@@ -40,7 +50,7 @@ person AS (
     SET last_seen_at = %(now)s,
         state = CASE WHEN state <> 'timed_out' THEN state WHEN step = 'questions' THEN 'screening' ELSE 'active' END
     WHERE id = %(person)s AND finished_at IS NULL
-    RETURNING id
+    RETURNING id, ctid AS held_at, xmin AS written_by
 ), place AS (
     UPDATE surveys_place SET expires_at = %(until)s FROM person
     WHERE participant_id = person.id AND confirmed_at IS NULL
@@ -49,33 +59,30 @@ person AS (
 """
 NOTE_LIFE = f"WITH {LIFE} SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place)"
 
-# What the person answered to all prompts, and whether a neighbour gave the very same text to `{prompt}`.
-ANSWERS = """(
-    SELECT json_agg(json_build_array(prompt_id, revision, key, text_sha256, accepted))
-    FROM surveys_response WHERE participant_id = participant.id
-)"""
+# Whether a neighbour gave the very same text to the prompt.
 SAME_AS_OTHER = """EXISTS (
     SELECT FROM surveys_response
-    WHERE prompt_id = {prompt} AND text_sha256 = %(sha256)s AND participant_id <> participant.id
+    WHERE prompt_id = %(prompt)s AND text_sha256 = %(sha256)s AND participant_id <> %(person)s
 )"""
-AT_PROMPT = """(
-    SELECT id FROM surveys_prompt
-    WHERE version_id = participant.version_id AND slug = participant."order" ->> (%(number)s::int - 1)
-)"""
+BY_LINK = "pseudonym = %(pseudonym)s AND study_id = (SELECT id FROM surveys_study WHERE slug = %(slug)s)"
+BY_VERSION = "id = %(person)s AND ctid = %(held_at)s::tid AND xmin = %(written_by)s::xid"
 
-# With the person, what they answered, of which pages there is a draft and, of a text, whether it is a neighbour's.
-BY_LINK = f"""
-SELECT {", ".join(f'participant."{field.column}"' for field in FIELDS)}, {ANSWERS},
-    (SELECT json_agg(step) FROM surveys_draft WHERE participant_id = participant.id), {{same}}
-FROM surveys_participant participant
-WHERE pseudonym = %(pseudonym)s AND study_id = (SELECT id FROM surveys_study WHERE slug = %(slug)s)
+
+def reading(names: Sequence[str], who: str, same_as_other: str = "false") -> str:
+    """With the person, what they answered and of which pages there is a draft."""
+    return f"""
+SELECT {", ".join(f'participant."{FIELDS[name].column}"' for name in names)}, ctid, xmin, {same_as_other}, (
+    SELECT json_agg(json_build_array(prompt_id, revision, key, text_sha256, accepted))
+    FROM surveys_response WHERE participant_id = participant.id
+), (SELECT json_agg(step) FROM surveys_draft WHERE participant_id = participant.id)
+FROM surveys_participant participant WHERE {who}
 """
-FIND = BY_LINK.format(same="false")
-FIND_WITH_TEXT = BY_LINK.format(same=SAME_AS_OTHER.format(prompt=AT_PROMPT))
-STANDING = f"""
-SELECT {ANSWERS}, {SAME_AS_OTHER.format(prompt="%(prompt)s")} FROM surveys_participant participant
-WHERE participant.id = %(person)s
-"""
+
+
+FIND = reading(NAMES, BY_LINK)
+FIND_AT_PROMPT = reading(AT_PROMPT, BY_LINK)
+FIND_WITH_TEXT = reading(AT_PROMPT, "id = %(person)s", SAME_AS_OTHER)
+IS_UNCHANGED = f"SELECT true FROM surveys_participant WHERE {BY_VERSION}"
 
 # Decides about everything that was noticed before and is not `found` now, and writes down what is.
 DECIDE = """
@@ -98,9 +105,11 @@ NOTICE = """, noticed AS (
 """
 WRITE_FLAGS = f"WITH {(DECIDE + NOTICE).format(if_so='true')} SELECT"
 
-# Only if nothing of the person has changed since it was read: every answer, draft and step moves `last_seen_at`, and
-# PostgreSQL looks at it once more when it has waited for the row. So a double click and a second window are noticed.
-UNCHANGED = LIFE.replace("finished_at IS NULL", "finished_at IS NULL AND last_seen_at = %(seen)s")
+# Only if nothing of the person has changed since it was read: PostgreSQL looks once more when it has waited for the
+# row. So a double click and a second window are noticed.
+UNCHANGED = LIFE.replace("id = %(person)s", BY_VERSION)
+# Where nobody has looked for it yet.
+UNCHANGED_AND_NEW = UNCHANGED.replace("finished_at IS NULL", f"finished_at IS NULL AND NOT {SAME_AS_OTHER}")
 READ_BACK = """
 read_back AS (
     INSERT INTO surveys_readback (
@@ -111,8 +120,8 @@ read_back AS (
     FROM response
 ),
 """
-WRITE_RESPONSE = f"""
-WITH {UNCHANGED}, response AS (
+WRITE_RESPONSE = """
+WITH {life}, response AS (
     INSERT INTO surveys_response (
         participant_id, prompt_id, version_id, pilot, revision, accepted, language, key,
         text, html, text_sha256, evidence, personal, shown_at, submitted_at
@@ -121,16 +130,16 @@ WITH {UNCHANGED}, response AS (
         %(text)s, %(html)s, %(sha256)s, %(evidence)s::jsonb, %(personal)s::jsonb, %(shown_at)s::timestamptz, %(now)s
     FROM person WHERE NOT %(needs_place)s OR EXISTS (SELECT FROM place)
     RETURNING id
-), {{read_back}} {{flags}}
-SELECT count(*) FROM response
+), {read_back} {flags}
+SELECT held_at, written_by FROM person, response
 """
 
 
 @cache
-def response_statement(has_reading: bool, has_findings: bool) -> str:
+def response_statement(life: str, has_reading: bool, has_findings: bool) -> str:
     """Nothing is asked of tables that nothing is written to."""
     flags = (DECIDE + NOTICE if has_findings else DECIDE).format(if_so="EXISTS (SELECT FROM response)")
-    return WRITE_RESPONSE.format(read_back=READ_BACK if has_reading else "", flags=flags)
+    return WRITE_RESPONSE.format(life=life, read_back=READ_BACK if has_reading else "", flags=flags)
 
 
 # An older page, which does not know of the newest draft, overwrites nothing.
@@ -151,10 +160,9 @@ SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place), (SELECT numb
 SAVE_DRAFT = """
 WITH person AS (
     UPDATE surveys_participant SET last_seen_at = %(now)s
-    WHERE pseudonym = %(pseudonym)s AND study_id = (SELECT id FROM surveys_study WHERE slug = %(slug)s)
-      AND state = 'active' AND "order" ? %(prompt)s AND %(leases)s::jsonb ? version_id::text
+    WHERE {who} AND state = 'active' AND "order" ? %(prompt)s AND %(leases)s::jsonb ? version_id::text
     RETURNING id, last_seen_at + make_interval(mins => (%(leases)s::jsonb ->> version_id::text)::int) AS until,
-        cell_id IS NULL OR pilot OR origin IN ('preview', 'imported') AS needs_none
+        cell_id IS NULL OR pilot OR origin IN ('preview', 'imported') AS needs_none, ctid AS held_at, xmin AS written_by
 ), place AS (
     UPDATE surveys_place SET expires_at = until FROM person
     WHERE participant_id = person.id AND confirmed_at IS NULL
@@ -167,18 +175,43 @@ DO UPDATE SET number = surveys_draft.number + 1, data = excluded.data, saved_at 
 WHERE surveys_draft.number = %(number)s
 RETURNING number
 """
+SAVE_BY_LINK = SAVE_DRAFT.format(who=BY_LINK)
+SAVE_KNOWN = f"{SAVE_DRAFT.format(who=BY_VERSION)}, (SELECT held_at FROM person), (SELECT written_by FROM person)"
+
+
+class Known(NamedTuple):
+    """What was read of a person, as long as the version of their row is there."""
+
+    link: tuple[str, str]  # slug of the study, pseudonym
+    own: dict[str, Any]  # columns of the row by attribute; lists and objects in it are changed by nobody
+    version: tuple[str, str]  # its `ctid` and `xmin`
+    answers: tuple[Answer, ...]  # by prompt, oldest first
+    drafts: frozenset[str]  # steps
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The values of BY_VERSION."""
+        return {"person": self.own["id"], "held_at": self.version[0], "written_by": self.version[1]}
+
+
+# Of people at prompts; nothing in it names them outside their study.
+KNOWN: dict[tuple[str, str], Known] = {}
+MOST_KNOWN = 1024  # of some five thousand characters each
 
 
 class Standing(NamedTuple):
-    """What there is of a person at the moment when they were last seen, and to the prompt that they are at."""
+    """What there is of a person, and to the prompt that they are at."""
 
-    seen: datetime
-    answered: frozenset[str] = frozenset()  # slugs of the prompts with an accepted answer
-    drafts: frozenset[str] = frozenset()  # steps
+    known: Known
+    answered: frozenset[str]  # slugs of the prompts with an accepted answer
     sha256: str = ""  # of the text that the last two are about
     revisions: tuple[tuple[int, UUID, str, bool], ...] = ()  # revision, key, SHA-256, accepted; oldest first
     copies: frozenset[int] = frozenset()  # other prompts to which they gave the very same text
-    same_as_other: bool = False  # a neighbour gave it to this prompt
+    same_as_other: bool = False  # a neighbour gave it to this prompt, as far as was looked
+
+    @property
+    def drafts(self) -> frozenset[str]:
+        return self.known.drafts
 
 
 def standing_of(participant: Participant) -> Standing | None:
@@ -295,42 +328,58 @@ def cell_of(cell_id: int) -> QuotaCell:
 
 def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
     """The person with their `standing`; None where there is none, or no more."""
-    return find_at_prompt(study_slug, pseudonym, 0)
+    link = study_slug, pseudonym
+    row = row_of(FIND, {"slug": study_slug, "pseudonym": pseudonym})
+    return participant_of(known_of(link, NAMES, row)) if row else None
 
 
-def find_at_prompt(study_slug: str, pseudonym: str, number: int, sha256: str = "") -> Participant | None:
-    """The same with what stands to the prompt at this place of their order.
+def find_at_prompt(
+    study_slug: str, pseudonym: str, number: int, sha256: str = "", is_answer: bool = False
+) -> Participant | None:
+    """The same with what stands to the prompt at this place of their order, and where else they gave a text.
 
-    With `sha256` also where else exactly this text stands: this person's to other prompts, a neighbour's here.
+    For an answer this may have been true a while ago: it is written only if it is true.
     """
-    values = {"pseudonym": pseudonym, "slug": study_slug, "number": min(max(number, 1), 10_000), "sha256": sha256}
-    row = row_of(FIND_WITH_TEXT if sha256 else FIND, values)
-    if not row:
-        return None
-    *own, answers, drafts, same_as_other = row
-    participant = read_participant(own)
-    answered = read_answers(answers)
-    slugs = frozenset(slug_of(participant.version_id, prompt) for prompt, *_, accepted in answered if accepted)
-    slug = participant.order[number - 1] if 1 <= number <= len(participant.order) else ""
-    prompt = prompts_of(participant.version_id).get(slug)
-    participant.standing = standing_at(prompt, answered, sha256, participant.last_seen_at, same_as_other)._replace(
-        answered=slugs, drafts=frozenset(json.loads(drafts or "[]"))
-    )
-    return participant
+    link = study_slug, pseudonym
+    known = KNOWN.get(link)
+    if not known or not (is_answer or row_of(IS_UNCHANGED, known.row)):
+        KNOWN.pop(link, None)
+        row = row_of(FIND_AT_PROMPT, {"slug": study_slug, "pseudonym": pseudonym})
+        if not row:
+            return None
+        known = known_of(link, AT_PROMPT, row)
+        keep(known)
+    return participant_of(known, number, sha256)
 
 
-def read_participant(row: Sequence[Any]) -> Participant:
-    values = [json.loads(value) if index in JSON_AT else value for index, value in enumerate(row)]
+def known_of(link: tuple[str, str], names: Sequence[str], row: Sequence[Any]) -> Known:
+    *columns, held_at, written_by, _, answers, drafts = row
+    own = {name: json.loads(value) if name in JSON_NAMES else value for name, value in zip(names, columns, strict=True)}
+    return Known(link, own, (held_at, written_by), read_answers(answers), frozenset(json.loads(drafts or "[]")))
+
+
+def keep(known: Known) -> None:
+    """Of people who go on with it: those of others is read for each page."""
+    if (known.own["state"], known.own["step"]) != (Participant.State.ACTIVE, Participant.Step.PROMPTS):
+        return
+    if len(KNOWN) >= MOST_KNOWN:
+        KNOWN.clear()
+    KNOWN[known.link] = known
+
+
+def participant_of(known: Known, number: int = 0, sha256: str = "") -> Participant:
     participant = Participant.__new__(Participant)  # without the signals that `Participant()` sends
-    participant.__dict__.update(zip(NAMES, values, strict=True), _state=ModelState())
+    participant.__dict__.update(known.own, _state=ModelState())
     participant._state.adding, participant._state.db = False, DEFAULT_DB_ALIAS
     if participant.cell_id:
         CELL.set_cached_value(participant, cell_of(participant.cell_id))
+    slug = participant.order[number - 1] if 1 <= number <= len(participant.order) else ""
+    participant.standing = standing_at(participant.version_id, slug, known, sha256)
     return participant
 
 
-def read_answers(found: str | None) -> list[Answer]:
-    return sorted(json.loads(found)) if found else []
+def read_answers(found: str | None) -> tuple[Answer, ...]:
+    return tuple((at, n, UUID(key), sha, accepted) for at, n, key, sha, accepted in sorted(json.loads(found or "[]")))
 
 
 def slug_of(version_id: int, prompt_id: int) -> str:
@@ -342,16 +391,15 @@ def slugs_of(version_id: int) -> dict[int, str]:
     return {prompt.pk: slug for slug, prompt in prompts_of(version_id).items()}
 
 
-def standing_at(
-    prompt: Prompt | None, answered: list[Answer], sha256: str, seen: datetime, same_as_other: bool
-) -> Standing:
+def standing_at(version_id: int, slug: str, known: Known, sha256: str, same_as_other: bool = False) -> Standing:
+    prompt = prompts_of(version_id).get(slug)
     at = prompt.pk if prompt else 0
-    own = (answer for answer in answered if answer[0] == at)
     return Standing(
-        seen,
+        known,
+        frozenset(slug_of(version_id, place) for place, *_, accepted in known.answers if accepted),
         sha256=sha256,
-        revisions=tuple((number, UUID(key), sha, accepted) for _, number, key, sha, accepted in own),
-        copies=frozenset(place for place, _, _, sha, _ in answered if sha == sha256 and place != at),
+        revisions=tuple(answer[1:] for answer in known.answers if answer[0] == at),
+        copies=frozenset(place for place, _, _, sha, _ in known.answers if sha == sha256 and place != at),
         same_as_other=same_as_other,
     )
 
@@ -362,23 +410,33 @@ def note_life(participant: Participant, now: datetime, until: datetime) -> tuple
     return bool(person), bool(place)
 
 
-def read_standing(participant: Participant, prompt: Prompt, sha256: str, seen: datetime) -> Standing:
-    """What stands to a prompt, for somebody whose row is locked."""
-    values = {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256}
-    answers, same_as_other = row_of(STANDING, values) or (None, False)
-    return standing_at(prompt, read_answers(answers), sha256, seen, same_as_other)
+def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Standing:
+    """What stands to a prompt now, and whether a neighbour gave the same text."""
+    row = row_of(FIND_WITH_TEXT, {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256})
+    if not row:
+        raise Participant.DoesNotExist("The part has ended.")
+    known = known_of((definition_of(participant.version_id).slug, participant.pseudonym), AT_PROMPT, row)
+    keep(known)
+    return standing_at(participant.version_id, prompt.slug, known, sha256, row[SAME_AT])
 
 
-def write_response(values: dict[str, Any]) -> bool:
+def write_response(standing: Standing, values: dict[str, Any], is_locked: bool = False) -> bool:
     """A revision and, in the same statement, what was said of its reading, and its flags.
 
     `values` are those of WRITE_RESPONSE, and of READ_BACK where the reading was shown. False, and nothing is written,
-    where anything of the person has changed since they were `seen`, or where their place is gone and they need one.
+    where what stands is no longer so, or where their place is gone and they need one.
     """
+    is_new = standing.sha256 and not standing.same_as_other
+    life = LIFE if is_locked else UNCHANGED_AND_NEW if is_new else UNCHANGED
+    statement = response_statement(life, "verdict" in values, bool(values["found"]))
     as_json = {name: json.dumps(values[name]) for name in ("evidence", "personal")}
-    statement = response_statement("verdict" in values, bool(values["found"]))
-    written = row_of(statement, values | as_json)
-    return bool(written and written[0])
+    version = row_of(statement, values | as_json | standing.known.row)
+    if not version:
+        KNOWN.pop(standing.known.link, None)
+        return False
+    answer = tuple(values[name] for name in ("prompt", "revision", "key", "sha256", "accepted"))
+    keep(standing.known._replace(version=version, answers=tuple(sorted((*standing.known.answers, answer)))))
+    return True
 
 
 def write_flags(values: dict[str, Any]) -> None:
@@ -399,7 +457,12 @@ def save_draft_at_once(
     slug: str, pseudonym: str, leases: dict[int, int], now: datetime, prompt: str, data: dict[str, str], number: int
 ) -> int | None:
     """The new number of the draft of a prompt's page; None where `write_draft` has to say what becomes of it."""
-    who = {"slug": slug, "pseudonym": pseudonym, "leases": json.dumps(leases), "now": now}
-    draft = {"prompt": prompt, "step": f"prompt:{prompt}", "data": json.dumps(data), "number": number}
-    row = row_of(SAVE_DRAFT, who | draft)
+    link, step = (slug, pseudonym), f"prompt:{prompt}"
+    draft = {"prompt": prompt, "step": step, "data": json.dumps(data), "number": number}
+    values = draft | {"leases": json.dumps(leases), "now": now, "slug": slug, "pseudonym": pseudonym}
+    if (known := KNOWN.pop(link, None)) and (row := row_of(SAVE_KNOWN, values | known.row)):
+        saved, *version = row
+        keep(known._replace(version=tuple(version), drafts=known.drafts | {step}))
+        return saved
+    row = row_of(SAVE_BY_LINK, values)
     return row[0] if row else None

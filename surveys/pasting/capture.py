@@ -92,20 +92,25 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
         submission.removed = dict(Counter(submission.removed) + Counter(removed))
     elif personal and submission.privacy != "keep":
         return PasteOutcome(text=text, personal=personal)
-    # What was read with the person is true as long as nothing of them has changed: the write makes sure. Where it
-    # did, and where the same form was here before, all of it happens once more behind the lock on their row.
-    state = standing_of(participant)
-    if state and state.sha256 == copy_hash(text):
-        outcome, values = weigh(participant, submission, text, state)
-        if values and write_response(values | {"needs_place": needs_place(participant)}):
-            participant.standing = None
-            return outcome
+    # What is known of the person is true as long as nothing of them has changed: the write makes sure. Where it did,
+    # they are read anew. Where that changes too, and where the same form was here before, all of it happens once more
+    # behind the lock on their row.
+    sha256, standing = copy_hash(text), standing_of(participant)
     participant.standing = None
-    with transaction.atomic():
-        seen = touch_participant(participant)
-        state = read_standing(participant, submission.prompt, copy_hash(text), seen)
+    for known in (standing if standing and standing.sha256 == sha256 else None, None):
+        state = known or read_standing(participant, submission.prompt, sha256)
         outcome, values = weigh(participant, submission, text, state)
-        if values and not write_response(values | {"needs_place": False}):
+        if values is None:
+            break
+        if write_response(state, values | {"needs_place": needs_place(participant)}):
+            if outcome.accepted:  # the way on depends on it
+                participant.standing = state._replace(answered=state.answered | {submission.prompt.slug})
+            return outcome
+    with transaction.atomic():
+        touch_participant(participant)
+        state = read_standing(participant, submission.prompt, sha256)
+        outcome, values = weigh(participant, submission, text, state)
+        if values and not write_response(state, values | {"needs_place": False}, is_locked=True):
             raise Participant.DoesNotExist("The part has ended.")
         return outcome
 
@@ -144,7 +149,6 @@ def weigh(
     return outcome, {
         **flag_values(participant, prompt, findings if accepted else asked, accepted, now),
         **(said.values() if said and accepted else {}),
-        "seen": state.seen,
         "until": until,
         "version": participant.version_id,
         "pilot": participant.pilot,
@@ -221,7 +225,7 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> PasteOut
     text = clean_text(text)
     with transaction.atomic():
         seen = touch_participant(participant)
-        state = read_standing(participant, prompt, copy_hash(text), seen)
+        state = read_standing(participant, prompt, copy_hash(text))
         findings, unread = ask_about(prompt, text, notice(participant, prompt, text, state))
         write_flags(flag_values(participant, prompt, findings, accepted=False, now=seen))
     return PasteOutcome(text, findings=findings, unread=unread)

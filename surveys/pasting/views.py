@@ -31,8 +31,10 @@ LARGEST_DRAFT = 1_200_000
 
 def find(request: HttpRequest, study: str, pseudonym: str, number: int) -> Participant | None:
     """The person with all that this page, or the answer that it sends, needs to know of them."""
-    sent = capture.copy_hash(clean_text(request.POST.get("text", ""))) if request.method == "POST" else ""
-    return find_at_prompt(study, pseudonym, number, sent)
+    if request.method != "POST":
+        return find_at_prompt(study, pseudonym, number)
+    sha256 = capture.copy_hash(clean_text(request.POST.get("text", "")))
+    return find_at_prompt(study, pseudonym, number, sha256, is_answer=True)
 
 
 @participant_page(Step.PROMPTS, find=find)
@@ -214,6 +216,7 @@ def answer_again(
         asks = {"error": error, "personal": personal, "messages": [], "page": capture.seal_page(revision)}
         return JsonResponse(asks | (gate_json(gate) if gate else {}), status=422)
     page = paste_page(request, asked, number, revision, submission.language, len(request.participant.order))
+    request.participant.standing = None  # of drafts an older one may be known than there is
     draft = draft_of(request, step_name(asked))
     page |= {
         "text": submission.text,

@@ -126,7 +126,7 @@ def _repeats(said: Sequence[str], prompt: str) -> bool:
 def _is_of_other_prompt(paste: Paste) -> dict[str, Any] | None:
     words, start = _words(paste.text[:TOPIC_HEAD]), _squeeze(paste.text)
     for other in paste.other_prompts:
-        same = len(words) > 8 and start == _squeeze(other.answer)
+        same = bool(other.answer) and len(words) > 8 and start == _squeeze(other.answer)
         if same or _repeats(paste.said, other.text) or _opens_with(words, other.text):
             return {"slug": other.slug}
     slug = _find_topic(paste, words)
@@ -148,10 +148,10 @@ def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
     said, opening = {_stem(word) for word in set(words)}, {_stem(word) for word in words[:OPENING_WORDS]}
     own_share = len(own & said) / len(own) if own else 1.0
     for other in paste.other_prompts:
-        topic = _topic_words(other.text) - own
-        share = len(topic & said) / len(topic) if topic else 0.0
-        opens = bool(topic & opening) and not own & opening
-        if share >= 0.2 and own_share <= share / 2 and (opens or len(topic & said) >= 3):
+        topic = _words_apart(other.text, paste.prompt_text)
+        used = len(topic & said)
+        share = used / len(topic) if topic else 0.0
+        if share >= 0.2 and own_share <= share / 2 and (used >= 3 or topic & opening and not own & opening):
             return other.slug
     return None
 
@@ -165,6 +165,11 @@ def _prompt_words(prompt: str) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def _topic_words(prompt: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(prompt) if len(word) > 2 and word not in STOPWORDS)
+
+
+@lru_cache(maxsize=8192)
+def _words_apart(prompt: str, other: str) -> frozenset[str]:
+    return _topic_words(prompt) - _topic_words(other)
 
 
 @lru_cache(maxsize=8192)

@@ -56,17 +56,21 @@ class NamedItems:
 @lru_cache(maxsize=8)
 def find_items(text: str, prose: bool = True, asked: int = 5) -> NamedItems:
     """The items of `text`, of which `asked` were wanted; without `prose` only those set out as a list."""
-    text = text[:HEAD]
-    titles, text = _json_titles(text)
-    if titles:
-        found = FoundList("json", tuple(titles))
-    else:
-        lines = _without_recipe(split_lines(text))
-        found = find_list(lines, asked)
-        if not found.titles and prose:
-            found = FoundList("sentence", tuple(find_named(lines)))
+    lines, found = _set_out(text[:HEAD], asked)
+    if not found.titles and prose:
+        found = FoundList("sentence", tuple(find_named(lines)))
     names = _names_by_item(found.titles)
     return NamedItems(found.form if names else "", names, found.disputed)
+
+
+@lru_cache(maxsize=8)
+def _set_out(text: str, asked: int) -> tuple[Lines, FoundList]:
+    """The lines, and the items that are set out as a list."""
+    titles, text = _json_titles(text)
+    if titles:
+        return [], FoundList("json", tuple(titles))
+    lines = _without_recipe(split_lines(text))
+    return lines, find_list(lines, asked)
 
 
 def count_named(text: str, prose: bool = True, asked: int = 5) -> int:

@@ -2,16 +2,17 @@
 
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.http import QueryDict
 from django.test import Client, RequestFactory, override_settings
 
 from surveys.middleware import read_form
-from surveys.models import Participant, Place, Response
+from surveys.models import Draft, Flag, Participant, Place, Response
 from surveys.participation import prepared
 from surveys.participation import views as participation
-from surveys.participation.statements import find_at_prompt
+from surveys.participation.statements import KNOWN, find_at_prompt
 from surveys.participation.steps import address
 from surveys.pasting import views as pasting
 from surveys.pasting.capture import PasteSubmission, copy_hash, submit_paste
@@ -24,8 +25,9 @@ TEXT = "\n".join(f"{n}. {tea}: one for every day of the week." for n, tea in enu
 
 
 @pytest.fixture(autouse=True)
-def no_pages_kept() -> None:
+def nothing_kept() -> None:
     prepared.PAGES.clear()
+    KNOWN.clear()
 
 
 def without_keys(page: str) -> str:
@@ -95,6 +97,41 @@ def test_what_was_read_of_a_person_holds_until_anything_of_them_changes() -> Non
     outcome = submit_paste(window, PasteSubmission(asked, TEXT + "\n4. Sencha", keep=True))
     assert (outcome.revision, outcome.older_page) == (2, True)  # it did not know of the first when it was read
     assert list(Response.objects.filter(participant=person).values_list("revision", flat=True)) == [1, 2]
+
+
+def test_page_shows_what_another_process_did() -> None:
+    client, person = Client(), make_participant()
+    path = address(person, "prompt", 1)
+    for words in ("1. Assam, from another window", "1. Sencha, from a third one"):
+        client.get(path)
+        known = dict(KNOWN)
+        draft = {"step": f"prompt:{person.order[0]}", "text": words, "number": Draft.objects.count()}
+        assert Client().post(address(person, "draft"), draft).status_code == 200
+        KNOWN.update(known)  # as in a process that did not save it
+        assert words in client.get(path).text
+    known = dict(KNOWN)
+    client.post(address(person, "stop"), {"how": "withdraw"})
+    KNOWN.update(known)
+    assert "withdrawn" in client.get(path).url
+    assert "withdrawn" in client.post(path, {"text": "B", "key": str(uuid4())}, follow=True).redirect_chain[-1][0]
+    assert Response.objects.count() == 0
+
+
+def test_text_of_a_neighbour_is_noticed_whatever_was_known_before() -> None:
+    study = make_study()
+    first, second = make_participant(study), make_participant(study)
+    number = second.order.index("teas") + 1
+    read = find_at_prompt("teas", second.pseudonym, number, copy_hash(TEXT))
+    make_response(first, "teas", text=TEXT)
+    asked = prompt_of(second, "teas")
+    assert submit_paste(read, PasteSubmission(asked, TEXT, keep=True)).accepted
+    assert Flag.objects.filter(participant=second, check_name="same-as-other").exists()
+
+
+def test_what_is_known_names_nobody_outside_their_study() -> None:
+    person = make_participant()
+    Client().get(address(person, "prompt", 1))
+    assert person.pid not in repr(KNOWN) and "consent" not in repr(KNOWN)
 
 
 def test_answer_of_somebody_whose_place_is_gone_takes_another() -> None:

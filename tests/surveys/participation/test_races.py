@@ -225,17 +225,23 @@ def test_double_click_is_one_revision() -> None:
     assert Response.objects.filter(participant=participant).count() == 1
 
 
-def test_double_click_on_the_page_is_one_revision() -> None:
+@pytest.mark.parametrize("is_known", [False, True])
+def test_double_click_on_the_page_is_one_revision(is_known: bool) -> None:
     participant = make_participant()
     path, fields = address(participant, "prompt", 1), {"text": answer_text(prompt_of(participant)), "key": uuid.uuid4()}
+    if is_known:
+        Client().get(path)
     pages = at_once([lambda: Client().post(path, fields) for _ in range(6)])
     assert {page.status_code for page in pages} == {302}
     assert Response.objects.filter(participant=participant).count() == 1
 
 
-def test_windows_that_send_the_page_at_once_are_revisions_of_their_own() -> None:
+@pytest.mark.parametrize("is_known", [False, True])
+def test_windows_that_send_the_page_at_once_are_revisions_of_their_own(is_known: bool) -> None:
     participant = make_participant()
     path, asked = address(participant, "prompt", 1), prompt_of(participant)
+    if is_known:
+        Client().get(path)
     forms = [{"text": answer_text(asked, number) + "\n", "key": uuid.uuid4()} for number in range(6)]
     at_once([lambda form=form: Client().post(path, form) for form in forms])
     stored = Response.objects.filter(participant=participant, accepted=True)
