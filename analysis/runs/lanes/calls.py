@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import psycopg
 from django.db import connection, transaction
 from psycopg.rows import namedtuple_row
-from pydantic_core import to_json
+from pydantic import TypeAdapter
 
 from analysis.runs.lanes.journal import left_behind
 
@@ -166,11 +166,12 @@ TYPES = {"id": "bigint", "reserved": "numeric", "cost": "numeric", "sent": "floa
 TYPES |= dict.fromkeys(NUMBERS, "int")
 COLUMNS = ", ".join(f"{field.name} {TYPES.get(field.name, 'text')}" for field in fields(CallOutcome))
 SETTLE = SETTLE.format(columns=COLUMNS)
+OUTCOME = TypeAdapter(CallOutcome)
 
 
 def write_outcome(outcome: CallOutcome) -> str:
-    """As one line of JSON, in a third of the time of `json`."""
-    return to_json(outcome).decode()
+    """As one line of JSON, in a third of the time that `json` takes."""
+    return OUTCOME.dump_json(outcome).decode()
 
 
 class CallBook:
