@@ -157,7 +157,7 @@ def retrieval(size: int) -> Found:
         return nearest.nearest_to_many(corpus, MODEL, questions, NEAREST)
 
     first = spent("first", find)
-    file = round(vectors.file_of(corpus, MODEL).stat().st_size / 1e6)
+    file = round(sum(path.stat().st_size for path in vectors.files_of(corpus, MODEL)) / 1e6)
     return {**first, **spent("again", find), "product_cpu_s": bare_product(size, questions), "file_mb": file}
 
 

@@ -54,11 +54,12 @@ COPY_IN = f"COPY analysis_conversation ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
 TYPES = ("int8", "text", "bytea", "int4", "int4", "text", "text", "text", "bool", "bool", "timestamptz")
 JSONB = b"\1"  # the version of jsonb's binary form, before its text
 ONCE = "conversation_once"
-# By the index for each hash, whatever the planner believes of a table that grows in this transaction.
+# By the index for each hash, whatever the planner believes of a table that grows in this transaction. A corpus that it
+# is told of it takes for empty until its rows were counted, and then reads all of them for each hash.
 FIND_KNOWN = """
 SELECT wanted, known.* FROM unnest(%s::text[]) AS wanted, LATERAL (
   SELECT id, source_id, "user", toxic, redacted FROM analysis_conversation
-  WHERE corpus_id = %s AND sha256 = wanted LIMIT 1
+  WHERE corpus_id = (SELECT %s::bigint) AND sha256 = wanted LIMIT 1
 ) AS known
 """
 

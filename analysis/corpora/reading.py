@@ -128,8 +128,8 @@ class _ArrayScanner:
         self.text = ""
         self.at = 0  # where the next item begins in `text`
         self.more: list[str] = []  # what was read after `text`
-        self.before = 0  # characters and lines of the file before `text`
-        self.lines_before = 0
+        self.before = 0  # characters of the file before `text`
+        self.lines = 0  # of all that was read
         self.number = 0
         self.opened = self.closed = False
         self.decode = json.JSONDecoder().raw_decode
@@ -139,6 +139,7 @@ class _ArrayScanner:
         for block in blocks:
             try:
                 self.more.append(decode(block))
+                self.lines += block.count(b"\n")  # far cheaper than in what is not ASCII alone
             except UnicodeDecodeError:
                 yield from self._items()
                 raise
@@ -155,7 +156,6 @@ class _ArrayScanner:
 
     def _items(self) -> Iterator[tuple[str, Any]]:
         self.before += self.at
-        self.lines_before += self.text.count("\n", 0, self.at)
         self.text, self.at, self.more = "".join([self.text[self.at :], *self.more]), 0, []
         while self._skip_to_item():
             try:
@@ -187,7 +187,7 @@ class _ArrayScanner:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - NEAR_THE_END
 
     def place(self) -> str:
-        line = self.lines_before + self.text.count("\n", 0, self.at) + 1
+        line = self.lines - self.text.count("\n", self.at) - sum(more.count("\n") for more in self.more) + 1
         return f"after character {self.before + self.at:,} (line {line:,}, {self.number:,} whole conversations)"
 
 

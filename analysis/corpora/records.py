@@ -65,16 +65,16 @@ class Record(NamedTuple):
 
 def read_messages(record: Any, field: str, role: str, content: str) -> list[Message]:
     """The list of messages in `field`, with the names that the format has for role and content."""
-    if not isinstance(record, Mapping):
+    if not isinstance(record, dict):
         raise RecordError(f"is {type(record).__name__}, not an object")
     written = record.get(field)
-    if not isinstance(written, Sequence) or isinstance(written, str):
+    if not isinstance(written, list):
         raise RecordError(f"has no list {field!r}")
     return [_read_message(message, role, content) for message in written]
 
 
 def _read_message(message: Any, role: str, content: str) -> Message:
-    if not isinstance(message, Mapping) or role not in message or content not in message:
+    if not isinstance(message, dict) or role not in message or content not in message:
         raise RecordError(f"has a message without {role!r} and {content!r}")
     speaker = ROLES.get(str(message[role]).lower())
     if speaker is None:

@@ -92,9 +92,12 @@ class Lane:
         self.width = run.endpoint.concurrency
         # Rows are marked as sent a little ahead of sending. After a crash those count as maybe paid too,
         # so the stretch is short; where a rate makes calls wait there is none.
-        self.ahead = 1 if limiter.has_rates else max(1, min(self.width // 4, 32))
-        self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue(self.ahead)
+        self.ahead = 1 if limiter.has_rates else max(1, min(self.width // 2, 64))
+        self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue()
+        self.room, self.has_room = 0, asyncio.Event()
+        self.make_room(self.width + self.ahead)
         self.outcomes: list[str] = []
+        self.unsent: list[int] = []  # marked, and then the lane was to end
         self.full, self.done = asyncio.Event(), asyncio.Event()
         self.stopping = self.empty = self.interrupted = False
         self.body_size = 1
@@ -120,6 +123,7 @@ class Lane:
                     steps = (self.store(), self.keep(), self.limiter.follow(self.done))
                     helpers = [group.create_task(step) for step in steps]
                     await asyncio.gather(self.feed(), *(self.send() for _ in range(self.width)))
+                    await self.feed_book.give_back(self.unsent)
                     self.empty = True
                     self.full.set()
                     self.done.set()
@@ -151,13 +155,13 @@ class Lane:
             await self.hand_over(calls)
         await self.feed_book.give_back([entry.call.id for entry in await ready])
         for _ in range(self.width):
-            await self.queue.put(None)
+            self.queue.put_nowait(None)
 
     async def lease(self) -> list[Prepared]:
         if self.is_over:
             return []
         most = max(self.width, MOST_BYTES_AHEAD // self.body_size)
-        calls = await self.feed_book.lease(min(LEASED_AT_ONCE, 4 * self.width, most))
+        calls = await self.book.lease(min(LEASED_AT_ONCE, 4 * self.width, most))
         try:
             return await asyncio.to_thread(self.prepare_all, calls) if calls else []
         except Exception:
@@ -167,16 +171,26 @@ class Lane:
     async def hand_over(self, calls: list[Prepared]) -> None:
         left = list(calls)
         while left and not self.is_over:
-            part = left[: self.ahead]
+            await self.has_room.wait()
+            part = left[: 1 if self.limiter.has_rates else self.room]
             await self.limiter.wait(sum(entry.tokens for entry in part))
             ids = await self.reserve(part)
             if ids is None:
                 break
             left = left[len(part) :]
+            self.make_room(-len(ids))
             for entry in part:
                 if entry.call.id in ids:
-                    await self.queue.put(entry)
+                    self.queue.put_nowait(entry)
         await self.feed_book.give_back([entry.call.id for entry in left])
+
+    def make_room(self, calls: int) -> None:
+        """So many more may be marked; a few at a time, as each marking is a transaction."""
+        self.room += calls
+        if self.room >= max(1, self.ahead // 2):
+            self.has_room.set()
+        else:
+            self.has_room.clear()
 
     async def reserve(self, part: list[Prepared]) -> set[int] | None:
         """Wait until the budget has room for these calls; None when the run is not to go on."""
@@ -258,8 +272,12 @@ class Lane:
 
     async def send(self) -> None:
         while (entry := await self.queue.get()) is not None:
+            if self.is_over:
+                self.unsent.append(entry.call.id)
+                continue
             outcome = write_outcome(await self.ask(entry))
             self.journal.note(outcome)
+            self.make_room(1)
             self.outcomes.append(outcome)  # only now looked up: the list is swapped while a call is in flight
             if len(self.outcomes) >= FLUSH_ROWS:
                 self.full.set()

@@ -181,6 +181,24 @@ def test_known_conversations_are_found_by_the_index_while_a_table_grows() -> Non
     assert "Rows Removed" not in plan
 
 
+def test_known_conversations_are_found_by_the_index_in_a_corpus_that_is_newer_than_the_counts() -> None:
+    """Where rows were counted before the corpus was there, the planner takes it for empty."""
+    for name in ("counted", "counted, too", "new"):
+        corpus = make_corpus(name)
+        if name == "new":
+            with connection.cursor() as cursor:
+                cursor.execute("ANALYZE analysis_conversation")
+        Conversation.objects.bulk_create(
+            Conversation(corpus=corpus, sha256=f"{number:064}", turns=1, characters=1, messages=[])
+            for number in range(3000)
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {FIND_KNOWN}", [[f"{5:064}"], corpus.pk])
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "using conversation_once" in plan and "Rows Removed" not in plan
+
+
 def test_what_the_source_says_of_a_conversation_is_kept_and_added_to_those_that_are_there(tmp_path: Path) -> None:
     marked = wildchat(2, toxic=False)
     marked["conversation"][1]["toxic"] = True
@@ -245,6 +263,24 @@ def test_array_broken_in_the_middle_stops_at_once(tmp_path: Path) -> None:
 
     assert report.new == 1
     assert "1 whole conversations): Expecting ':' delimiter" in report.faults[0]
+
+
+@pytest.mark.parametrize("block", [7, 64, 1 << 18])
+def test_line_of_a_break_in_the_middle_is_counted_from_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr("analysis.corpora.reading.BLOCK", block)
+    items = ",\n".join(
+        json.dumps(sharegpt(number) | {"said": "東京"}, indent=1, ensure_ascii=False) for number in (1, 2)
+    )
+    content = f"[\n{items},\n\n{{'no': 'JSON'}},\n{items}\n]\n"
+    report = import_file(write(tmp_path, content.encode()), "sharegpt")
+
+    assert report.new == 2
+    at = content.index("{'no")
+    line = content.count("\n", 0, at) + 1
+    [fault] = report.faults
+    assert fault.startswith(f"after character {at:,} (line {line}, 2 whole conversations): Expecting property name")
 
 
 @pytest.mark.parametrize("packing", ["gzip", "zstandard"])

@@ -14,11 +14,11 @@ from django.db import connection
 
 from analysis.corpora import vectors
 from analysis.corpora.vectors import (
+    Kept,
     Rows,
-    Vectors,
-    file_of,
     files_folder,
-    find_origin,
+    files_of,
+    find_origins,
     keep_vectors,
     load_vectors,
     read_rows,
@@ -31,7 +31,9 @@ MODEL = "made-up"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings) -> Path:
+def folder(tmp_path: Path, settings, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the files come; all rows are one stretch, wherever the ids of this database have come to."""
+    monkeypatch.setattr(vectors, "STRETCH", 2**40)
     settings.VAR_FOLDER = tmp_path / "var"
     return tmp_path / "var" / "vectors"
 
@@ -54,6 +56,11 @@ def loaded(corpus: Corpus, model: str = MODEL) -> dict[str, float]:
     return {key.decode(): row[0] for piece in pieces for key, row in zip(*piece, strict=True)}
 
 
+def file_of(corpus: Corpus) -> Path:
+    [path] = files_of(corpus, MODEL)
+    return path
+
+
 def in_database(corpus: Corpus, model: str = MODEL) -> dict[str, float]:
     rows = ConversationVector.objects.filter(conversation__corpus=corpus, model=model)
     return {row.conversation.sha256: row.vector[0] for row in rows.select_related("conversation")}
@@ -61,12 +68,12 @@ def in_database(corpus: Corpus, model: str = MODEL) -> dict[str, float]:
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Grows with each reading of all the vectors from the database."""
+    """Grows with each reading of vectors from the database."""
     done: list[str] = []
 
-    def read(corpus: Corpus, model: str, user: str | None = None) -> Iterator[Rows]:
+    def read(corpus: Corpus, model: str, user: str | None = None, stretches: object = None) -> Iterator[Rows]:
         done.append(model)
-        return read_rows(corpus, model, user)
+        return read_rows(corpus, model, user, stretches)
 
     monkeypatch.setattr(vectors, "read_rows", read)
     return done
@@ -77,7 +84,7 @@ def test_vectors_are_read_from_the_database_once(
     monkeypatch: pytest.MonkeyPatch, readings: list[str], at_once: int
 ) -> None:
     monkeypatch.setattr(vectors, "ROWS_AT_ONCE", at_once)
-    monkeypatch.setattr(vectors, "MAPPED_AT_ONCE", at_once)
+    monkeypatch.setattr(vectors, "STRETCH", at_once)
     corpus = make_embedded()
     first, second = loaded(corpus), loaded(corpus)
 
@@ -116,9 +123,10 @@ def delete_all_vectors(corpus: Corpus) -> None:
     ConversationVector.objects.all().delete()
 
 
-@pytest.mark.parametrize(
-    "change", [delete_one, add_one, exchange_one, embed_again, change_one_in_place, move_one_away, delete_all_vectors]
-)
+CHANGES = [delete_one, add_one, exchange_one, embed_again, change_one_in_place, move_one_away, delete_all_vectors]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_file_is_made_again_after_a_change(change: Callable[[Corpus], None], readings: list[str]) -> None:
     corpus = make_embedded()
     before = loaded(corpus)
@@ -148,15 +156,15 @@ def test_what_comes_between_looking_and_reading_is_in_the_files_heading(monkeypa
     corpus = make_embedded()
 
     def look_and_add(corpus: Corpus, model: str):
-        origin = find_origin(corpus, model)
+        origins = find_origins(corpus, model)
         add_one(corpus)
-        return origin
+        return origins
 
     load_vectors(corpus, MODEL)
     add_one(corpus)
-    monkeypatch.setattr(vectors, "find_origin", look_and_add)
+    monkeypatch.setattr(vectors, "find_origins", look_and_add)
     load_vectors(corpus, MODEL)  # the file holds a seventh row, which the look has not seen
-    monkeypatch.undo()
+    monkeypatch.setattr(vectors, "find_origins", find_origins)
     corpus.conversations.last().delete()
 
     assert loaded(corpus) == in_database(corpus)
@@ -164,22 +172,22 @@ def test_what_comes_between_looking_and_reading_is_in_the_files_heading(monkeypa
 
 def test_two_that_make_the_file_at_once_both_get_all(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     corpus = make_embedded()
-    path, database = file_of(corpus, MODEL), find_origin(corpus, MODEL).database
-    others: list[Vectors] = []
+    others: list[dict[int, Kept]] = []
 
-    def read_and_let_another_in(*arguments) -> Iterator[Rows]:
+    def read_and_let_another_in(*arguments, **stretches) -> Iterator[Rows]:
         monkeypatch.setattr(vectors, "read_rows", read_rows)
-        for rows in list(read_rows(*arguments)):
-            others.append(keep_vectors(corpus, MODEL, path, database))
+        for rows in list(read_rows(*arguments, **stretches)):
+            others.append(keep_vectors(corpus, MODEL))
             yield rows
 
     monkeypatch.setattr(vectors, "read_rows", read_and_let_another_in)
-    mine = keep_vectors(corpus, MODEL, path, database)
+    mine = keep_vectors(corpus, MODEL)
 
     for found in (mine, *others):
-        assert sorted(found.matrix[:, 0]) == [0, 1, 2, 3, 4]
+        [kept] = found.values()
+        assert sorted(kept.vectors.matrix[:, 0]) == [0, 1, 2, 3, 4]
     assert len(others) == 1
-    assert list(folder.iterdir()) == [path]
+    assert list(folder.iterdir()) == [file_of(corpus)]
     assert loaded(corpus) == in_database(corpus)
 
 
@@ -203,7 +211,7 @@ def remove(path: Path) -> None:
 def test_broken_file_is_made_again(spoil: Callable[[Path], None], readings: list[str]) -> None:
     corpus = make_embedded()
     load_vectors(corpus, MODEL)
-    spoil(file_of(corpus, MODEL))
+    spoil(file_of(corpus))
 
     assert loaded(corpus) == loaded(corpus) == in_database(corpus)
     assert readings == [MODEL, MODEL]
@@ -234,7 +242,7 @@ def test_disk_is_waited_for_only_where_no_start_is_known(
 def test_nothing_is_compared_where_there_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make_embedded()
     looks: list[Corpus] = []
-    monkeypatch.setattr(vectors, "find_origin", lambda corpus, model: looks.append(corpus))
+    monkeypatch.setattr(vectors, "find_origins", lambda corpus, model: looks.append(corpus))
 
     assert loaded(corpus) == in_database(corpus)
     assert looks == []
@@ -255,7 +263,7 @@ def test_only_the_owner_may_read_it(folder: Path) -> None:
     load_vectors(corpus, MODEL)
 
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE(file_of(corpus, MODEL).stat().st_mode) == 0o600
+    assert stat.S_IMODE(file_of(corpus).stat().st_mode) == 0o600
 
 
 def test_vectors_are_read_each_time_where_no_file_can_be(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -299,24 +307,27 @@ def test_full_disk_leaves_nothing_and_is_no_failure(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("delete", [Corpus.delete, lambda corpus: Corpus.objects.filter(pk=corpus.pk).delete()])
 def test_files_go_with_their_corpus(folder: Path, delete: Callable[[Corpus], object]) -> None:
     corpus, other = make_embedded(), make_corpus("another")
+    add_one(other)
     for one in (corpus, other):
         load_vectors(one, MODEL)
     delete(corpus)
 
-    assert list(folder.iterdir()) == [file_of(other, MODEL)]
+    assert list(folder.iterdir()) == [file_of(other)]
 
 
 def test_what_others_left_goes_when_a_file_is_made(folder: Path) -> None:
     gone = make_corpus("gone")
+    add_one(gone)
     load_vectors(gone, MODEL)
+    gone.conversations.all().delete()
     with connection.cursor() as cursor:  # as another server would: nobody here hears of it
         cursor.execute("DELETE FROM analysis_corpus WHERE id = %s", [gone.pk])
     corpus = make_embedded()
-    stem = file_of(corpus, MODEL).stem
+    stem = f"{vectors.stem_of(corpus, MODEL)}-0"
     begun, abandoned = folder / f"{stem}.begun.part", folder / f"{stem}.abandoned.part"
     for path in (begun, abandoned):
         path.touch()
     os.utime(abandoned, (time.time() - 7200,) * 2)
     load_vectors(corpus, MODEL)
 
-    assert set(files_folder().iterdir()) == {file_of(corpus, MODEL), begun}
+    assert set(files_folder().iterdir()) == {file_of(corpus), begun}

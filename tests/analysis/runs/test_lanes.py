@@ -178,6 +178,35 @@ def test_paused_run_leases_nothing() -> None:
     assert asyncio.run(lease()) == []
 
 
+def test_calls_are_marked_as_sent_for_all_who_wait_and_half_as_many_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, ahead, answered = [], [], []
+    reserve, complete = CallBook.reserve, FakeProvider.complete
+
+    async def note(book: CallBook, amounts: dict[int, Decimal]) -> set[int] | None:
+        ahead.append(sum(sizes) + len(amounts) - len(answered))
+        sizes.append(len(amounts))
+        return await reserve(book, amounts)
+
+    async def count(provider: FakeProvider, body: bytes, key: str) -> Reply:
+        reply = await complete(provider, body, key)
+        answered.append(key)
+        return reply
+
+    monkeypatch.setattr(CallBook, "reserve", note)
+    monkeypatch.setattr(FakeProvider, "complete", count)
+    work_off(make_planned(make_study(), make_fake(concurrency=16, extra={"latency_ms": 20}), repeats=100))
+    assert sizes[0] == 16 + 8 == max(ahead) and sum(sizes) == 200
+    assert len(sizes) <= 1 + (200 - 24) / 4
+
+
+def test_what_was_marked_is_not_sent_once_the_run_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_planned(make_study(), make_fake(concurrency=4, extra={"faults": {"authentication": 1}}), repeats=50)
+    work_off(run)
+    assert sum(run.completions.values_list("attempts", flat=True)) <= 4
+    left = set(run.completions.values_list("status", "sent_at", "reserved"))
+    assert {status for status, *_ in left} == {"pending"} and {reserved for *_, reserved in left} == {0}
+
+
 def test_lane_that_lost_its_lease_stores_nothing() -> None:
     run = runs.start(make_planned(make_study(), make_fake(), repeats=1))
     call = run.completions.order_by("position").first()
