@@ -37,7 +37,6 @@ from analysis.stats.resampling import (
     Splits,
     batches,
     bootstrap_weights,
-    equal_parts,
     pool,
     pool_units,
     redraw,
@@ -304,20 +303,25 @@ class EvenDistance:
     chance: float
 
 
-def distance_at(
-    a: ItemSample, b: ItemSample, n: int, rng: np.random.Generator, draws: int = DRAWS
-) -> EvenDistance | None:
+def distance_at(a: ItemSample, b: ItemSample, n: int, shared: SharedDraws, names: Pair) -> EvenDistance | None:
     """As many units of each, drawn without replacement; None where a side has fewer, or no draw names anything.
 
     Chance: twice as many units of both together, split at random into two halves.
     """
     if not n or min(a.unit_count, b.unit_count) < n:
         return None
-    parts = equal_parts(a, b, n, draws, rng)
-    own, mixed = (measure_distance(*pair)[0] for pair in (parts[:2], parts[2:]))
+    parts = [_drawn_down(sample, n, shared, name) for sample, name in zip((a, b), names, strict=True)]
+    own, mixed = (measure_distance(*pair)[0] for pair in (parts, shared.halves(a, b, n, *names)))
     if np.isnan(own).all() or np.isnan(mixed).all():
         return None
     return EvenDistance(n, float(np.nanmean(own)), float(np.nanmean(mixed)))
+
+
+def _drawn_down(sample: ItemSample, n: int, shared: SharedDraws, name: str) -> NDArray[np.float32]:
+    """Item counts of n units, a row for each draw; one where n is all."""
+    if n == sample.unit_count and not sample.clusters:
+        return sample.counts()[None].astype(np.float32)
+    return shared.subsets(sample, n, name)
 
 
 # --- how far above chance, and which of two sources is farther

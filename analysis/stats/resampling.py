@@ -19,7 +19,6 @@ from analysis.stats.speed import (
     computed_once,
     draw_ranks,
     take,
-    take_each,
     take_half,
     weigh,
 )
@@ -242,6 +241,7 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 DRAWS = 2000
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
+Halves = tuple[Counts, Counts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,22 +397,24 @@ def _split_evened(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
     return Splits(*sizes, observed, drawn, total)
 
 
-def equal_parts(a: ItemSample, b: ItemSample, n: int, draws: int, rng: np.random.Generator) -> list[Counts]:
-    """Item counts (draws, items) of `n` units of `a`, of `b`, and of two halves of 2n units of both together.
+def half_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
+    """1 for the responses in two random subsets of `size` of n that share none, shape (n, draws) each, side by side."""
+    taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, 2 * size))
+    half = take_half(taken, size, rng)
+    return np.hstack([-half, half - taken])
 
-    One response of each unit, over the vocabulary of the items that occur.
-    """
+
+def _halves_evened(a: ItemSample, b: ItemSample, size: int, draws: int, rng: np.random.Generator) -> Halves:
+    """Of units of several responses one response in each draw, anew."""
     both, _ = pooled(a, b)
-    one, every = a.unit_count, a.unit_count + b.unit_count
-    parts: list[list[Counts]] = [[], [], [], []]
+    parts: list[list[Counts]] = [[], []]
     for width in batches(draws, both.n, both.size):
         first, second = (choose_responses(s.clusters, s.unit_count, width, rng) for s in (a, b))
         chosen = np.concatenate([first, second + a.n])
-        taken = take_each([slice(0, one), slice(one, every), slice(0, every)], [n, n, 2 * n], width, rng)
-        for part, some in zip(parts, (*taken, take_half(taken[2], n, rng)), strict=True):
-            part.append(weigh(both.by_item, -(_placed(chosen, some, both.n) if both.n > every else some)))
-    own, others, pairs, halves = map(_joined, parts)
-    return [own, others, halves, pairs - halves]
+        halves = half_weights(len(chosen), size, width, rng)
+        for part, weights in zip(parts, np.hsplit(halves, 2), strict=True):
+            part.append(weigh(both.by_item, _placed(chosen, weights, both.n)))
+    return _joined(parts[0]), _joined(parts[1])
 
 
 def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
@@ -469,6 +471,16 @@ class SharedDraws:
         if sample.clusters:
             return chosen_counts(sample, size, few.draws, generator(self.seed, *names, sample.n))
         return few._counts(sample.by_item, sample.n, names, partial(subset_weights, sample.n, size))
+
+    def halves(self, a: ItemSample, b: ItemSample, size: int, first: str, second: str) -> Halves:
+        """Item counts of two random `size` of the units of both together, which share none; a quarter of the draws."""
+        draws, names = max(1, self.draws // 4), ("halves", first, second, size, a.n)
+        if a.clusters or b.clusters:
+            return _halves_evened(a, b, size, draws, generator(self.seed, *names, b.n))
+        both, few = pooled(a, b)[0], SharedDraws(self.seed, draws, self.kept)
+        weights = few._weights(both.n, names, partial(half_weights, both.n, size))
+        parts = [np.hsplit(weigh(both.by_item, some), 2) for some in weights]
+        return _joined([part[0] for part in parts]), _joined([part[1] for part in parts])
 
     def split(self, a: ItemSample, b: ItemSample, first: str, second: str) -> Splits:
         """As `split`."""

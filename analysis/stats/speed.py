@@ -117,16 +117,6 @@ def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
     return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
 
 
-def take_each(units: Sequence[slice], sizes: Sequence[int], draws: int, rng: np.random.Generator) -> list[Ranks]:
-    """So many of some of the units and of others, the last of which are all: side by side, in one pass."""
-    every, kind = units[-1].stop, _narrowest(units[-1].stop)
-    ranks = np.full((every, len(units), draws), np.iinfo(kind).max, dtype=kind)
-    for place, some in enumerate(units):
-        ranks[some, place] = draw_ranks(np.arange(some.stop - some.start, 0, -1)[:, None], draws, rng)
-    taken = take(ranks.reshape(every, -1), np.repeat(sizes, draws)).reshape(ranks.shape)
-    return [taken[:, place] for place in range(len(units))]
-
-
 def take_half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:
     """Of the 2n responses that are taken in each draw a random n."""
     left = np.cumsum(taken, axis=0, dtype=taken.dtype)

@@ -28,7 +28,7 @@ from analysis.models.conditions import PUPPETS
 from analysis.report import columns as col
 from analysis.report.columns import Column, Finder, Form, Listing, Measure, Part, intervals, rows_in
 from analysis.report.dataset import OFFLINE
-from analysis.report.samples import Data, Group, Source, comparison, generator_for, interval_cells, to_field
+from analysis.report.samples import Data, Group, Source, comparison, interval_cells, name_of, to_field
 from analysis.report.sentences import FEWEST, finding, settings_among, who
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, farther, mean_excess
 from analysis.stats.intervals import redrawn_interval
@@ -129,8 +129,8 @@ def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
 def at_equal_n(data: Data, group: Group, source: Source, prompt: str) -> EvenDistance | None:
     """At the number to which the group's sources are rarefied."""
     samples = data.items(group.field, prompt), data.items(source, prompt)
-    rng = generator_for(data, "equal n", source, prompt)
-    return distance_at(*samples, comparison(data, group, prompt).n, rng, max(1, data.draws // 4))
+    names = name_of(group.field), name_of(source)
+    return distance_at(*samples, comparison(data, group, prompt).n, data.shared_draws, names)
 
 
 def distance_row(found: MeanExcess) -> Row:
