@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,6 +24,7 @@ from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
+from analysis.stats.second import Second
 from surveys.models import (
     Study,
 )
@@ -220,7 +223,7 @@ class Reporting:
         load: Callable[[Study], Frames] = load_frames,
     ) -> None:
         check_definition(study)
-        self.load = load
+        self.load, self.second = load, Second(threads_of_pool)
         self.study, self.filters, self.seed, self.draws = study, filters or Filters(), seed, draws
         people = people_stamp(study)
         self.aliases = people[-1]
@@ -232,7 +235,8 @@ class Reporting:
     @cached_property
     def data(self) -> Data:
         definition = definition_of(self.study.current_id)
-        return Data(self.study, definition, self.load(self.study), self.filters, self.seed, self.draws)
+        frames = self.load(self.study)
+        return Data(self.study, definition, frames, self.filters, self.seed, self.draws, second=self.second)
 
     def part(self, name: str) -> Any:
         """The rows of one of PARTS; of `about` and `flow` one object."""
@@ -263,6 +267,12 @@ class Reporting:
             "seed": self.seed,
             "draws": self.draws,
         }
+
+
+def threads_of_pool() -> list[str]:
+    """Those that keep the pool's connections, which only this process has to do with."""
+    pool = connection.pool
+    return [thread.name for thread in threading.enumerate() if pool and thread.name.startswith(f"{pool.name}-")]
 
 
 def views_for(
@@ -319,10 +329,13 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
 def compute_parts(
     views: Mapping[str, Reporting], progress: Progress | None = None
 ) -> Iterator[tuple[str, MetricValue]]:
-    for number, (name, view) in enumerate(views.items()):
-        if progress:
-            progress(number, len(views), name)
-        yield name, view.kept(name)
+    with ExitStack() as stack:
+        for view in set(views.values()):
+            stack.enter_context(view.second)
+        for number, (name, view) in enumerate(views.items()):
+            if progress:
+                progress(number, len(views), name)
+            yield name, view.kept(name)
     if progress:
         progress(len(views), len(views), "")
 

@@ -24,7 +24,7 @@ MOST_THREADS = 4  # more wait for each other: between two arrays only one of the
 
 def each(work: Callable[[Cell], Value], cells: Sequence[Cell]) -> list[Value]:
     """The work of every cell, in their order. It must not use the database: threads have no connection of their own."""
-    threads = min(len(cells), MOST_THREADS, _cores())
+    threads = min(len(cells), MOST_THREADS, cores())
     if threads < 2:
         return [work(cell) for cell in cells]
     # Neighbours often need the same draws. Each thread has a stretch of its own, lest they wait for each other.
@@ -35,7 +35,7 @@ def each(work: Callable[[Cell], Value], cells: Sequence[Cell]) -> list[Value]:
     return [found[place] for place in range(len(cells))]
 
 
-def _cores() -> int:
+def cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -45,15 +45,20 @@ class Once:
 
     def __init__(self) -> None:
         self.found: dict[Hashable, Any] = {}
+        self.fresh: dict[Hashable, Any] = {}  # those that were computed since `take_fresh`
         self.turns: dict[Hashable, RLock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         if key not in self.found:
             with self.turns.setdefault(key, RLock()):
                 if key not in self.found:
-                    self.found[key] = compute()
+                    self.fresh[key] = self.found[key] = compute()
             self.turns.pop(key, None)
         return self.found[key]
+
+    def take_fresh(self) -> dict[Hashable, Any]:
+        found, self.fresh = self.fresh, {}
+        return found
 
 
 class computed_once(Generic[Value]):  # noqa: N801 - used as a property is

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import altair as alt
 
@@ -32,7 +31,6 @@ from analysis.report.samples import Data, Group, Source, comparison, interval_ce
 from analysis.report.sentences import FEWEST, finding, settings_among, who
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, farther, mean_excess
 from analysis.stats.intervals import redrawn_interval
-from analysis.stats.speed import each
 from surveys.console.wording import INTERVAL, THIN, Span, decimal, number, plural, sized, span
 
 EXCESS = Measure(
@@ -65,7 +63,7 @@ class Placed:
 
 def compute(data: Data) -> list[Row]:
     """Every setting of every source is a row here, the ones that other parts leave out too."""
-    placed_of = dict(zip(data.sources, each(partial(place_source, data), data.sources), strict=True))
+    placed_of = dict(zip(data.sources, data.each(place_source, data.sources), strict=True))
     found = []
     for chatbot in dict.fromkeys(source.chatbot for source in data.sources):
         of_group = [placed for source, placed in placed_of.items() if source.chatbot == chatbot]

@@ -15,7 +15,7 @@ from tests.analysis.stats.sample_factories import draw_items
 
 @pytest.fixture
 def three_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "_cores", lambda: 3)
+    monkeypatch.setattr(speed, "cores", lambda: 3)
 
 
 @pytest.mark.usefixtures("three_cores")
