@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,11 @@ def check_definition(study: Study) -> None:
 
 def tidy(value: Any) -> Any:
     """The same as plain JSON values: no numpy, no NaN, nine significant digits."""
+    kind = type(value)
+    if kind is float or kind is np.float64:
+        return float(f"{value:.9g}") if isfinite(value) else None
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
     if isinstance(value, Mapping):
         return {str(key): tidy(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

@@ -138,7 +138,7 @@ def _two_sided_p(observed: NDArray[np.float64], drawn: NDArray[np.float64], equa
     if np.isnan(observed).all():
         return None
     seen = float(np.nanmean(observed))
-    centre = 0.0 if equal else float(np.nanmean([*drawn, seen]))
+    centre = 0.0 if equal else float(np.nanmean(np.append(drawn, seen)))
     return p_value(abs(seen - centre), np.abs(drawn - centre))
 
 
@@ -229,7 +229,7 @@ def measure_distance(
     p, q = one.shares, other.shares
     middle = p + q
     middle /= 2
-    terms = np.maximum(middle, NO_SHARE)  # 0 log 0 is 0
+    terms = middle + NO_SHARE  # 0 log 0 is 0; any other share stays what it is
     np.log(terms, out=terms)
     terms *= middle
     mixed = -terms.sum(axis=-1, dtype=np.float64) / log(2)

@@ -110,6 +110,28 @@ def take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
     return ranks
 
 
+def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
+    """1 for the responses in a random subset of `size` of n; shape (n, draws), each column sums to size.
+
+    Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S): a response is taken with
+    probability (still wanted) / (still to come).
+    """
+    taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size))
+    return np.negative(taken, out=taken)
+
+
+def half_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
+    """1 for the responses in two random subsets of `size` of n that share none, shape (n, draws) each, side by side."""
+    taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, 2 * size))
+    half = take_half(taken, size, rng)
+    return np.hstack([-half, half - taken])
+
+
+def narrow(weights: Weights) -> Weights:
+    """In a quarter of the room; as they are where a few responses, one of them drawn very often, do not fit."""
+    return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)
+
+
 def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
     """named @ weights: item counts (size, draws) of responses or units that come up `weights` times.
 

@@ -116,7 +116,7 @@ def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts
         rarefied = drawn.rarefied(part, n) if len(part) >= n else None
         row = measured(drawn.described(part))
         row["rarefied"] = rarefied_row(rarefied, data.unit_row(source, len(part)))
-        rest = np.setdiff1d(rows, part)
+        rest = rows_without(rows, part)
         if len(rest):
             row["against_rest"] = difference_rows(drawn.compared(part, rest))
         yield value, row
@@ -125,12 +125,17 @@ def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts
 def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts) -> Iterable[tuple[str, Row]]:
     for value, part in parts.items():
         row = choice_values(data, source, prompt, part)
-        rest = np.setdiff1d(rows, part)
+        rest = rows_without(rows, part)
         if len(rest):
             rng = generator_for(data, "against rest", source, prompt, value)
             one, other = (data.options_in(True, prompt, some) for some in (part, rest))
             row = row | {"against_rest": choice_difference_row(choices.compare(one, other, rng, data.draws))}
         yield value, row
+
+
+def rows_without(rows: Rows, part: Rows) -> Rows:
+    """Both in ascending order."""
+    return np.delete(rows, np.searchsorted(rows, part))
 
 
 def corrected(found: list[Row], by: tuple[str, ...]) -> list[Row]:
