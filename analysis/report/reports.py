@@ -311,8 +311,10 @@ def report(
     """The report as one JSON object; `parts` leaves out others (what it rests on is always there)."""
     filters = filters or Filters()
     wanted = [name for name in PARTS if name in parts and name != "about"]
-    views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
-    return write_report(views["about"], filters, dict(compute_parts(views, progress)))
+    in_turn = sorted(wanted, key=lambda name: not PARTS[name].reads)
+    views = views_for(study, filters, in_turn, seed=seed, draws=draws, every_item=True)
+    kept = dict(compute_parts(views, progress))
+    return write_report(views["about"], filters, {name: kept[name] for name in ("about", *wanted)})
 
 
 def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricValue]) -> dict[str, Any]:
@@ -338,6 +340,9 @@ def compute_parts(
     with ExitStack() as stack:
         for view in set(views.values()):
             stack.enter_context(view.second)
+        for name, view in views.items():
+            if (begin := PARTS[name].begin) and not view.is_kept(name):
+                begin(view.data)
         for number, (name, view) in enumerate(views.items()):
             if progress:
                 progress(number, len(views), name)

@@ -108,8 +108,15 @@ class Data:
 
         It must not use the database, and in what it returns and finds (`once`) nothing must be large.
         """
-        answers = len(self.frames.field.table) + len(self.frames.calls.table)
-        return self.second.each(work, self, self.of_view, cells, answers * self.draws >= LONG)
+        return self.second.each(work, self, self.of_view, cells, self.is_long)
+
+    def begin(self, work: Callable[["Data", Cell], Value], cells: Sequence[Cell]) -> None:
+        """Where there is a second process, have it begin with what `each` will be called for."""
+        self.second.begin(work, self, self.of_view, cells, self.is_long)
+
+    @property
+    def is_long(self) -> bool:
+        return (len(self.frames.field.table) + len(self.frames.calls.table)) * self.draws >= LONG
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         """The result under this key; computed when a part first asks for it."""

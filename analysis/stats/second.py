@@ -67,13 +67,25 @@ class Second:
         it was when the second process began, and must be the same in all calls; the rest is pickled. What one process
         has found in `once` the other gets. `is_long`: whether there is so much to do that a second process may begin.
         """
+        process = self._process(known, once, is_long)
+        if process and process.ahead in (None, (work, cells)):
+            return process.share(work, known, once, cells)
+        return each(partial(work, known), cells)
+
+    def begin(
+        self, work: Callable[[Known, Cell], Value], known: Known, once: Once, cells: Sequence[Cell], is_long: bool
+    ) -> None:
+        """Have the second process begin with what `each` will be called for; until then others are worked here."""
+        process = self._process(known, once, is_long)
+        if process and not process.ahead:
+            process.order(work, cells)
+
+    def _process(self, known: Any, once: Once, is_long: bool) -> "_Process | None":
         if self.may_begin and is_long:
             self.may_begin = False
             if can_fork(self.idle_threads()):
                 self.process = _Process(known, once)
-        if self.process and self.process.lives:
-            return self.process.share(work, known, once, cells)
-        return each(partial(work, known), cells)
+        return self.process if self.process and self.process.lives else None
 
 
 def can_fork(idle_threads: Collection[str]) -> bool:
@@ -101,6 +113,7 @@ class _Process:
         # A byte for each cell that nobody has taken yet. Reading it is taking the next cell.
         self.left, self.to_fill = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.untold: dict[Any, Any] = {}  # what this process has found since it last told the other
+        self.ahead: tuple[Any, Any] | None = None  # the work and cells that it is at
         self.lives = True
         with _signals_held(), warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of later Pythons, about any thread
@@ -116,13 +129,12 @@ class _Process:
 
     def share(self, work: Callable[[Any, Any], Value], known: Any, once: Once, cells: Sequence[Any]) -> list[Value]:
         began = time.monotonic()
-        once.take_fresh()
         try:
-            order = pickle.dumps((work, cells, self.untold), pickle.HIGHEST_PROTOCOL)
-            os.write(self.to_fill, bytes(len(cells)))
-            self._send(order)
+            if not self.ahead:
+                self.order(work, cells)
+            once.take_fresh()
             found = self._work(partial(work, known), cells, range(len(cells)))
-            self.untold = once.take_fresh()
+            self.ahead, self.untold = None, once.take_fresh()
             theirs, fresh = self._answer(PATIENCE + 3 * (time.monotonic() - began))
         except BaseException:
             self.end()
@@ -131,7 +143,10 @@ class _Process:
         found.update(theirs)
         return [found[place] if place in found else work(known, cell) for place, cell in enumerate(cells)]
 
-    def _send(self, order: bytes) -> None:
+    def order(self, work: Callable[[Any, Any], Any], cells: Sequence[Any]) -> None:
+        order = pickle.dumps((work, cells, self.untold), pickle.HIGHEST_PROTOCOL)
+        os.write(self.to_fill, bytes(len(cells)))
+        self.ahead = work, cells
         with suppress(OSError):  # it is no more, as its answer will show
             self.connection.send_bytes(order)
 

@@ -427,6 +427,7 @@ COSTS = Part(
     draw=draw_costs,
     say=say,
     is_brief=True,
+    reads=True,
 )
 LATENCY = Part(
     "latency",
@@ -439,4 +440,5 @@ LATENCY = Part(
     draw=draw_latency,
     draws_from=("costs",),
     is_long=True,
+    reads=True,
 )

@@ -60,8 +60,16 @@ def compute(data: Data) -> list[Row]:
 
 def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
     """The rows of each group and prompt."""
-    cells = [(group, prompt) for group in data.groups for prompt in data.lists]
+    cells = cells_of(data)
     return data.of_process.get(("heterogeneity",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
+
+
+def cells_of(data: Data) -> list[tuple[Group, str]]:
+    return [(group, prompt) for group in data.groups for prompt in data.lists]
+
+
+def begin(data: Data) -> None:
+    data.begin(group_rows, cells_of(data))
 
 
 def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
@@ -456,4 +464,5 @@ PART = Part(
     say=say,
     finders=(Finder(0, find_heterogeneity),),
     is_brief=True,
+    begin=begin,
 )
