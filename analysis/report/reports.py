@@ -26,6 +26,7 @@ from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
 from analysis.stats.second import Second
+from analysis.stats.speed import uncollected
 from surveys.models import (
     Study,
 )
@@ -241,7 +242,8 @@ class Reporting:
     @cached_property
     def data(self) -> Data:
         definition = definition_of(self.study.current_id)
-        frames = self.load(self.study)
+        with uncollected():
+            frames = self.load(self.study)
         return Data(self.study, definition, frames, self.filters, self.seed, self.draws, second=self.second)
 
     def part(self, name: str) -> Any:

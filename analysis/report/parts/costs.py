@@ -62,7 +62,7 @@ def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
 def load_calls(runs: list[int]) -> pd.DataFrame:
     ended = Completion.objects.filter(run__in=runs, status__in=[Status.DONE, Status.FAILED]).order_by("id")
     fields = ("run_id", "prompt__slug", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms")
-    table = pd.DataFrame(dict(zip(CALLS, by_column(ended, *fields, "cost"), strict=True)))
+    table = pd.DataFrame(dict(zip(CALLS, by_column(ended, *fields, "cost")(), strict=True)))
     table["usd"] = table["usd"].astype(float)
     for name in ("prompt", "status"):
         table[name] = table[name].astype("category")  # compared 8 times as fast as text
