@@ -269,7 +269,7 @@ class Data:
         mentions = np.arange(len(of)) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
         codes = frame.codes[mentions].astype(np.int32)
         size = len(self.frames.vocabulary(prompt))
-        return ItemSample(len(rows), of, codes, size, self.units_in(of_field, rows))
+        return ItemSample(len(rows), of, codes, size, self.units_in(of_field, rows), checked=True)
 
     def options(self, source: Source, prompt: str) -> ChoiceSample:
         return self.options_in(source.is_field, prompt, self.rows_of(source, prompt))

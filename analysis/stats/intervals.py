@@ -187,6 +187,12 @@ def jackknife_interval(values: Floats, left_out: Floats, units: ArrayLike) -> tu
     return values - half, values + half
 
 
+def mean_of_known(values: Floats) -> float:
+    """As numpy's `nanmean`, which takes four times as long for one list."""
+    total = values.sum()
+    return float(np.nanmean(values) if np.isnan(total) else total / values.size)
+
+
 def interval(draws: ArrayLike) -> Interval | None:
     """Percentile interval of drawn statistics, shape (draws,): their quantiles 2.5 % and 97.5 %.
 
@@ -204,7 +210,7 @@ def centred(draws: Floats, value: float | None) -> Interval | None:
     found = interval(draws)
     if found is None or value is None:
         return None
-    bias = float(np.nanmean(draws)) - value
+    bias = mean_of_known(draws) - value
     return found[0] - bias, found[1] - bias
 
 

@@ -125,13 +125,14 @@ class ItemSample:
 
     def by_units(self, of: NDArray[np.integer], units: int) -> sparse.csr_array:
         """The same over `units` units, the k-th response being of unit `of[k]`."""
-        ones, columns = np.ones(len(self.rows), dtype=np.float32), of[self.rows]
+        columns = of[self.rows]
         if self.size > np.iinfo(np.uint16).max or np.any(columns[1:] < columns[:-1]) or units < self.n:
+            ones = np.ones(len(columns), dtype=np.float32)
             return sparse.csr_array((ones, (self.codes, columns)), shape=(self.size, units))
         # Mentions stand by unit, none of them twice, and want to stand by item: a quarter of the time.
         order = np.argsort(self.codes.astype(np.uint16), kind="stable")
         starts = np.append(0, np.cumsum(self.counts()))
-        return sparse.csr_array((ones, columns[order], starts), shape=(self.size, units))
+        return sparse.csr_array((np.ones(len(order), np.int16), columns[order], starts), shape=(self.size, units))
 
     @property
     def chances(self) -> sparse.csr_array:

@@ -1,7 +1,7 @@
 """What makes a report fast: cells side by side, what they share computed once, draws in whole numbers of 16 bits.
 
-numpy and scipy let other threads run while they work through arrays, and threads start at no cost in any process and
-share the answers and the draws.
+Cells are shared with a second process where there can be one (`analysis/stats/second.py`), and else by threads: numpy
+and scipy let others run while they work through arrays, and threads start in any process and share all there is.
 """
 
 import gc
@@ -154,7 +154,9 @@ def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
     most = int(named.data.max(initial=0)) * weights.shape[0]
     if weights.dtype.kind == "f" or _narrowest(most) is not np.int16:
         return np.asarray(named @ weights.astype(np.float32, copy=False))
-    short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
+    short = named
+    if named.dtype != np.int16:
+        short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
     return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
 
 
