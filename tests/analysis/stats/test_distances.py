@@ -97,7 +97,7 @@ def test_p_by_hand() -> None:
 
 def test_p_agrees_with_scipy() -> None:
     a, b = draw_items(rng(1), 10, size=6, named=2), draw_items(rng(2), 10, size=6, named=2, steepness=1.6)
-    incidence = np.vstack([a.incidence().toarray(), b.incidence().toarray()])
+    incidence = np.vstack([a.by_item.toarray().T, b.by_item.toarray().T])
 
     def divergence(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
         return jensenshannon(incidence[first].sum(axis=-2), incidence[second].sum(axis=-2), base=2, axis=-1) ** 2

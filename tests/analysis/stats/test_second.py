@@ -149,6 +149,19 @@ def test_what_one_process_found_the_other_does_not_compute_again(pair: Second, k
     assert backwards == found[::-1]
 
 
+def test_it_begins_ahead_and_others_are_worked_meanwhile(pair: Second, known: Known) -> None:
+    cells = range(30)
+    pair.begin(whose, known, known.once, cells, True)
+    assert share(pair, double, known, range(50)) == [2 * cell for cell in range(50)]
+    time.sleep(1)
+    assert share(pair, whose, known, cells) == [(cell * 10, True) for cell in cells]  # there was nothing left to do
+    assert share(pair, double, known, range(50)) == [2 * cell for cell in range(50)]
+
+
+def test_what_was_begun_ahead_and_is_never_asked_for_ends_with_the_rest(pair: Second, known: Known) -> None:
+    pair.begin(whose, known, known.once, range(30), True)
+
+
 def test_before_and_after_all_is_done_by_the_first(known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(second, "can_fork", lambda idle_threads: True)
     alone = Second()
