@@ -145,7 +145,8 @@ class Part:
 
     `tables` are for documents, `pages` for the comparing pages. `words` say what is computed; `say` is what a page
     opens with where no finding does. A figure is called like its part unless `figure` says otherwise; `draws_from` are
-    other parts whose rows it takes.
+    other parts whose rows it takes. `begin` has a second process begin with the part while this one is at others;
+    `reads` says that it is one of these, which wait for the database.
     """
 
     name: str
@@ -162,6 +163,8 @@ class Part:
     finders: tuple[Finder, ...] = ()
     is_brief: bool = False  # printed on a terminal unless parts are named
     is_long: bool = False  # lists of single numbers, which paper leaves to the figure
+    begin: Callable[[Data], None] | None = None
+    reads: bool = False
 
     @property
     def drawn_as(self) -> str:

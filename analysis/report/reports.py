@@ -2,10 +2,13 @@
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
+from analysis.stats.second import Second
+from analysis.stats.speed import uncollected
 from surveys.models import (
     Study,
 )
@@ -192,6 +197,11 @@ def check_definition(study: Study) -> None:
 
 def tidy(value: Any) -> Any:
     """The same as plain JSON values: no numpy, no NaN, nine significant digits."""
+    kind = type(value)
+    if kind is float or kind is np.float64:
+        return float(f"{value:.9g}") if isfinite(value) else None
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
     if isinstance(value, Mapping):
         return {str(key): tidy(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -220,7 +230,7 @@ class Reporting:
         load: Callable[[Study], Frames] = load_frames,
     ) -> None:
         check_definition(study)
-        self.load = load
+        self.load, self.second = load, Second(threads_of_pool)
         self.study, self.filters, self.seed, self.draws = study, filters or Filters(), seed, draws
         people = people_stamp(study)
         self.aliases = people[-1]
@@ -232,7 +242,9 @@ class Reporting:
     @cached_property
     def data(self) -> Data:
         definition = definition_of(self.study.current_id)
-        return Data(self.study, definition, self.load(self.study), self.filters, self.seed, self.draws)
+        with uncollected():
+            frames = self.load(self.study)
+        return Data(self.study, definition, frames, self.filters, self.seed, self.draws, second=self.second)
 
     def part(self, name: str) -> Any:
         """The rows of one of PARTS; of `about` and `flow` one object."""
@@ -265,6 +277,12 @@ class Reporting:
         }
 
 
+def threads_of_pool() -> list[str]:
+    """Those that keep the pool's connections, which only this process has to do with."""
+    pool = connection.pool
+    return [thread.name for thread in threading.enumerate() if pool and thread.name.startswith(f"{pool.name}-")]
+
+
 def views_for(
     study: Study,
     filters: Filters,
@@ -295,8 +313,10 @@ def report(
     """The report as one JSON object; `parts` leaves out others (what it rests on is always there)."""
     filters = filters or Filters()
     wanted = [name for name in PARTS if name in parts and name != "about"]
-    views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
-    return write_report(views["about"], filters, dict(compute_parts(views, progress)))
+    in_turn = sorted(wanted, key=lambda name: not PARTS[name].reads)
+    views = views_for(study, filters, in_turn, seed=seed, draws=draws, every_item=True)
+    kept = dict(compute_parts(views, progress))
+    return write_report(views["about"], filters, {name: kept[name] for name in ("about", *wanted)})
 
 
 def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricValue]) -> dict[str, Any]:
@@ -319,10 +339,16 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
 def compute_parts(
     views: Mapping[str, Reporting], progress: Progress | None = None
 ) -> Iterator[tuple[str, MetricValue]]:
-    for number, (name, view) in enumerate(views.items()):
-        if progress:
-            progress(number, len(views), name)
-        yield name, view.kept(name)
+    with ExitStack() as stack:
+        for view in set(views.values()):
+            stack.enter_context(view.second)
+        for name, view in views.items():
+            if (begin := PARTS[name].begin) and not view.is_kept(name):
+                begin(view.data)
+        for number, (name, view) in enumerate(views.items()):
+            if progress:
+                progress(number, len(views), name)
+            yield name, view.kept(name)
     if progress:
         progress(len(views), len(views), "")
 

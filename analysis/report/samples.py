@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,15 @@ from analysis.stats import heterogeneity
 from analysis.stats.heterogeneity import Comparison, Difference, Distance, Heterogeneity, compare_sources
 from analysis.stats.intervals import Interval, holm
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, generator
+from analysis.stats.second import Second
 from analysis.stats.speed import Once
 from surveys.models import Prompt, Study
 from surveys.studies.files.definitions import Definition, chatbot_of
 
 Rows = NDArray[np.int64]
+Cell = TypeVar("Cell")
+Value = TypeVar("Value")
+LONG = 10_000_000  # answers times draws: some tenths of a second
 
 
 @dataclass(frozen=True)
@@ -89,12 +93,30 @@ class Data:
     filters: Filters
     seed: int = 0
     draws: int = 2000
-    of_view: Once = field(default_factory=Once)  # results that several parts share
-    of_frames: Once = field(default_factory=Once)  # and those that are the same through any filters
+    of_view: Once = field(default_factory=Once)  # results that several parts share, which two processes exchange
+    of_process: Once = field(default_factory=Once)  # what these are made of, which each process has for itself
+    of_frames: Once = field(default_factory=Once)  # what is the same through any filters; each process has its own too
+    second: Second = field(default_factory=Second)
 
     def narrowed(self, **filters: Any) -> "Data":
         """The same answers through other filters."""
-        return replace(self, filters=replace(self.filters, **filters), of_view=Once())
+        narrowed = replace(self.filters, **filters)
+        return replace(self, filters=narrowed, of_view=Once(), of_process=Once(), second=Second())
+
+    def each(self, work: Callable[["Data", Cell], Value], cells: Sequence[Cell]) -> list[Value]:
+        """work(self, cell) of every cell, in their order; neighbours should be cells that need the same samples.
+
+        It must not use the database, and in what it returns and finds (`once`) nothing must be large.
+        """
+        return self.second.each(work, self, self.of_view, cells, self.is_long)
+
+    def begin(self, work: Callable[["Data", Cell], Value], cells: Sequence[Cell]) -> None:
+        """Where there is a second process, have it begin with what `each` will be called for."""
+        self.second.begin(work, self, self.of_view, cells, self.is_long)
+
+    @property
+    def is_long(self) -> bool:
+        return (len(self.frames.field.table) + len(self.frames.calls.table)) * self.draws >= LONG
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         """The result under this key; computed when a part first asks for it."""
@@ -184,7 +206,7 @@ class Data:
 
     def rows_of(self, source: Source, prompt: str) -> Rows:
         """Which rows of the source's frame are its answers to the prompt."""
-        return self.once(("rows", source, prompt), lambda: self._find_rows(source, prompt))
+        return self.of_process.get(("rows", source, prompt), lambda: self._find_rows(source, prompt))
 
     def _find_rows(self, source: Source, prompt: str) -> Rows:
         frame = self.frame(source.is_field)
@@ -231,7 +253,7 @@ class Data:
         def read() -> ItemSample:
             return self.items_in(source.is_field, prompt, self.by_unit(source, self.rows_of(source, prompt)))
 
-        return self.once(("items", source, prompt), read)
+        return self.of_process.get(("items", source, prompt), read)
 
     def by_unit(self, source: Source, rows: Rows) -> Rows:
         """In the same order for every prompt: by person, or by run, simulated user and repeat."""
@@ -247,7 +269,7 @@ class Data:
         mentions = np.arange(len(of)) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
         codes = frame.codes[mentions].astype(np.int32)
         size = len(self.frames.vocabulary(prompt))
-        return ItemSample(len(rows), of, codes, size, self.units_in(of_field, rows))
+        return ItemSample(len(rows), of, codes, size, self.units_in(of_field, rows), checked=True)
 
     def options(self, source: Source, prompt: str) -> ChoiceSample:
         return self.options_in(source.is_field, prompt, self.rows_of(source, prompt))

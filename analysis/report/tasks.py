@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import QueryDict
 
 from analysis.report.filters import Filters
-from analysis.report.reports import Reporting
+from analysis.report.reports import Reporting, compute_parts
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 
@@ -33,6 +33,4 @@ def compute_report(study_id: int, query: str, parts: list[str], seed: int = 0, d
     """Compute these parts for the filters of this query string; the answers are loaded once for all of them."""
     study = Study.objects.select_related("current").get(pk=study_id)
     reporting = Reporting(study, Filters.from_query(QueryDict(query)), seed, draws)
-    for part in parts:
-        reporting.part(part)
-    return len(parts)
+    return len(dict(compute_parts(dict.fromkeys(parts, reporting))))

@@ -26,8 +26,8 @@ from analysis.stats.resampling import (
     choose_responses,
     pool_units,
     share_units,
-    subset_weights,
 )
+from analysis.stats.speed import subset_weights
 
 NO_RESPONSES = "There are no responses."
 ALL_UNKNOWN = "No response names an option."

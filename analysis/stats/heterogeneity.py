@@ -13,6 +13,7 @@ from analysis.stats.intervals import (
     Interval,
     clustered_shares,
     interval_of_error,
+    mean_of_known,
     p_value,
     redrawn_interval,
     why_no_interval,
@@ -37,7 +38,6 @@ from analysis.stats.resampling import (
     Splits,
     batches,
     bootstrap_weights,
-    equal_parts,
     pool,
     pool_units,
     redraw,
@@ -138,8 +138,8 @@ def _split_difference(splits: Splits, parts: tuple[Counted, Counted], n: int) ->
 def _two_sided_p(observed: NDArray[np.float64], drawn: NDArray[np.float64], equal: bool) -> float | None:
     if np.isnan(observed).all():
         return None
-    seen = float(np.nanmean(observed))
-    centre = 0.0 if equal else float(np.nanmean([*drawn, seen]))
+    seen = mean_of_known(observed)
+    centre = 0.0 if equal else mean_of_known(np.append(drawn, seen))
     return p_value(abs(seen - centre), np.abs(drawn - centre))
 
 
@@ -176,7 +176,7 @@ def _values(sample: ItemSample) -> dict[str, float | None]:
 
 def _mean(drawn: NDArray[np.float64]) -> float | None:
     """Over the draws in which something is named."""
-    return None if np.isnan(drawn).all() else float(np.nanmean(drawn))
+    return None if np.isnan(drawn).all() else mean_of_known(drawn)
 
 
 def _known(value: float) -> float | None:
@@ -230,7 +230,7 @@ def measure_distance(
     p, q = one.shares, other.shares
     middle = p + q
     middle /= 2
-    terms = np.maximum(middle, NO_SHARE)  # 0 log 0 is 0
+    terms = middle + NO_SHARE  # 0 log 0 is 0; any other share stays what it is
     np.log(terms, out=terms)
     terms *= middle
     mixed = -terms.sum(axis=-1, dtype=np.float64) / log(2)
@@ -283,11 +283,11 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
         tv=tv,
         ci_jsd=ci_jsd,
         ci_tv=redrawn_interval(drawn_tv, tv, units, 0.0, 1.0),
-        even_jsd=float(np.nanmean(even_jsd)),
-        even_tv=float(np.nanmean(even_tv)),
-        chance_jsd=float(np.nanmean(chance_jsd)),
-        chance_tv=float(np.nanmean(chance_tv)),
-        p=p_value(float(np.nanmean(even_jsd)), chance_jsd),
+        even_jsd=mean_of_known(even_jsd),
+        even_tv=mean_of_known(even_tv),
+        chance_jsd=mean_of_known(chance_jsd),
+        chance_tv=mean_of_known(chance_tv),
+        p=p_value(mean_of_known(even_jsd), chance_jsd),
         why=None,
         ci_why=why_no_interval(ci_jsd, units, drawn_jsd),
         units=units,
@@ -304,20 +304,25 @@ class EvenDistance:
     chance: float
 
 
-def distance_at(
-    a: ItemSample, b: ItemSample, n: int, rng: np.random.Generator, draws: int = DRAWS
-) -> EvenDistance | None:
+def distance_at(a: ItemSample, b: ItemSample, n: int, shared: SharedDraws, names: Pair) -> EvenDistance | None:
     """As many units of each, drawn without replacement; None where a side has fewer, or no draw names anything.
 
     Chance: twice as many units of both together, split at random into two halves.
     """
     if not n or min(a.unit_count, b.unit_count) < n:
         return None
-    parts = equal_parts(a, b, n, draws, rng)
-    own, mixed = (measure_distance(*pair)[0] for pair in (parts[:2], parts[2:]))
+    parts = [_drawn_down(sample, n, shared, name) for sample, name in zip((a, b), names, strict=True)]
+    own, mixed = (measure_distance(*pair)[0] for pair in (parts, shared.halves(a, b, n, *names)))
     if np.isnan(own).all() or np.isnan(mixed).all():
         return None
-    return EvenDistance(n, float(np.nanmean(own)), float(np.nanmean(mixed)))
+    return EvenDistance(n, mean_of_known(own), mean_of_known(mixed))
+
+
+def _drawn_down(sample: ItemSample, n: int, shared: SharedDraws, name: str) -> NDArray[np.float32]:
+    """Item counts of n units, a row for each draw; one where n is all."""
+    if n == sample.unit_count and not sample.clusters:
+        return sample.counts()[None].astype(np.float32)
+    return shared.subsets(sample, n, name)
 
 
 # --- how far above chance, and which of two sources is farther

@@ -136,13 +136,18 @@ def t_quantile(freedom: ArrayLike) -> Floats:
     return np.asarray(stdtrit(np.where(known > 0, known, np.nan), (1 + LEVEL) / 2))
 
 
+@lru_cache(maxsize=1024)
+def _t_quantile(freedom: float) -> float:
+    return float(t_quantile(freedom))
+
+
 def interval_of_error(
     value: float | None, error: float | None, freedom: float, least: float = -np.inf, most: float = np.inf
 ) -> Interval | None:
     """value ± t error, kept within what is possible; None without an error, or with one of 0."""
     if value is None or error is None or not error > NO_WIDTH:
         return None
-    half = float(t_quantile(freedom)) * error
+    half = _t_quantile(freedom) * error
     return max(value - half, min(least, value)), min(value + half, max(most, value))
 
 
@@ -164,7 +169,7 @@ def redrawn_interval(
     found = centred(draws, value) if units >= FEWEST_UNITS else None
     if found is None or value is None or found[1] - found[0] <= NO_WIDTH_OF_DRAWS:
         return None
-    factor = (units / (units - 1)) ** 0.5 * t_quantile(units - 1) / Z
+    factor = (units / (units - 1)) ** 0.5 * _t_quantile(units - 1) / Z
     low, high = (value + factor * (end - value) for end in found)
     return min(max(low, least), value), max(min(high, most), value)
 
@@ -180,6 +185,12 @@ def jackknife_interval(values: Floats, left_out: Floats, units: ArrayLike) -> tu
     with np.errstate(divide="ignore", invalid="ignore"):
         half = t_quantile(n - 1) * np.sqrt((n - 1) / n * np.square(left_out - values[:, None]).sum(axis=1))
     return values - half, values + half
+
+
+def mean_of_known(values: Floats) -> float:
+    """As numpy's `nanmean`, which takes four times as long for one list."""
+    total = values.sum()
+    return float(np.nanmean(values) if np.isnan(total) else total / values.size)
 
 
 def interval(draws: ArrayLike) -> Interval | None:
@@ -199,7 +210,7 @@ def centred(draws: Floats, value: float | None) -> Interval | None:
     found = interval(draws)
     if found is None or value is None:
         return None
-    bias = float(np.nanmean(draws)) - value
+    bias = mean_of_known(draws) - value
     return found[0] - bias, found[1] - bias
 
 

@@ -19,19 +19,24 @@ BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megab
 
 TOP = 5
 COMMON = 24  # items that the top ones are first looked for among
+SOME = 128  # draws that show which items these are
+EXACT = 2**24  # whole numbers of single precision, and their sums, are exact up to here
 
 Measured = dict[str, NDArray[np.float64]]
 
 
 class Counted:
-    """Item counts c_i, shape (..., size), with what several measures need of them, each computed once."""
+    """Item counts c_i, shape (..., size), with what several measures need of them, each computed once.
+
+    Counts in single precision, as draws are, are whole numbers.
+    """
 
     def __init__(self, counts: NDArray[Any]) -> None:
         self.counts = counts
 
     @computed_once
-    def whole(self) -> NDArray[np.int32]:
-        return self.counts.astype(np.int32)
+    def whole(self) -> NDArray[np.intp]:
+        return self.counts.astype(np.intp)
 
     @computed_once
     def mentions(self) -> NDArray[np.float64]:
@@ -63,8 +68,7 @@ class EachOnce(Counted):
     """
 
     def __init__(self, by_unit: sparse.csr_array) -> None:
-        named = by_unit.tocoo()
-        self.items, self.units, self.m = named.row, named.col, by_unit.shape[1]
+        self.items, self.units, self.m = _rows(by_unit), by_unit.indices, by_unit.shape[1]
         super().__init__(np.bincount(self.items, minlength=by_unit.shape[0]))
 
     @computed_once
@@ -129,7 +133,7 @@ def rarefied_measures(counts: NDArray[Any] | Counted, total: int, n: int) -> Mea
 
 
 def _distinct(counted: Counted) -> NDArray[Any]:
-    return np.count_nonzero(counted.counts, axis=-1)
+    return (counted.counts > 0).view(np.uint8).sum(axis=-1, dtype=np.uint32)
 
 
 def _rarefied_distinct(counted: Counted, total: int, n: int) -> NDArray[Any]:
@@ -187,8 +191,10 @@ def _log_terms(largest: int) -> NDArray[np.float64]:
 
 def _total(counts: NDArray[Any]) -> NDArray[np.float64]:
     """C, or NaN where nothing is named."""
-    total = counts.sum(axis=-1, dtype=np.float64)
-    return np.where(total > 0, total, np.nan)
+    total = counts.sum(axis=-1, dtype=np.float32 if counts.dtype == np.float32 else np.float64)
+    if total.dtype == np.float32 and total.max(initial=0) >= EXACT:
+        total = counts.sum(axis=-1, dtype=np.float64)
+    return np.where(total > 0, total, np.nan).astype(np.float64, copy=False)
 
 
 def _entropy(terms: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -202,7 +208,7 @@ def _top(counts: NDArray[Any]) -> NDArray[Any]:
     if counts.ndim != 2 or counts.shape[1] < 2 * COMMON:
         return _largest(counts).sum(axis=-1)
     # Nearly always they are among the items that are frequent in all rows; the few other rows are looked at again.
-    order = np.argpartition(counts.sum(axis=0), -COMMON)
+    order = np.argpartition(counts[:SOME].sum(axis=0), -COMMON)
     best = _largest(counts[:, order[-COMMON:]])
     missed = counts[:, order[:-COMMON]].max(axis=1) > best[:, 0]
     best[missed] = _largest(counts[missed])
@@ -242,7 +248,8 @@ def errors(counts: NDArray[Any], by_unit: sparse.csr_array) -> dict[str, float |
     """
     whole, each = counts.astype(np.int32), _each_once(by_unit)
     found = _left_out(each, lambda: (measure(whole - units) for units in _rows_of(by_unit, np.int32)))
-    return {name: standard_error(values) for name, values in found.items()} | {DISTINCT: distinct_error(by_unit > 0)}
+    once = by_unit if each else by_unit > 0
+    return {name: standard_error(values) for name, values in found.items()} | {DISTINCT: distinct_error(once)}
 
 
 def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None]:
@@ -296,6 +303,11 @@ def _known_entropy(terms: Floats, mentions: NDArray[Any]) -> Floats:
     return _entropy(terms, np.where(mentions > 0, mentions, np.nan))
 
 
+def _rows(matrix: sparse.csr_array) -> NDArray[np.intp]:
+    """The row of each entry; `tocoo` takes ten times as long."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
 def _each_once(by_unit: sparse.csr_array) -> EachOnce | None:
     """None where a unit names an item more than once, or by chance."""
     return EachOnce(by_unit) if np.all(by_unit.data == 1) else None
@@ -322,8 +334,7 @@ def distinct_error(chances: sparse.csr_array, n: int | None = None) -> float | N
     some = m if n is None else n
     if m < 2:
         return None
-    table = chances.tocoo()
-    item, unit, p = table.row, table.col, table.data.astype(float)
+    item, unit, p = _rows(chances), chances.indices, chances.data.astype(float)
     left = 1 - (some - 1) / (m - 1) * p
     sure = left <= 0
     logs = np.where(sure, 0.0, np.log(np.where(sure, 1.0, left)))
@@ -340,7 +351,8 @@ def _seen_once_and_twice(named: Floats, m: int, n: int) -> tuple[float, float]:
     if n == m and np.all(named == np.rint(named)):
         return float(np.count_nonzero(named == 1)), float(np.count_nonzero(named == 2))
     chance = np.clip(named / m, 0.0, 1.0)
-    return float(binom.pmf(1, n, chance).sum()), float(binom.pmf(2, n, chance).sum())
+    once, twice = n * chance * (1 - chance) ** (n - 1), n * (n - 1) / 2 * chance**2 * (1 - chance) ** max(n - 2, 0)
+    return float(once.sum()), float(twice.sum())
 
 
 @lru_cache(maxsize=64)

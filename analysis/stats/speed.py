@@ -1,12 +1,14 @@
 """What makes a report fast: cells side by side, what they share computed once, draws in whole numbers of 16 bits.
 
-numpy and scipy let other threads run while they work through arrays, and threads start at no cost in any process and
-share the answers and the draws.
+Cells are shared with a second process where there can be one (`analysis/stats/second.py`), and else by threads: numpy
+and scipy let others run while they work through arrays, and threads start in any process and share all there is.
 """
 
+import gc
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any, Generic, TypeVar, overload
 
@@ -24,7 +26,7 @@ MOST_THREADS = 4  # more wait for each other: between two arrays only one of the
 
 def each(work: Callable[[Cell], Value], cells: Sequence[Cell]) -> list[Value]:
     """The work of every cell, in their order. It must not use the database: threads have no connection of their own."""
-    threads = min(len(cells), MOST_THREADS, _cores())
+    threads = min(len(cells), MOST_THREADS, cores())
     if threads < 2:
         return [work(cell) for cell in cells]
     # Neighbours often need the same draws. Each thread has a stretch of its own, lest they wait for each other.
@@ -35,9 +37,21 @@ def each(work: Callable[[Cell], Value], cells: Sequence[Cell]) -> list[Value]:
     return [found[place] for place in range(len(cells))]
 
 
-def _cores() -> int:
+def cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """For what makes many objects: else Python looks through all that there are, a tenth of a second each time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class Once:
@@ -45,15 +59,20 @@ class Once:
 
     def __init__(self) -> None:
         self.found: dict[Hashable, Any] = {}
+        self.fresh: dict[Hashable, Any] = {}  # those that were computed since `take_fresh`
         self.turns: dict[Hashable, RLock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         if key not in self.found:
             with self.turns.setdefault(key, RLock()):
                 if key not in self.found:
-                    self.found[key] = compute()
+                    self.fresh[key] = self.found[key] = compute()
             self.turns.pop(key, None)
         return self.found[key]
+
+    def take_fresh(self) -> dict[Hashable, Any]:
+        found, self.fresh = self.fresh, {}
+        return found
 
 
 class computed_once(Generic[Value]):  # noqa: N801 - used as a property is
@@ -105,6 +124,28 @@ def take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
     return ranks
 
 
+def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
+    """1 for the responses in a random subset of `size` of n; shape (n, draws), each column sums to size.
+
+    Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S): a response is taken with
+    probability (still wanted) / (still to come).
+    """
+    taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, size))
+    return np.negative(taken, out=taken)
+
+
+def half_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
+    """1 for the responses in two random subsets of `size` of n that share none, shape (n, draws) each, side by side."""
+    taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, 2 * size))
+    half = take_half(taken, size, rng)
+    return np.hstack([-half, half - taken])
+
+
+def narrow(weights: Weights) -> Weights:
+    """In a quarter of the room; as they are where a few responses, one of them drawn very often, do not fit."""
+    return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)
+
+
 def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
     """named @ weights: item counts (size, draws) of responses or units that come up `weights` times.
 
@@ -113,18 +154,10 @@ def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
     most = int(named.data.max(initial=0)) * weights.shape[0]
     if weights.dtype.kind == "f" or _narrowest(most) is not np.int16:
         return np.asarray(named @ weights.astype(np.float32, copy=False))
-    short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
+    short = named
+    if named.dtype != np.int16:
+        short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
     return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
-
-
-def take_each(units: Sequence[slice], sizes: Sequence[int], draws: int, rng: np.random.Generator) -> list[Ranks]:
-    """So many of some of the units and of others, the last of which are all: side by side, in one pass."""
-    every, kind = units[-1].stop, _narrowest(units[-1].stop)
-    ranks = np.full((every, len(units), draws), np.iinfo(kind).max, dtype=kind)
-    for place, some in enumerate(units):
-        ranks[some, place] = draw_ranks(np.arange(some.stop - some.start, 0, -1)[:, None], draws, rng)
-    taken = take(ranks.reshape(every, -1), np.repeat(sizes, draws)).reshape(ranks.shape)
-    return [taken[:, place] for place in range(len(units))]
 
 
 def take_half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:

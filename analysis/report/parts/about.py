@@ -122,5 +122,6 @@ ABOUT = Part(
         "flagged": "A paste check asked about the answer, and the person said that it is what they got.",
         "simulated": "Made up by the platform: people that a program plays, models whose answers are scripted.",
     },
+    reads=True,
 )
-FLOW = Part("flow", "the flow of people", flow, {})
+FLOW = Part("flow", "the flow of people", flow, {}, reads=True)

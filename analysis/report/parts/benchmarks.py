@@ -473,4 +473,5 @@ PART = Part(
     say=say,
     finders=(Finder(4, find_ranges), Finder(7, find_new_letters)),
     is_brief=True,
+    reads=True,
 )

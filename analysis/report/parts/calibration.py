@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import altair as alt
 
@@ -28,11 +27,10 @@ from analysis.models.conditions import PUPPETS
 from analysis.report import columns as col
 from analysis.report.columns import Column, Finder, Form, Listing, Measure, Part, intervals, rows_in
 from analysis.report.dataset import OFFLINE
-from analysis.report.samples import Data, Group, Source, comparison, generator_for, interval_cells, to_field
+from analysis.report.samples import Data, Group, Source, comparison, interval_cells, name_of, to_field
 from analysis.report.sentences import FEWEST, finding, settings_among, who
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, farther, mean_excess
 from analysis.stats.intervals import redrawn_interval
-from analysis.stats.speed import each
 from surveys.console.wording import INTERVAL, THIN, Span, decimal, number, plural, sized, span
 
 EXCESS = Measure(
@@ -65,7 +63,7 @@ class Placed:
 
 def compute(data: Data) -> list[Row]:
     """Every setting of every source is a row here, the ones that other parts leave out too."""
-    placed_of = dict(zip(data.sources, each(partial(place_source, data), data.sources), strict=True))
+    placed_of = dict(zip(data.sources, data.each(place_source, data.sources), strict=True))
     found = []
     for chatbot in dict.fromkeys(source.chatbot for source in data.sources):
         of_group = [placed for source, placed in placed_of.items() if source.chatbot == chatbot]
@@ -129,8 +127,8 @@ def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
 def at_equal_n(data: Data, group: Group, source: Source, prompt: str) -> EvenDistance | None:
     """At the number to which the group's sources are rarefied."""
     samples = data.items(group.field, prompt), data.items(source, prompt)
-    rng = generator_for(data, "equal n", source, prompt)
-    return distance_at(*samples, comparison(data, group, prompt).n, rng, max(1, data.draws // 4))
+    names = name_of(group.field), name_of(source)
+    return distance_at(*samples, comparison(data, group, prompt).n, data.shared_draws, names)
 
 
 def distance_row(found: MeanExcess) -> Row:

@@ -40,22 +40,27 @@ from analysis.report.samples import (
 from analysis.report.sentences import FEWEST, SIGNIFICANT, field_of, finding, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
-from analysis.stats.speed import each
 from surveys.console.wording import join_words, number, percent, sized, span
 
 TESTS = (col.CORRECT.key, "tv")
 
 
 def compute(data: Data) -> list[Row]:
-    cells = [(group, prompt) for prompt in data.choices for group in data.groups]
-    found = [row for rows in each(lambda cell: group_rows(data, *cell), cells) for row in rows]
+    rows_of_cell = rows_by_cell(data)
+    found = [row for prompt in data.choices for group in data.groups for row in rows_of_cell[group, prompt]]
     for test in TESTS:
         correct_over_prompts(found, difference_in("against_field", test))
     return [row for row in found if row["source"] != "field" or data.shows_field]
 
 
-def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
-    found = []
+def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
+    """The rows of each group and prompt."""
+    cells = [(group, prompt) for group in data.groups for prompt in data.choices]
+    return data.of_process.get(("choices",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
+
+
+def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
+    (group, prompt), found = cell, []
     for source in group.sources:
         if not data.options(source, prompt).n:
             continue

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure, prompt_name
 from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
@@ -50,7 +52,6 @@ from analysis.report.sentences import FEWEST as FEWEST_TOLD
 from analysis.report.sentences import SIGNIFICANT, chatbot_name, finding
 from analysis.stats import choices
 from analysis.stats.item_measures import MEASURES
-from analysis.stats.speed import each
 from surveys.console.wording import join_words, plural, sized
 
 CONTEXTS = ("memory", "plan", "model_shown")
@@ -87,18 +88,24 @@ def frequent(data: Data, column: str) -> list[str]:
 
 def parted(data: Data, column: str, values: list[str]) -> list[tuple[str, Row]]:
     """Each chatbot's field in parts by a column of its people; a part without answers has no row."""
-    given = data.people[column].reindex(data.frames.field.columns["unit"]).to_numpy(object)
+    cells = [(column, values, group.field, prompt) for group in data.groups for prompt in data.prompts]
+    return [row for rows in data.each(part_rows, cells) for row in rows]
 
-    def cell_rows(cell: tuple[Source, str]) -> list[tuple[str, Row]]:
-        field, prompt = cell
-        rows = data.rows_of(field, prompt)
-        parts = {value: part for value in values if len(part := rows[given[rows] == value])}
-        split = choice_parts if prompt in data.choices else item_parts
-        found = split(data, field, prompt, rows, parts)
-        return [(value, common(data, field, prompt, parts[value]) | measures) for value, measures in found]
 
-    cells = [(group.field, prompt) for group in data.groups for prompt in data.prompts]
-    return [row for rows in each(cell_rows, cells) for row in rows]
+def part_rows(data: Data, cell: tuple[str, list[str], Source, str]) -> list[tuple[str, Row]]:
+    column, values, field, prompt = cell
+    given = data.once_for_all(("people's", column), partial(given_by_answer, data, column))
+    rows = data.rows_of(field, prompt)
+    parts = {value: part for value in values if len(part := rows[given[rows] == value])}
+    split = choice_parts if prompt in data.choices else item_parts
+    found = split(data, field, prompt, rows, parts)
+    return [(value, common(data, field, prompt, parts[value]) | measures) for value, measures in found]
+
+
+def given_by_answer(data: Data, column: str) -> NDArray[np.object_]:
+    """What stands in this column of the person who gave each answer of the field."""
+    answered_by = data.frames.field.columns["unit"]
+    return np.asarray(data.frames.people[column].reindex(answered_by).to_numpy(object))
 
 
 def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts) -> Iterable[tuple[str, Row]]:
@@ -109,7 +116,7 @@ def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts
         rarefied = drawn.rarefied(part, n) if len(part) >= n else None
         row = measured(drawn.described(part))
         row["rarefied"] = rarefied_row(rarefied, data.unit_row(source, len(part)))
-        rest = np.setdiff1d(rows, part)
+        rest = rows_without(rows, part)
         if len(rest):
             row["against_rest"] = difference_rows(drawn.compared(part, rest))
         yield value, row
@@ -118,12 +125,17 @@ def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts
 def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts) -> Iterable[tuple[str, Row]]:
     for value, part in parts.items():
         row = choice_values(data, source, prompt, part)
-        rest = np.setdiff1d(rows, part)
+        rest = rows_without(rows, part)
         if len(rest):
             rng = generator_for(data, "against rest", source, prompt, value)
             one, other = (data.options_in(True, prompt, some) for some in (part, rest))
             row = row | {"against_rest": choice_difference_row(choices.compare(one, other, rng, data.draws))}
         yield value, row
+
+
+def rows_without(rows: Rows, part: Rows) -> Rows:
+    """Both in ascending order."""
+    return np.delete(rows, np.searchsorted(rows, part))
 
 
 def corrected(found: list[Row], by: tuple[str, ...]) -> list[Row]:

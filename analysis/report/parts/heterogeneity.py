@@ -45,22 +45,36 @@ from analysis.report.sentences import FEWEST, SIGNIFICANT, finding, who
 from analysis.stats.heterogeneity import Difference, Heterogeneity, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
-from analysis.stats.speed import each
 from surveys.console.wording import INTERVAL, join_words, percent, plural, sized, span
 
 TOP = 10
 
 
 def compute(data: Data) -> list[Row]:
-    cells = [(group, prompt) for prompt in data.lists for group in data.groups]
-    found = [row for rows in each(lambda cell: group_rows(data, *cell), cells) for row in rows]
+    rows_of_cell = rows_by_cell(data)
+    found = [row for prompt in data.lists for group in data.groups for row in rows_of_cell[group, prompt]]
     for measure in MEASURES:
         correct_over_prompts(found, difference_in("against_field", measure))
     return [row for row in found if row["source"] != "field" or data.shows_field]
 
 
-def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
+def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
+    """The rows of each group and prompt."""
+    cells = cells_of(data)
+    return data.of_process.get(("heterogeneity",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
+
+
+def cells_of(data: Data) -> list[tuple[Group, str]]:
+    return [(group, prompt) for group in data.groups for prompt in data.lists]
+
+
+def begin(data: Data) -> None:
+    data.begin(group_rows, cells_of(data))
+
+
+def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
     """The field and its neighbours; a source that was not asked has no row."""
+    group, prompt = cell
     found = []
     for source in group.sources:
         if not data.items(source, prompt).n:
@@ -450,4 +464,5 @@ PART = Part(
     say=say,
     finders=(Finder(0, find_heterogeneity),),
     is_brief=True,
+    begin=begin,
 )

@@ -32,23 +32,27 @@ SAMPLES = 6  # of the simulation: the mean width is known to a few per cent
 
 def compute(data: Data) -> list[Row]:
     """From the pilot's answers when the filters say pilot=only, else from those of the main study so far."""
+    cells = [(group.field, prompt) for group in data.groups for prompt in data.prompts]
+    rows_of_cell = dict(zip(cells, data.each(width_rows, cells), strict=True))
+    return [row for prompt in data.prompts for group in data.groups for row in rows_of_cell[group.field, prompt]]
+
+
+def width_rows(data: Data, cell: tuple[Source, str]) -> list[Row]:
+    field, prompt = cell
     return [
         {
             "prompt": prompt,
             "kind": data.prompts[prompt].kind,
-            **group.field.key,
+            **field.key,
             "measure": measure,
             "n": found.pilot,
-            **data.unit_row(group.field, found.pilot),
+            **data.unit_row(field, found.pilot),
             "planned_n": found.n,
             "width": found.width,
             "ci": low_high(found.ci),
             **reasons(why=found.why),
         }
-        for prompt in data.prompts
-        for group in data.groups
-        if len(data.rows_of(group.field, prompt))
-        for measure, found in widths(data, group.field, prompt)
+        for measure, found in (widths(data, field, prompt) if len(data.rows_of(field, prompt)) else ())
     ]
 
 

@@ -46,13 +46,12 @@ def compute(data: Data) -> list[Row]:
 
 def pairs_of(data: Data) -> Iterable[Pair]:
     """Each source's value beside its field's: rarefied measures of lists, correct shares of choices."""
+    of_items, of_letters = heterogeneity.rows_by_cell(data), choices.rows_by_cell(data)
     for group in data.groups:
         for prompt in data.lists:
-            found = heterogeneity.group_rows(data, group, prompt)
-            yield from of_lists(found, prompt)
+            yield from of_lists(of_items[group, prompt], prompt)
         for prompt in data.choices:
-            found = choices.group_rows(data, group, prompt)
-            yield from of_choices(found, prompt)
+            yield from of_choices(of_letters[group, prompt], prompt)
 
 
 def of_lists(found: list[Row], prompt: str) -> Iterable[Pair]:

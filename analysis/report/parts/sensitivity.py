@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from analysis.charts.figure import Options, Report, Row, prompt_name
@@ -31,19 +32,24 @@ EVERY_SET = SETS | BY_CHECK
 def compute(data: Data) -> list[Row]:
     """The field's measures as analysed, and as they would be with other answers left out."""
     flags = set(chain.from_iterable(data.frames.field.table["flags"]))
-    found = []
-    for name, filters in EVERY_SET.items():
-        if name in BY_CHECK and filters["flagged"] not in flags:
-            continue
-        view = data.narrowed(**filters)
-        found += [
-            {"set": name, **common(view, group.field, prompt, rows), **values(view, group.field, prompt, rows)}
-            for group in view.groups
-            for prompt in view.prompts
-            for rows in [view.rows_of(group.field, prompt)]
-            for values in [choice_values if prompt in view.choices else item_values]
-            if len(rows)
-        ]
+    names = [name for name in EVERY_SET if name not in BY_CHECK or EVERY_SET[name]["flagged"] in flags]
+    cells = [(prompt, names) for prompt in data.prompts]
+    found = data.each(prompt_rows, cells)
+    places = {name: place for place, name in enumerate(names)}
+    ordered = sorted(chain.from_iterable(found), key=lambda entry: (places[entry[0]], entry[1]))
+    return [row for _, _, row in ordered]
+
+
+def prompt_rows(data: Data, cell: tuple[str, list[str]]) -> list[tuple[str, int, Row]]:
+    """One prompt's rows, each after the name of its set and the place of its chatbot."""
+    prompt, names = cell
+    values, found = choice_values if prompt in data.choices else item_values, []
+    for name in names:
+        view = data.of_process.get(("set", name), partial(data.narrowed, **EVERY_SET[name]))
+        for place, group in enumerate(view.groups):
+            if len(rows := view.rows_of(group.field, prompt)):
+                row = {"set": name, **common(view, group.field, prompt, rows)}
+                found.append((name, place, row | values(view, group.field, prompt, rows)))
     return found
 
 

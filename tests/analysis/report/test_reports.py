@@ -1,21 +1,27 @@
 """A report is computed once, kept, and computed again exactly when something that it rests on has changed."""
 
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import psutil
 import pytest
 from django.utils import timezone
 
 from analysis.answers import aliases, reviews
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, MetricValue, Run
-from analysis.report import reports
+from analysis.report import reports, samples
 from analysis.report.dataset import load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import PARTS, items
 from analysis.report.reports import ReportError, Reporting, fingerprint, people_stamp, report
+from analysis.stats import heterogeneity, second
+from analysis.stats.resampling import ItemSample
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
@@ -55,6 +61,81 @@ def test_the_same_seed_gives_the_same_numbers_and_another_one_does_not(study: St
     MetricValue.objects.all().delete()
     assert report(study, draws=FEW, parts=["distances"])["distances"] == first
     assert report(study, seed=1, draws=FEW, parts=["distances"])["distances"] != first
+
+
+@pytest.fixture
+def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The second processes that begin, small though the study is."""
+    begun: list[int] = []
+
+    class Noted(second._Process):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            begun.append(self.pid)
+
+    monkeypatch.setattr(second, "_Process", Noted)
+    monkeypatch.setattr(second, "can_fork", lambda idle_threads: True)
+    monkeypatch.setattr(samples, "LONG", 0)
+    return begun
+
+
+@pytest.fixture
+def two_groups(study: Study) -> Study:
+    reply(make_model_run(study, model="another-1"), "teas", listed(["Assam", "Chai"]))
+    read_new(study)
+    return study
+
+
+def whole_report(study: Study, filters: Filters | None = None) -> str:
+    MetricValue.objects.all().delete()
+    return json.dumps(report(study, filters, draws=FEW) | {"generated_at": ""})
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_two_processes_give_the_report_of_one(
+    two_groups: Study, forks: list[int], monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    study, first = two_groups, os.getpid()
+    compute = heterogeneity.describe
+
+    def end_second(sample: ItemSample) -> Any:
+        if killed and os.getpid() != first:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.01)
+        return compute(sample)
+
+    monkeypatch.setattr(heterogeneity, "describe", end_second)
+    by_two = whole_report(study)
+    assert len(forks) == 1 and not psutil.pid_exists(forks[0])
+    by_two_of_some = whole_report(study, Filters(source=("offline",)))
+    with monkeypatch.context() as alone:
+        alone.setattr(second, "can_fork", lambda idle_threads: False)
+        assert (by_two, by_two_of_some) == (whole_report(study), whole_report(study, Filters(source=("offline",))))
+
+
+def test_a_fault_in_the_second_process_is_told_and_leaves_the_connection_usable(
+    two_groups: Study, forks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, first = two_groups, os.getpid()
+    compute = heterogeneity.describe
+
+    def fail(sample: ItemSample) -> Any:
+        if os.getpid() != first:
+            raise ZeroDivisionError("there")
+        time.sleep(0.05)
+        return compute(sample)
+
+    monkeypatch.setattr(heterogeneity, "describe", fail)
+    with pytest.raises(ZeroDivisionError, match="there"):
+        report(study, draws=FEW)
+    assert len(forks) == 1 and not psutil.pid_exists(forks[0])
+    assert Study.objects.filter(pk=study.pk).exists() and not is_kept(Reporting(study, draws=FEW), "heterogeneity")
+
+
+def test_nothing_is_forked_for_what_is_kept(study: Study, forks: list[int]) -> None:
+    report(study, draws=FEW)
+    report(study, draws=FEW)
+    assert len(forks) == 1
 
 
 def test_simulated_people_and_models_are_counted_and_named() -> None:

@@ -97,7 +97,7 @@ def test_p_by_hand() -> None:
 
 def test_p_agrees_with_scipy() -> None:
     a, b = draw_items(rng(1), 10, size=6, named=2), draw_items(rng(2), 10, size=6, named=2, steepness=1.6)
-    incidence = np.vstack([a.incidence().toarray(), b.incidence().toarray()])
+    incidence = np.vstack([a.by_item.toarray().T, b.by_item.toarray().T])
 
     def divergence(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
         return jensenshannon(incidence[first].sum(axis=-2), incidence[second].sum(axis=-2), base=2, axis=-1) ** 2
@@ -282,18 +282,21 @@ def test_no_responses_at_all_give_an_empty_comparison() -> None:
     assert (found.n, found.raw, found.rarefied) == (0, {}, {})
 
 
+PAIR = ("field", "offline")
+
+
 def test_distance_at_equal_n_by_hand() -> None:
     a, b = items_of([[0]] * 2, 2), items_of([[1]] * 2, 2)
-    found = distance_at(a, b, 2, rng(), 4000)
+    found = distance_at(a, b, 2, SharedDraws(1, 16_000), PAIR)
     # Two of a lie 1 bit from two of b. Of four answers, halves are alike (0 bits) in 4 of 6 splits, else 1 bit apart.
     assert found and found.jsd_bits == pytest.approx(1)
     assert found.chance == pytest.approx(1 / 3, abs=0.03)
-    assert distance_at(a, b, 3, rng()) is None
+    assert distance_at(a, b, 3, SharedDraws(1, 20), PAIR) is None
 
 
 def test_distance_at_equal_n_is_that_of_chance_where_nothing_differs_and_grows_as_n_falls() -> None:
     a, b = (draw_items(rng(seed), 300) for seed in (1, 2))
-    small, large = (distance_at(a, b, n, rng(), 400) for n in (30, 150))
+    small, large = (distance_at(a, b, n, SharedDraws(1, 1600), PAIR) for n in (30, 150))
     assert small and large and small.jsd_bits > large.jsd_bits
     assert small.jsd_bits == pytest.approx(small.chance, abs=0.02)
     assert large.jsd_bits == pytest.approx(large.chance, abs=0.01)
@@ -301,6 +304,13 @@ def test_distance_at_equal_n_is_that_of_chance_where_nothing_differs_and_grows_a
 
 def test_distance_at_equal_n_takes_one_answer_of_each_unit() -> None:
     many = clustered(draw_items(rng(), 200), 10)
-    assert distance_at(draw_items(rng(3), 100), many, 11, rng(), 20) is None
-    found = distance_at(draw_items(rng(3), 100), many, 10, rng(), 20)
+    assert distance_at(draw_items(rng(3), 100), many, 11, SharedDraws(1, 80), PAIR) is None
+    found = distance_at(draw_items(rng(3), 100), many, 10, SharedDraws(1, 80), PAIR)
     assert found and found.n == 10
+
+
+def test_halves_of_two_samples_share_no_response() -> None:
+    a, b = items_of([[0], [1], [2]], 6), items_of([[3], [4], [5]], 6)
+    first, second = SharedDraws(1, 200).halves(a, b, 2, *PAIR)
+    assert (first.sum(axis=1) == 2).all() and (second.sum(axis=1) == 2).all() and (first + second).max() == 1
+    assert first.mean(axis=0) == pytest.approx([1 / 3] * 6, abs=0.2)  # 50 draws

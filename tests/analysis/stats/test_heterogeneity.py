@@ -138,7 +138,7 @@ def test_difference_by_hand() -> None:
 
 def test_difference_agrees_with_scipy() -> None:
     a, b = draw_items(rng(1), 9, size=8, named=2), draw_items(rng(2), 9, size=8, named=2, steepness=2)
-    incidence = np.vstack([a.incidence().toarray(), b.incidence().toarray()])
+    incidence = np.vstack([a.by_item.toarray().T, b.by_item.toarray().T])
 
     def gap(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
         parts = (stats.entropy(incidence[rows].sum(axis=-2), base=2, axis=-1) for rows in (first, second))

@@ -107,7 +107,7 @@ def test_rarefied_measures_are_the_mean_over_all_subsets() -> None:
     # Each response names two items, so that the number of mentions is the same in every subset.
     sample = make_items("ab", "ac", "ab", "de", "ad", size=5)
     subsets = [np.array(rows) for rows in combinations(range(5), 3)]
-    counts = np.array([sample.incidence().toarray()[rows].sum(axis=0) for rows in subsets])
+    counts = np.array([sample.by_item.toarray().T[rows].sum(axis=0) for rows in subsets])
     found = rarefied_measures(sample.counts(), 5, 3)
     assert found["unique"] == pytest.approx(measure(counts)["unique"].mean())
     assert found["entropy_bits"] == pytest.approx(measure(counts)["entropy_bits"].mean())

@@ -18,9 +18,9 @@ from analysis.stats.resampling import (
     redraw,
     split,
     subset_counts,
-    subset_weights,
     weigh,
 )
+from analysis.stats.speed import subset_weights
 from tests.analysis.stats.sample_factories import draw_items, make_items
 
 

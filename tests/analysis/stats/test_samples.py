@@ -15,10 +15,11 @@ def test_counts_of_items_are_of_responses() -> None:
     assert sample.unknown == 1
 
 
-def test_incidence_has_a_row_for_each_response() -> None:
+def test_incidence_has_a_column_for_each_response() -> None:
     sample = make_items("ab", "", "b", size=3)
-    assert sample.incidence().toarray().tolist() == [[1, 1, 0], [0, 0, 0], [0, 1, 0]]
-    assert sample.by_item.toarray().tolist() == sample.incidence().toarray().T.tolist()
+    assert sample.by_item.toarray().tolist() == [[1, 0, 0], [1, 0, 1], [0, 0, 0]]
+    turned = ItemSample(sample.n, sample.rows[::-1], sample.codes[::-1], sample.size)  # mentions in another order
+    assert turned.by_item.toarray().tolist() == sample.by_item.toarray().tolist()
 
 
 def test_compacted_sample_keeps_only_items_that_occur() -> None:

@@ -1,5 +1,6 @@
 """Cells side by side, and what they share: in order, each once, by whichever thread comes first."""
 
+import gc
 import threading
 import time
 
@@ -9,13 +10,13 @@ import pytest
 from analysis.stats import speed
 from analysis.stats.heterogeneity import compare_sources
 from analysis.stats.resampling import SharedDraws
-from analysis.stats.speed import Once, computed_once, each
+from analysis.stats.speed import Once, computed_once, each, uncollected
 from tests.analysis.stats.sample_factories import draw_items
 
 
 @pytest.fixture
 def three_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "_cores", lambda: 3)
+    monkeypatch.setattr(speed, "cores", lambda: 3)
 
 
 @pytest.mark.usefixtures("three_cores")
@@ -80,3 +81,10 @@ def test_threads_that_share_draws_find_what_one_finds() -> None:
     shared = SharedDraws(1, 200)
     together = each(lambda number: compare(shared, number), range(6))
     assert together == [compare(SharedDraws(1, 200), number) for number in range(6)]
+
+
+def test_the_search_for_cycles_goes_on_afterwards() -> None:
+    with pytest.raises(ZeroDivisionError), uncollected():
+        assert not gc.isenabled()
+        _ = 1 // 0
+    assert gc.isenabled()
