@@ -12,7 +12,7 @@ def faults_of(page: Page, *tags: str) -> list[str]:
     """By WCAG's rules and those with these tags in light, by those of colours in dark."""
     found = []
     for scheme, rules in (("light", [*WCAG, *tags]), ("dark", OF_COLOURS)):
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # no colour on its way to another
         if not page.evaluate("'axe' in window"):
             page.evaluate(Axe().axe_script)
         options = {"runOnly": rules, "resultTypes": ["violations"]}
