@@ -7,6 +7,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from surveys.models import Draft, Response
 from surveys.participation.steps import address
+from surveys.pasting.capture import save_draft
 from tests.browser.survey import ANSWERS, forward, make_demo, open_prompt, paste
 from tests.factories import make_participant, make_study
 from tests.surveys.participation.test_question_pages import make_long
@@ -74,7 +75,8 @@ def test_copy_that_a_newer_draft_has_overtaken_is_only_offered(page: Page, conte
     page.locator("#text").press_sequentially("written without network")
     expect(page.locator(SAVED)).to_contain_text("no connection")
     close_without_network(page)
-    Draft.objects.create(participant=person, step=f"prompt:{slug}", data={"text": "from the phone"}, number=3)
+    for number in range(3):
+        assert save_draft(person, f"prompt:{slug}", {"text": "from the phone"}, number) == number + 1
     context.set_offline(False)
     again = context.new_page()
     open_prompt(again, person)
