@@ -8,6 +8,7 @@ import json
 import resource
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from benchmarks.goals import ROWS, Goal
 from benchmarks.server import database_of_its_own
 
 MOST_SECONDS = 2.0
+ROUNDS = 3
 CORE = ("heterogeneity", "choices", "distances", "calibration", "items")
 CHATBOTS = {"gpt-4o-mini": "chatgpt", "gemini-2.0-flash": "gemini"}
 
@@ -39,15 +41,18 @@ def world_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def goals(quick: bool) -> list[Goal]:
-    """The whole report as it is first asked for, the answers loaded with it."""
+    """The whole report with nothing kept, the answers loaded with it; the middle one of three."""
     with database_of_its_own():
+        from analysis.models import MetricValue
         from analysis.report.reports import report
         from benchmarks.report_world import make_world
 
-        study = make_world(80 if quick else 800, 40 if quick else 400)
-        spent = timed(lambda: report(study, draws=200 if quick else 2000))[0]
-    print(f"{spent['wall_s']} s, {spent['cpu_s']} s of CPU")
-    return [Goal(ROWS["report"][0], spent["wall_s"], MOST_SECONDS, "s")]
+        study, spent = make_world(80 if quick else 800, 40 if quick else 400), []
+        for _ in range(ROUNDS):
+            MetricValue.objects.all().delete()
+            spent.append(timed(lambda: report(study, draws=200 if quick else 2000))[0])
+    print(", ".join(f"{each['wall_s']} s with {each['cpu_s']} s of CPU" for each in spent))
+    return [Goal(ROWS["report"][0], median(each["wall_s"] for each in spent), MOST_SECONDS, "s")]
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
