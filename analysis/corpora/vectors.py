@@ -100,14 +100,14 @@ def arrays_of(whole: np.ndarray, number: int) -> Vectors:
     return Vectors(whole[names:].view(NAME), whole[HEADING.size : names].view("<f4").reshape(-1, DIMENSIONS))
 
 
-class Kept(NamedTuple):
+class Stretch(NamedTuple):
     """A stretch of rows, and which they were."""
 
     origin: Origin
     vectors: Vectors
 
 
-class Writer:
+class StretchWriter:
     """A file that stands in its place only when it is whole; without `finish`, nothing is left of it."""
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +124,7 @@ class Writer:
         self.hashes.append(rows.vectors.hashes)
         self.file.write(rows.vectors.matrix.astype("<f4", copy=False).data)
 
-    def finish(self, database: Database) -> Kept:
+    def finish(self, database: Database) -> Stretch:
         """The heading comes last: only what was read says of which rows the file is made."""
         self.file.writelines(part.data for part in self.hashes)
         versions = np.concatenate(self.versions)
@@ -137,7 +137,7 @@ class Writer:
         self.file.close()
         vectors = arrays_of(map_file(self.unfinished), origin.number)
         self.unfinished.replace(self.path)
-        return Kept(origin, vectors)
+        return Stretch(origin, vectors)
 
     def close(self) -> None:
         self.file.close()
@@ -213,18 +213,18 @@ def load_vectors(corpus: Corpus, model: str) -> list[Vectors]:
     return list(read_vectors(corpus, model)) if kept is None else [kept[stretch].vectors for stretch in sorted(kept)]
 
 
-def load_kept(corpus: Corpus, model: str) -> dict[int, Kept] | None:
+def load_kept(corpus: Corpus, model: str) -> dict[int, Stretch] | None:
     """The stretches of one moment; None where the rows change more often than one can look.
 
     What was read after a look may be of a later moment than the other files, so it is looked at once more.
     """
-    held: dict[int, Kept] = {}
+    held: dict[int, Stretch] = {}
     for _ in range(MOST_LOOKS if files_of(corpus, model) else 0):
         now = find_origins(corpus, model)
         held = {stretch: kept for stretch, kept in held.items() if kept.origin == now.get(stretch)}
         for stretch in now.keys() - held.keys():
             if vectors := open_vectors(file_of(corpus, model, stretch), now[stretch]):
-                held[stretch] = Kept(now[stretch], vectors)
+                held[stretch] = Stretch(now[stretch], vectors)
         if not (changed := now.keys() - held.keys()):
             remove_others(corpus, model, held)
             return held
@@ -252,7 +252,7 @@ def find_origins(corpus: Corpus, model: str) -> dict[int, Origin]:
     return {stretch: Origin(database, number, bytes(digest)) for stretch, number, digest in found}
 
 
-def keep_vectors(corpus: Corpus, model: str, stretches: Collection[int] | None = None) -> dict[int, Kept]:
+def keep_vectors(corpus: Corpus, model: str, stretches: Collection[int] | None = None) -> dict[int, Stretch]:
     """Make the files of these stretches, or of all, of rows of one moment.
 
     Another process may do so at the same time, and the later file stays. A file that cannot be finished ends the
@@ -260,11 +260,11 @@ def keep_vectors(corpus: Corpus, model: str, stretches: Collection[int] | None =
     """
     database = find_database()
     with transaction.atomic(), ExitStack() as opened:
-        writers: dict[int, Writer] = {}
+        writers: dict[int, StretchWriter] = {}
         for rows in opened.enter_context(closing(read_rows(corpus, model, stretches=stretches))):
             for stretch, part in by_stretch(rows):
                 if stretch not in writers:
-                    writers[stretch] = opened.enter_context(closing(Writer(file_of(corpus, model, stretch))))
+                    writers[stretch] = opened.enter_context(closing(StretchWriter(file_of(corpus, model, stretch))))
                 writers[stretch].add(part)
         kept = {stretch: writer.finish(database) for stretch, writer in writers.items()}
     if stretches is None:

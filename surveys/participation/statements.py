@@ -179,7 +179,7 @@ SAVE_BY_LINK = SAVE_DRAFT.format(who=BY_LINK)
 SAVE_KNOWN = f"{SAVE_DRAFT.format(who=BY_VERSION)}, (SELECT held_at FROM person), (SELECT written_by FROM person)"
 
 
-class Known(NamedTuple):
+class KnownPerson(NamedTuple):
     """What was read of a person, as long as the version of their row is there."""
 
     link: tuple[str, str]  # slug of the study, pseudonym
@@ -195,14 +195,14 @@ class Known(NamedTuple):
 
 
 # Of people at prompts; nothing in it names them outside their study.
-KNOWN: dict[tuple[str, str], Known] = {}
+KNOWN: dict[tuple[str, str], KnownPerson] = {}
 MOST_KNOWN = 1024  # of some five thousand characters each
 
 
 class Standing(NamedTuple):
     """What there is of a person, and to the prompt that they are at."""
 
-    known: Known
+    known: KnownPerson
     answered: frozenset[str]  # slugs of the prompts with an accepted answer
     sha256: str = ""  # of the text that the last two are about
     revisions: tuple[tuple[int, UUID, str, bool], ...] = ()  # revision, key, SHA-256, accepted; oldest first
@@ -352,13 +352,13 @@ def find_at_prompt(
     return participant_of(known, number, sha256)
 
 
-def known_of(link: tuple[str, str], names: Sequence[str], row: Sequence[Any]) -> Known:
+def known_of(link: tuple[str, str], names: Sequence[str], row: Sequence[Any]) -> KnownPerson:
     *columns, held_at, written_by, _, answers, drafts = row
     own = {name: json.loads(value) if name in JSON_NAMES else value for name, value in zip(names, columns, strict=True)}
-    return Known(link, own, (held_at, written_by), read_answers(answers), frozenset(json.loads(drafts or "[]")))
+    return KnownPerson(link, own, (held_at, written_by), read_answers(answers), frozenset(json.loads(drafts or "[]")))
 
 
-def keep(known: Known) -> None:
+def keep(known: KnownPerson) -> None:
     """Of people who go on with it: those of others is read for each page."""
     if (known.own["state"], known.own["step"]) != (Participant.State.ACTIVE, Participant.Step.PROMPTS):
         return
@@ -367,7 +367,7 @@ def keep(known: Known) -> None:
     KNOWN[known.link] = known
 
 
-def participant_of(known: Known, number: int = 0, sha256: str = "") -> Participant:
+def participant_of(known: KnownPerson, number: int = 0, sha256: str = "") -> Participant:
     participant = Participant.__new__(Participant)  # without the signals that `Participant()` sends
     participant.__dict__.update(known.own, _state=ModelState())
     participant._state.adding, participant._state.db = False, DEFAULT_DB_ALIAS
@@ -391,7 +391,7 @@ def slugs_of(version_id: int) -> dict[int, str]:
     return {prompt.pk: slug for slug, prompt in prompts_of(version_id).items()}
 
 
-def standing_at(version_id: int, slug: str, known: Known, sha256: str, same_as_other: bool = False) -> Standing:
+def standing_at(version_id: int, slug: str, known: KnownPerson, sha256: str, same_as_other: bool = False) -> Standing:
     prompt = prompts_of(version_id).get(slug)
     at = prompt.pk if prompt else 0
     return Standing(

@@ -14,8 +14,8 @@ from django.db import connection
 
 from analysis.corpora import vectors
 from analysis.corpora.vectors import (
-    Kept,
     Rows,
+    Stretch,
     files_folder,
     files_of,
     find_origins,
@@ -172,7 +172,7 @@ def test_what_comes_between_looking_and_reading_is_in_the_files_heading(monkeypa
 
 def test_two_that_make_the_file_at_once_both_get_all(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     corpus = make_embedded()
-    others: list[dict[int, Kept]] = []
+    others: list[dict[int, Stretch]] = []
 
     def read_and_let_another_in(*arguments, **stretches) -> Iterator[Rows]:
         monkeypatch.setattr(vectors, "read_rows", read_rows)
