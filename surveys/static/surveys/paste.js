@@ -23,13 +23,12 @@ function read() {
 }
 
 // What is written answers the message as it is shown now: it is saved with its language before that changes.
-for (const link of document.querySelectorAll(".languages a")) {
-  link.addEventListener("click", async (event) => {
-    event.preventDefault();
-    await draft.save();
-    location.assign(link.href);
-  });
-}
+document.querySelector(".languages")?.addEventListener("click", async (event) => {
+  if (!event.target.href) return;
+  event.preventDefault();
+  await draft.save();
+  location.assign(event.target.href);
+});
 
 // --- copying ---
 
@@ -51,7 +50,8 @@ find("unfold").addEventListener("click", ({ target }) => {
   light(box.value.trim() !== "");
   find("copy").focus();
 });
-Object.assign(find("copy"), { hidden: false, onclick: copy });
+find("copy").hidden = false;
+find("copy").addEventListener("click", copy);
 message.addEventListener("copy", () => setTimeout(noteCopied)); // it folds: first the browser takes the words
 find("ask").addEventListener("click", () => { evidence.noteOnce("opened_at"); look(); });
 
@@ -119,11 +119,13 @@ function showGate(panel, about = "") {
   box.setAttribute("aria-invalid", String(Boolean(asks())));
 }
 
-let released; // resolves when a press has ended, or after a second: what it is aimed at stays where it is
-addEventListener("pointerdown", () => { released = new Promise((end) => { addEventListener("pointerup", () => setTimeout(end), { once: true }); setTimeout(end, 1000); }); });
-async function showCheck({ panel, about }) {
-  if (await released || draft.stopped) return;
-  showGate(panel, about);
+// A button that moves while it is pressed loses its click: what was found meanwhile is shown afterwards.
+addEventListener("touchstart", () => {}, { passive: true }); // without a listener Safari knows nothing :active by touch
+function showCheck(answer, wasFree = true) {
+  const isFree = !form.querySelector(":active");
+  if (!wasFree || !isFree) return setTimeout(showCheck, 50, answer, isFree); // a finger's click follows when it is up
+  if (draft.stopped) return;
+  showGate(answer.panel, answer.about);
   complete = !asks();
   look();
   sayAloud(asks() ? "" : gate.querySelector("legend")?.textContent ?? "");
@@ -139,9 +141,7 @@ function check() {
 }
 
 gate.addEventListener("click", (event) => {
-  if (!event.target.closest("[data-fix]")) return;
-  event.preventDefault();
-  box.focus();
+  if (event.target.closest("[data-fix]")) { event.preventDefault(); box.focus(); }
 });
 
 form.addEventListener("input", ({ inputType, target }) => {
