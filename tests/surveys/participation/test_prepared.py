@@ -131,6 +131,7 @@ def test_text_of_a_neighbour_is_noticed_whatever_was_known_before() -> None:
 def test_what_is_known_names_nobody_outside_their_study() -> None:
     person = make_participant()
     Client().get(address(person, "prompt", 1))
+    assert person.pseudonym in repr(KNOWN)
     assert person.pid not in repr(KNOWN) and "consent" not in repr(KNOWN)
 
 

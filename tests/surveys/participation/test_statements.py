@@ -74,19 +74,11 @@ def test_submission_to_a_process_that_did_not_show_the_page(client: Client) -> N
         assert client.post(page(participant), form(participant)).status_code == 302
 
 
-def test_submission_after_an_autosave(client: Client) -> None:
+@pytest.mark.parametrize("check", ["", "1"])
+def test_submission_after_an_autosave(client: Client, check: str) -> None:
     participant = make_participant()
     warm(client, participant)
-    draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam", "number": "0"}
-    assert client.post(address(participant, "draft"), draft).status_code == 200
-    with statements(1):
-        assert client.post(page(participant), form(participant)).status_code == 302
-
-
-def test_submission_after_a_check_of_the_paste(client: Client) -> None:
-    participant = make_participant()
-    warm(client, participant)
-    draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam", "number": "0", "check": "1"}
+    draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam", "number": "0", "check": check}
     assert client.post(address(participant, "draft"), draft).status_code == 200
     with statements(1):
         assert client.post(page(participant), form(participant)).status_code == 302
