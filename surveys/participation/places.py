@@ -12,11 +12,26 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from surveys.models import Participant, Place, QuotaCell, Slot, Study
-from surveys.participation.statements import note_life
+from surveys.participation.libpq import row_of
 from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of
 
 State = Participant.State
+# The person's row first and then their place: the order in which all rules lock.
+LIFE = """
+person AS (
+    UPDATE surveys_participant
+    SET last_seen_at = %(now)s,
+        state = CASE WHEN state <> 'timed_out' THEN state WHEN step = 'questions' THEN 'screening' ELSE 'active' END
+    WHERE id = %(person)s AND finished_at IS NULL
+    RETURNING id, ctid AS held_at, xmin AS written_by
+), place AS (
+    UPDATE surveys_place SET expires_at = %(until)s FROM person
+    WHERE participant_id = person.id AND confirmed_at IS NULL
+    RETURNING surveys_place.id
+)
+"""
+NOTE_LIFE = f"WITH {LIFE} SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place)"
 
 
 def lease_minutes(participant: Participant) -> int:
@@ -136,6 +151,12 @@ def touch_participant(participant: Participant) -> datetime:
     now, until = lease_from_now(participant)
     stay(participant, *note_life(participant, now, until))
     return now
+
+
+def note_life(participant: Participant, now: datetime, until: datetime) -> tuple[bool, bool]:
+    """Lock the person's row, note that they are here, renew their place: whether there is one, and the other."""
+    person, place = row_of(NOTE_LIFE, {"person": participant.pk, "now": now, "until": until}) or (0, 0)
+    return bool(person), bool(place)
 
 
 def lease_from_now(participant: Participant) -> tuple[datetime, datetime]:

@@ -3,33 +3,27 @@
 The ORM builds each of these from its parts again on every call, which costs more than everything else about a
 submission together; planning them again costs PostgreSQL as much as running them (benchmarks/README.md). Hence one
 statement that reads all that a prompt's page or answer needs, one that keeps an answer and one that keeps a draft, all
-of which stay prepared in a connection. Values only ever travel as parameters.
+of which stay prepared in a connection (`libpq.py`). Values only ever travel as parameters.
 
 What was read last stays in the memory of the process, with the version of the person's row: where PostgreSQL holds it
 and which transaction wrote it. All that is done to answers and drafts of a person writes that row anew. So a page that
 is asked for only looks whether the version is still there, and an answer is written only if it is.
 """
 
-import hashlib
 import json
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
-from functools import cache, lru_cache, partial
-from time import monotonic
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
-import psycopg
-from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.postgresql.base import DatabaseWrapper
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import JSONField
 from django.db.models.base import ModelState
-from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 
 from surveys.models import Participant, Prompt, QuotaCell
+from surveys.participation.libpq import row_of
+from surveys.participation.places import LIFE
 from surveys.studies.lifecycle import definition_of, prompts_of
 
 Answer = tuple[int, int, UUID, str, bool]  # prompt, revision, key, SHA-256, accepted
@@ -43,22 +37,6 @@ AT_PROMPT = (
 )
 SAME_AT = len(AT_PROMPT) + 2
 JSON_NAMES = frozenset(name for name, field in FIELDS.items() if isinstance(field, JSONField))
-# The person's row first and then their place: the order in which all rules lock.
-LIFE = """
-person AS (
-    UPDATE surveys_participant
-    SET last_seen_at = %(now)s,
-        state = CASE WHEN state <> 'timed_out' THEN state WHEN step = 'questions' THEN 'screening' ELSE 'active' END
-    WHERE id = %(person)s AND finished_at IS NULL
-    RETURNING id, ctid AS held_at, xmin AS written_by
-), place AS (
-    UPDATE surveys_place SET expires_at = %(until)s FROM person
-    WHERE participant_id = person.id AND confirmed_at IS NULL
-    RETURNING surveys_place.id
-)
-"""
-NOTE_LIFE = f"WITH {LIFE} SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place)"
-
 # Whether a neighbour gave the very same text to the prompt.
 SAME_AS_OTHER = """EXISTS (
     SELECT FROM surveys_response
@@ -219,107 +197,6 @@ def standing_of(participant: Participant) -> Standing | None:
     return getattr(participant, "standing", None)
 
 
-# --- how they are sent ------------------------------------------------------
-# Straight to PostgreSQL's own library: Django's cursor and psycopg's take ten times as long as the library to send a
-# prepared statement and to read one row (benchmarks/README.md).
-
-PLACE = re.compile(r"%\((\w+)\)s")
-PREPARED: WeakKeyDictionary[psycopg.Connection, set[bytes]] = WeakKeyDictionary()
-LOADERS: dict[int, Any] = {
-    16: b"t".__eq__,
-    **dict.fromkeys((20, 21, 23), int),
-    1184: lambda value: datetime.fromisoformat(value.decode()),
-}  # by PostgreSQL's numbers of types: boolean, whole numbers, timestamp with time zone; all else is text
-
-
-class Statement(NamedTuple):
-    name: bytes
-    text: bytes  # with numbered places
-    values: tuple[str, ...]  # what belongs there
-
-
-@lru_cache(maxsize=64)
-def numbered(statement: str) -> Statement:
-    values = tuple(dict.fromkeys(PLACE.findall(statement)))
-    text = PLACE.sub(lambda found: f"${values.index(found[1]) + 1}", statement).encode()
-    return Statement(hashlib.sha256(text).hexdigest()[:32].encode(), text, values)
-
-
-def as_text(value: object) -> bytes | None:
-    """As PostgreSQL reads it, whose statement knows of which type it is."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        quoted = [str(item).replace("\\", "\\\\").replace('"', '\\"') for item in value]
-        value = "{" + ",".join(f'"{item}"' for item in quoted) + "}"
-    text = value.isoformat() if isinstance(value, datetime) else str(value)
-    if "\x00" in text:
-        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
-    return text.encode()
-
-
-def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
-    """The first row. The statement stays prepared in its connection: sent once, planned a few times."""
-    wrapper, begin = connections[DEFAULT_DB_ALIAS], monotonic()
-    run: Callable[..., tuple | None] = ask
-    for around in reversed(wrapper.execute_wrappers):
-        run = partial(around, run)
-    row = run(statement, values, False, {"connection": wrapper})
-    if wrapper.queries_logged:
-        wrapper.queries_log.append({"sql": statement, "time": f"{monotonic() - begin:.3f}"})
-    return row
-
-
-def ask(statement: str, values: dict[str, Any], many: bool, context: dict[str, Any]) -> tuple | None:
-    """With the arguments that Django gives to what wraps the execution of statements."""
-    known, wrapper = numbered(statement), context["connection"]
-    with wrapper.wrap_database_errors, link_of(wrapper) as link:
-        found = send(link, known, [as_text(values[name]) for name in known.values])
-        if not found.ntuples:
-            return None
-        cells = [(found.get_value(0, at), LOADERS.get(found.ftype(at), bytes.decode)) for at in range(found.nfields)]
-        return tuple(None if value is None else load(value) for value, load in cells)
-
-
-@contextmanager
-def link_of(wrapper: DatabaseWrapper) -> Iterator[psycopg.Connection]:
-    """The connection that this thread has, else one of the pool for this statement alone.
-
-    Django asks for one in a long way, to keep it until the request ends.
-    """
-    if wrapper.connection is not None or not wrapper.pool:
-        wrapper.ensure_connection()
-        wrapper.validate_no_broken_transaction()
-        yield wrapper.connection
-        return
-    pool = wrapper.pool
-    if pool.closed:
-        pool.open()
-    link = pool.getconn()
-    try:
-        yield link
-    finally:
-        pool.putconn(link)
-
-
-def send(link: psycopg.Connection, statement: Statement, values: list[Any]) -> psycopg.pq.abc.PGresult:
-    sender, prepared = link.pgconn, PREPARED.setdefault(link, set())
-    if not link.autocommit and sender.transaction_status == TransactionStatus.IDLE:
-        checked(sender.exec_(b"BEGIN"))
-    if statement.name not in prepared:
-        checked(sender.prepare(statement.name, statement.text))
-        prepared.add(statement.name)
-    return checked(sender.exec_prepared(statement.name, values))
-
-
-def checked(result: psycopg.pq.abc.PGresult) -> psycopg.pq.abc.PGresult:
-    if result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
-        return result
-    if result.error_field(DiagnosticField.SQLSTATE) is None:  # the library's own: the line is broken
-        raise psycopg.OperationalError(result.get_error_message())
-    raise psycopg.errors.error_from_result(result)
-
-
 @lru_cache(maxsize=1024)
 def cell_of(cell_id: int) -> QuotaCell:
     """Kept in memory for its chatbot, which never changes; its name may."""
@@ -404,12 +281,6 @@ def standing_at(version_id: int, slug: str, known: KnownPerson, sha256: str, sam
     )
 
 
-def note_life(participant: Participant, now: datetime, until: datetime) -> tuple[bool, bool]:
-    """Lock the person's row, note that they are here, renew their place: whether there is one, and the other."""
-    person, place = row_of(NOTE_LIFE, {"person": participant.pk, "now": now, "until": until}) or (0, 0)
-    return bool(person), bool(place)
-
-
 def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Standing:
     """What stands to a prompt now, and whether a neighbour gave the same text."""
     row = row_of(FIND_WITH_TEXT, {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256})
@@ -446,7 +317,7 @@ def write_flags(values: dict[str, Any]) -> None:
 def write_draft(
     participant: Participant, now: datetime, until: datetime, step: str, data: dict[str, str], number: int
 ) -> tuple[bool, bool, int | None]:
-    """As `note_life`, and the new number of the draft, or None where it is not `number` that it had."""
+    """As `places.note_life`, and the new number of the draft, or None where it is not `number` that it had."""
     life = {"person": participant.pk, "now": now, "until": until}
     values = life | {"step": step, "data": json.dumps(data), "number": number}
     person, place, kept = row_of(WRITE_DRAFT, values) or (0, 0, None)

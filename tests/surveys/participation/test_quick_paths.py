@@ -15,7 +15,7 @@ from psycopg_pool import ConnectionPool
 from fieldstudy.pooled import PooledConnection, hand_out_newest_first
 from surveys.models import Draft, Participant, Place
 from surveys.participation import recruitment
-from surveys.participation.statements import as_text, link_of, numbered, send
+from surveys.participation.libpq import as_text, link_of, numbered, send
 from surveys.participation.steps import address
 from surveys.pasting import views
 from tests.factories import make_participant, make_study
