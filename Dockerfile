@@ -29,4 +29,4 @@ USER fieldstudy
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --start-interval=1s --retries=3 \
     CMD ["python", "-m", "fieldstudy.probe"]
-CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--blocking-threads", "8", "--no-ws", "--respawn-failed-workers", "fieldstudy.wsgi:application"]
+CMD ["granian", "--interface", "rsgi", "--http", "1", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--no-ws", "--respawn-failed-workers", "fieldstudy.wsgi:front"]

@@ -7,6 +7,8 @@ PYTEST = $(PYTHON) -m pytest -q --dist worksteal --durations 20 --durations-min 
 BUSY = -n 2
 WAITING = -n 3
 LOCAL_MODELS = $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models))
+# One after the other, also when one has failed; a failure stays one.
+EACH = failed=; for part in $(1); do $(MAKE) --no-print-directory $$part || failed=1; done; test -z "$$failed"
 SHELL = /bin/sh
 # Tests start many processes: what one has compiled is there for the next.
 export PYTHONDONTWRITEBYTECODE =
@@ -54,9 +56,11 @@ worker: setup ## only the worker, with the schedule
 	@mkdir -p $${FIELDSTUDY_VAR:-var}
 	@DEBUG=$${DEBUG:-true} .venv/bin/celery -A fieldstudy worker --beat --schedule $${FIELDSTUDY_VAR:-var}/beat.db --loglevel INFO
 
-test: tools chromium check quick core ## what a change may break, in minutes: style, types, migrations, most tests, the main ways in Chromium
+test: tools chromium check ## what a change may break, in minutes: style, types, migrations, most tests, the main ways in Chromium
+	@$(call EACH,quick core)
 
-test-all: tools chromium check unit browser ## all that CI runs: with servers and workers that are started and killed, and every page in Chromium
+test-all: tools chromium check ## all that CI runs: with servers and workers that are started and killed, and every page in Chromium
+	@$(call EACH,unit browser)
 
 check: lint types migrations
 
@@ -78,13 +82,13 @@ migrations: setup # does a model differ from its migrations?
 	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
 
 quick: tools # each in a process of its own: Playwright's event loop would be in the way of asynchronous code
-	@$(PYTEST) $(BUSY) -m "not browser and not processes and not slow" tests --ignore tests/browser
+	@$(PYTEST) $(BUSY) --skips quick -m "not browser and not processes and not slow" tests --ignore tests/browser
 
 core: tools chromium
-	@$(PYTEST) $(WAITING) -m core tests/browser
+	@$(PYTEST) $(WAITING) --skips core -m core tests/browser
 
 unit: tools $(LOCAL_MODELS) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
-	@$(PYTEST) $(WAITING) -m "not browser" tests --ignore tests/browser
+	@$(PYTEST) $(WAITING) --skips unit -m "not browser" tests --ignore tests/browser
 
 local-models: setup # in CI they are wanted, but a registry that fails must not hide what the other tests say
 	@$(MAKE) --no-print-directory .venv/installed-local || printf '\n%s\n%s\n\n' \
@@ -92,7 +96,7 @@ local-models: setup # in CI they are wanted, but a registry that fails must not 
 	  "Their tests are left out: look for SKIPPED and requirements-local.txt below." >&2
 
 browser: tools chromium ## the tests that drive Chromium
-	@$(PYTEST) $(WAITING) -m browser tests/browser
+	@$(PYTEST) $(WAITING) --skips browser -m browser tests/browser
 
 chromium:
 	@sh .ci/chromium

@@ -107,6 +107,7 @@ SITE_URL = env("SITE_URL", "http://localhost:8000").rstrip("/")
 DATABASE_URL = env("DATABASE_URL")
 REDIS_URL = env("REDIS_URL")
 PROXIES = env_int("PROXIES", 0)  # how many proxies of our own stand in front, for the abuse limits
+WEB_THREADS = env_int("WEB_THREADS", 8)  # of each web process
 ALLOW_PRIVATE_ENDPOINTS = env_bool("ALLOW_PRIVATE_ENDPOINTS", DEBUG)  # models inside our own network
 LIMIT_FACTOR = env_int("LIMIT_FACTOR", 1)  # multiplies every abuse limit; 0 switches them off
 PROLIFIC_WEBHOOK_SECRET = env("PROLIFIC_WEBHOOK_SECRET")
@@ -154,7 +155,6 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "surveys.middleware.ParticipantsMiddleware",  # answers participants' pages past all that follows
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -166,7 +166,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "surveys.middleware.Innermost",
 ]
 
 ROOT_URLCONF = "fieldstudy.urls"

@@ -46,6 +46,7 @@ urlpatterns = [
     Later("surveys.prolific.urls", "paying"),
     Later("analysis.report.urls", "compare"),
     Later("analysis.exports.urls", "export"),
+    Later("analysis.owners.urls", "sharing"),
     Later("analysis.people.pages.urls", "people"),
     Later("analysis.training.pages.urls", "training"),
     Later("analysis.runs.urls", "baselines"),

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import multiprocessing
 import os
 import signal
 import socket
@@ -82,6 +83,8 @@ class Child:
         self.restarts = [moment for moment in self.restarts if now - moment < RESTART_WINDOW]
         ended = f"The {self.name} process ended unexpectedly (status {self.process.poll()})"
         await_end(self.process, 0)  # and what it leaves: its own children hold the port
+        if lacking := shared_memory_fault():
+            raise SystemExit(f"{ended}. {lacking} The end of {self.log}:\n{tail(self)}")
         if len(self.restarts) == MOST_RESTARTS:
             raise SystemExit(
                 f"{ended}, once more after {MOST_RESTARTS} restarts within {RESTART_WINDOW} seconds, so the rest is "
@@ -90,6 +93,19 @@ class Child:
         print(f"{ended} and is started again.", file=sys.stderr, flush=True)
         self.restarts.append(now)
         self.start()
+
+
+def shared_memory_fault() -> str:
+    """Why the worker cannot share memory with its processes, and what to do; nothing where it can."""
+    try:
+        multiprocessing.Semaphore()
+    except (OSError, ImportError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return (
+            f"Processes cannot share memory on this system ({reason}): /dev/shm must be a folder that can be written. "
+            "Mount it (mount -t tmpfs tmpfs /dev/shm; of a container that is --tmpfs /dev/shm) and start again."
+        )
+    return ""
 
 
 class Stopped(Exception):
@@ -230,8 +246,8 @@ def prepare_database(port: int) -> None:
 
 
 def start_servers(port: int, prolific: int, local_model: bool, children: list[Child]) -> None:
-    web = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)]
-    web += ["--workers", "1", "--blocking-threads", "8", "--respawn-failed-workers", "fieldstudy.wsgi:application"]
+    web = [sys.executable, "-m", "granian", "--interface", "rsgi", "--host", "127.0.0.1", "--port", str(port)]
+    web += ["--http", "1", "--no-ws", "--workers", "1", "--respawn-failed-workers", "fieldstudy.wsgi:front"]
     celery = [sys.executable, "-m", "celery", "-A", "fieldstudy"]
     worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"]
     worker += ["--without-gossip", "--without-mingle"]  # there is no other worker to talk to
@@ -259,7 +275,11 @@ def wait_until_healthy(port: int, children: list[Child]) -> None:
     while not answers(port) or (any(child.name == "local model" for child in children) and not model_answers()):
         keep_running(port, children)
         if time.monotonic() > deadline:
-            raise SystemExit(f"The server did not answer within {START_PATIENCE} seconds:\n{tail(children[0])}")
+            # What ended again and again, and else the web server.
+            late = max(children, key=lambda child: len(child.restarts))
+            raise SystemExit(
+                f"The demo did not answer within {START_PATIENCE} seconds. The end of {late.log}:\n{tail(late)}"
+            )
         time.sleep(0.1)
 
 

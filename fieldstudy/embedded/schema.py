@@ -1,5 +1,8 @@
 """Whether the database's tables are those that the code expects, and bringing the embedded one up to date."""
 
+import io
+import sys
+import time
 from pathlib import Path
 
 from django.apps import apps
@@ -7,6 +10,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
+ON_TERMINAL, IN_LOG = 0.1, 5.0  # seconds between two lines
 MIGRATION_LOCK = 0x6669656C  # one number for every process that migrates this database
 
 
@@ -31,10 +35,33 @@ def apply_pending_migrations() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
         try:
-            if pending_migrations():
-                call_command("migrate", verbosity=0, interactive=False)
+            if pending := pending_migrations():
+                with AppliedMigrations(len(pending)) as applied:
+                    call_command("migrate", verbosity=1, interactive=False, no_color=True, stdout=applied)
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
+
+
+class AppliedMigrations(io.StringIO):
+    """Counts what `migrate` says: over one line on a terminal, elsewhere a line now and then."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self.total, self.number, self.shown = total, 0, time.monotonic()
+
+    def write(self, words: str) -> int:
+        if "Applying" in words:
+            self.number += 1
+            live, now = sys.stderr.isatty(), time.monotonic()
+            if now - self.shown >= (ON_TERMINAL if live else IN_LOG):
+                self.shown = now
+                line = f"Making the tables of the database: {self.number} of {self.total} steps"
+                print(f"\r\x1b[K{line}" if live else line, end="" if live else "\n", file=sys.stderr, flush=True)
+        return super().write(words)
+
+    def __exit__(self, *error: object) -> None:
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def refuse_pending_migrations() -> None:

@@ -26,8 +26,8 @@ from fieldstudy.embedded.children import is_alive, start_child, stop_process
 from tests.embedded import migrated_data
 
 PATIENCE = 300  # seconds, on a computer that has much to do
-GRANIAN = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--no-ws"]
-GRANIAN += ["--workers", "2", "--blocking-threads", "4", "--respawn-failed-workers", "--respawn-interval", "0.2"]
+GRANIAN = ["-m", "granian", "--interface", "rsgi", "--http", "1", "--host", "127.0.0.1", "--no-ws"]
+GRANIAN += ["--workers", "2", "--respawn-failed-workers", "--respawn-interval", "0.2"]
 COMMANDS = {
     "worker": ["-m", "celery", "-A", "fieldstudy", "worker", "--concurrency", "2", "--loglevel", "INFO"],
     "beat": ["-m", "celery", "-A", "fieldstudy", "beat", "--loglevel", "INFO"],
@@ -75,6 +75,7 @@ class Platform:
             "FIELDSTUDY_VAR": str(folder),
             "DEBUG": "true",
             "LIMIT_FACTOR": "0",
+            "WEB_THREADS": "4",
         }
 
     @property
@@ -98,7 +99,7 @@ class Platform:
         if name == "postgres":
             return postgres.start_postgres(self.folder, self.sockets, self.account)
         more = ["--schedule", str(self.folder / "run" / "beat.db")] if name == "beat" else []
-        web = [*GRANIAN, "--port", str(self.port), "fieldstudy.wsgi:application"]
+        web = [*GRANIAN, "--port", str(self.port), "fieldstudy.wsgi:front"]
         command = [sys.executable, *(web if name == "web" else COMMANDS[name]), *more]
         return start_child(command, self.log(name), stop=signal.SIGTERM, cwd=servers.ROOT, env=self.environment)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
+import psutil
 import psycopg
 import pytest
 
@@ -65,12 +66,15 @@ def restart_valkey(platform: Platform) -> None:
 def pause_and_fill_postgres(platform: Platform) -> None:
     """For some seconds it answers nobody, and then it has no connection left."""
     server = platform.processes["postgres"]
+    server.suspend()  # first, so that it makes no new child meanwhile
     stopped = [server, *server.children(recursive=True)]
     for process in stopped:
-        process.suspend()
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
     time.sleep(3)
     for process in stopped:
-        process.resume()
+        with suppress(psutil.NoSuchProcess):  # it had ended by itself and was waited for at last
+            process.resume()
     with ExitStack() as held:
         with suppress(psycopg.OperationalError):
             while True:

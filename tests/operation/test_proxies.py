@@ -4,20 +4,22 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from fieldstudy.embedded.servers import ROOT
+from fieldstudy.front import PATIENCE
 from tests.operation.page import blocks
-from tests.surveys.simulation.server import end_server, free_port, start_server
+from tests.surveys.simulation.server import end_server, free_port, start_server, wait_until_it_listens
 
 CADDYFILE = ROOT / "deploy" / "Caddyfile"
 LINK = "/s/field/pseudonym~signature/"
@@ -146,28 +148,86 @@ def test_requests_wait_while_web_is_started_again(tmp_path: Path) -> None:
     assert failed["patient"] == [] and failed["impatient"]
 
 
-@pytest.mark.processes
-def test_nginx_accepts_the_example(tmp_path: Path) -> None:
-    nginx = program("nginx")
+def nginx_example(folder: Path, renamed: dict[str, str]) -> Path:
+    """The page's server, whole, with certificates and files of this folder."""
     (example,) = blocks("nginx")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
     subject = ["-subj", "/CN=study.example.org", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject], check=True, capture_output=True
     )
-    folder = "/etc/letsencrypt/live/study.example.org"
-    for name, here in {
-        f"{folder}/fullchain.pem": certificate,
-        f"{folder}/privkey.pem": key,
-        "/var/log/nginx/error.log": tmp_path / "error.log",
-    }.items():
+    live = "/etc/letsencrypt/live/study.example.org"
+    files = {f"{live}/fullchain.pem": certificate, f"{live}/privkey.pem": key}
+    for name, here in {**files, "/var/log/nginx/error.log": folder / "error.log", **renamed}.items():
         assert name in example
         example = example.replace(name, str(here))
     paths = "".join(
-        f"{kind}_temp_path {tmp_path}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    whole = f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{paths}{example}}}\n"
-    (tmp_path / "nginx.conf").write_text(whole)
-    done = subprocess.run([nginx, "-t", "-c", tmp_path / "nginx.conf"], capture_output=True, text=True)
+    account = "user root;\n" if os.getuid() == 0 else ""  # the folder is ours
+    whole = f"{account}pid {folder}/pid;\nevents {{}}\nhttp {{\n{paths}{example}}}\n"
+    (folder / "nginx.conf").write_text(whole)
+    return folder / "nginx.conf"
+
+
+@pytest.mark.processes
+def test_nginx_accepts_the_example(tmp_path: Path) -> None:
+    nginx = program("nginx")
+    written = nginx_example(tmp_path, {})
+    done = subprocess.run([nginx, "-t", "-c", written], capture_output=True, text=True)
     assert done.returncode == 0 and "[warn]" not in done.stderr, done.stderr
-    assert len(re.findall(r"listen 80;", example)) == 1
+    assert len(re.findall(r"listen 80;", written.read_text())) == 1
+
+
+@contextmanager
+def running_nginx(folder: Path, web: int) -> Iterator[str]:
+    port = free_port()
+    renamed = {
+        "listen 80;": f"listen 127.0.0.1:{free_port()};",
+        "listen 443 ssl http2;": f"listen 127.0.0.1:{port};",
+        "127.0.0.1:8000": f"127.0.0.1:{web}",
+        "proxy_set_header Host $host;": "proxy_set_header Host $http_host;",  # which has the port of a test
+    }
+    command = [program("nginx"), "-c", str(nginx_example(folder, renamed)), "-g", "daemon off;"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until_it_listens(process, port, folder / "error.log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+HALF_SENT = (
+    b"POST /s/field/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nthirteen byte",
+    b"POST /s/field/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nthirteen byte",
+    b"POST /s/field/ HTTP/1.1\r\nHost: localhost\r\n",
+)
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("proxy", ["", "caddy", "nginx"])
+def test_half_sent_bodies_stop_nobody(proxy: str, tmp_path: Path) -> None:
+    if proxy:
+        program(proxy)
+    web = free_port()
+    server = start_server(web, tmp_path / "web.log")
+    try:
+        with ExitStack() as stack:
+            address = f"http://127.0.0.1:{web}"
+            if proxy == "caddy":
+                address, _ = stack.enter_context(running_caddy(CADDYFILE.read_text(), tmp_path, web))
+            if proxy == "nginx":
+                address = stack.enter_context(running_nginx(tmp_path, web))
+            assert ask(address + "/healthz") == 200
+            host, _, port = address.removeprefix("http://").partition(":")
+            lines = [stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(60)]
+            for number, line in enumerate(lines):
+                line.sendall(HALF_SENT[number % len(HALF_SENT)])
+            time.sleep(0.5)
+            begun = time.monotonic()
+            assert ask(address + "/healthz") == 200
+            assert time.monotonic() - begun < PATIENCE  # before any of them is given up
+    finally:
+        end_server(server)

