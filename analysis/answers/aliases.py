@@ -96,8 +96,9 @@ def decide(
 
 
 def lock(study: Study) -> None:
-    """One decision about a study's spellings at a time; people go on arriving meanwhile."""
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    """One decision about a study's spellings at a time. Who withdraws waits for this and no other work on a study."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('spellings'), %s)", [study.pk])
 
 
 def write(
@@ -221,6 +222,7 @@ FROM (
 JOIN surveys_prompt prompt ON prompt.id = answered.prompt_id
 CROSS JOIN LATERAL unnest(answered.items) AS spelling
 GROUP BY prompt.slug, spelling, source
+ORDER BY prompt.slug, spelling COLLATE "C", source
 """
 
 

@@ -28,9 +28,8 @@ def spellings_of(aliases: Spellings, families: Mapping[str, str]) -> dict[str, d
 
 
 def runs_of(study: Study) -> QuerySet[Run]:
-    """The study's runs whose answers are compared, and the benchmark runs that belong to no study."""
-    runs = Run.objects.filter(Q(study=study) | Q(study__isnull=True))
-    return runs.exclude(condition__in=ASIDE)
+    """The study's runs whose answers are compared, and the benchmark runs without a study that are shared with it."""
+    return Run.objects.of_study(study).exclude(condition__in=ASIDE)
 
 
 def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Prompt], dict[int, str]]:

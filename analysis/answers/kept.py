@@ -8,11 +8,12 @@ from typing import Any
 from django.core.cache import cache
 from django.db import connection, transaction
 
-from analysis.answers.withdrawals import hold_withdrawals, withdrawals
+from analysis.answers.withdrawals import withdrawals
 from analysis.models import MetricValue
 from analysis.models.runs import ASIDE
 from surveys.models import Study
 from surveys.reading.answers import RULES_VERSION
+from surveys.studies.lifecycle import hold_withdrawals
 
 # Answers and revisions are added, decided about, read by other rules and erased; replies come in. Numbers of rows and
 # the newest keys say of each whether it happened, of the whole server, and PostgreSQL reads them from indexes alone.

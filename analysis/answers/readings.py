@@ -23,16 +23,16 @@ READ_BY_RULES = ("items", "names", "letter", "doubt", "rules_version", "read_at"
 Progress = Callable[[int, int], None]
 
 
-def read_new(study: Study, progress: Progress | None = None, runs: Collection[int] | None = None) -> int:
-    """Read what has no answer yet or one by other rules, but for people's decisions; return how many.
+def read_new(
+    study: Study, progress: Progress | None = None, runs: Collection[int] | None = None, anew: bool = True
+) -> int:
+    """Read what has no answer yet and, `anew`, what other rules read, but for people's decisions; return how many.
 
-    Benchmark runs that belong to no study are read along with every study's. Of completions those of `runs`, or all.
+    Of completions those of `runs`, with which runs that belong to no study are read too, or else all of the study.
     """
-    total, done = unread(study) if progress else 0, 0
-    completions = open_completions(study)
-    if runs is not None:
-        completions = completions.filter(run__in=runs)
-    for kind, rows in ((Response, open_responses(study)), (Completion, completions)):
+    total, done = unread(study) + (outdated(study) if anew else 0) if progress else 0, 0
+    completions = open_completions(study, anew, runs)
+    for kind, rows in ((Response, open_responses(study, anew)), (Completion, completions)):
         for batch in batches_of(rows):
             done += store(kind, batch)
             if progress:
@@ -41,13 +41,19 @@ def read_new(study: Study, progress: Progress | None = None, runs: Collection[in
 
 
 def unread(study: Study) -> int:
-    return open_responses(study).count() + open_completions(study).count()
+    return open_responses(study, anew=False).count() + open_completions(study, anew=False).count()
+
+
+def outdated(study: Study) -> int:
+    """How many readings are by other rules; they stay until somebody has seen what would change."""
+    everything = open_responses(study).count() + open_completions(study).count()
+    return everything - unread(study)
 
 
 def studies_to_read(runs: Collection[int]) -> list[Study]:
     """The studies with texts that are to be read; one at least where benchmark runs of no study have some."""
-    owners = {*_responses().values_list("participant__study", flat=True).distinct()}
-    owners |= {*_completions().filter(run__in=runs).values_list("run__study", flat=True).distinct()}
+    owners = {*_responses(anew=False).values_list("participant__study", flat=True).distinct()}
+    owners |= {*_completions(anew=False).filter(run__in=runs).values_list("run__study", flat=True).distinct()}
     found = list(Study.objects.filter(pk__in=owners).order_by("pk"))
     return found or list(Study.objects.order_by("pk")[:1] if owners else ())
 
@@ -56,8 +62,8 @@ def read_everywhere() -> int:
     """Read what is new in every study. Only runs are looked at that have other replies, or rules, than last time."""
     now = runs_to_read()
     studies = studies_to_read(now)
-    done = sum(read_new(study, runs=now) for study in studies)
-    if studies or not _completions().filter(run__in=now).exists():
+    done = sum(read_new(study, runs=now, anew=False) for study in studies)
+    if studies or not _completions(anew=False).filter(run__in=now).exists():
         Run.objects.bulk_update([Run(pk=run, texts_read=stamp) for run, stamp in now.items()], ["texts_read"])
     return done
 
@@ -71,27 +77,33 @@ def runs_to_read() -> dict[int, str]:
     return {run: stamp for run, stamp in now.items() if stamp != known[run]}
 
 
-def open_responses(study: Study) -> QuerySet[Response]:
+def open_responses(study: Study, anew: bool = True) -> QuerySet[Response]:
     """The newest accepted revision of each answer that is to be read."""
-    ours = _responses().filter(participant__study=study)
+    ours = _responses(anew).filter(participant__study=study)
     return ours.values_list("pk", "text", "prompt_id", "language", named=True).order_by("pk")
 
 
-def open_completions(study: Study) -> QuerySet[Completion]:
-    ours = _completions().filter(Q(run__study=study) | Q(run__study__isnull=True))
+def open_completions(study: Study, anew: bool = True, runs: Collection[int] | None = None) -> QuerySet[Completion]:
+    """Those of the runs that the study sees; or of `runs`, its own and those of no study, whoever sees them."""
+    if runs is None:
+        ours = _completions(anew).filter(run__in=Run.objects.of_study(study))
+    else:
+        ours = _completions(anew).filter(Q(run__study=study) | Q(run__study__isnull=True), run__in=runs)
     return ours.values_list("pk", "reply", "prompt_id", "item__choices", named=True).order_by("pk")
 
 
-def _responses() -> QuerySet[Response]:
-    return _to_read(Response.objects.filter(accepted=True).filter(~superseded()))
+def _responses(anew: bool) -> QuerySet[Response]:
+    return _to_read(Response.objects.filter(accepted=True).filter(~superseded()), anew)
 
 
-def _completions() -> QuerySet[Completion]:
-    return _to_read(Completion.objects.filter(status=Completion.Status.DONE).exclude(run__condition__in=ASIDE))
+def _completions(anew: bool) -> QuerySet[Completion]:
+    rows = Completion.objects.filter(status=Completion.Status.DONE).exclude(run__condition__in=ASIDE)
+    return _to_read(rows, anew)
 
 
-def _to_read(rows: QuerySet) -> QuerySet:
-    return rows.filter(Q(answer__isnull=True) | (OTHER_RULES & Q(answer__decided=False)))
+def _to_read(rows: QuerySet, anew: bool) -> QuerySet:
+    new = Q(answer__isnull=True)
+    return rows.filter(new | (OTHER_RULES & Q(answer__decided=False)) if anew else new)
 
 
 def batches_of(rows: QuerySet) -> Iterator[Sequence[Any]]:
@@ -104,27 +116,62 @@ def batches_of(rows: QuerySet) -> Iterator[Sequence[Any]]:
 
 @transaction.atomic
 def store(kind: type[Response | Completion], batch: Sequence[Any]) -> int:
-    prompts = Prompt.objects.in_bulk({row.prompt_id for row in batch if row.prompt_id})
     name = kind.__name__.lower()
+    answers = [Answer(**{f"{name}_id": key}, **fields_of(reading)) for key, reading in _readings_of(kind, batch)]
+    # A text that was withdrawn since it was listed is left out; one that is there stays until its answer is. Texts are
+    # locked before answers, as by a withdrawal.
+    texts = kind.objects.select_for_update(no_key=True).filter(pk__in=[row.pk for row in batch]).order_by("pk")
+    wanted = set(texts.values_list("pk", flat=True))
+    # What a person decided is left alone; the lock makes somebody who is deciding wait for this batch, or us for them.
+    there = Answer.objects.select_for_update().filter(**{f"{name}__in": wanted}).order_by("pk")
+    wanted -= {key for key, is_decided in there.values_list(f"{name}_id", "decided") if is_decided}
+    answers = [answer for answer in answers if getattr(answer, f"{name}_id") in wanted]
+    Answer.objects.bulk_create(answers, update_conflicts=True, unique_fields=[name], update_fields=READ_BY_RULES)
+    return len(batch)
+
+
+def _readings_of(kind: type[Response | Completion], batch: Sequence[Any]) -> Iterator[tuple[int, AnswerReading]]:
+    """What the rules of today, and who saw the answer, make of each text."""
+    prompts = Prompt.objects.in_bulk({row.prompt_id for row in batch if row.prompt_id})
     said = said_of([row.pk for row in batch]) if kind is Response else {}
-    answers = []
     for row in batch:
         text = row.text if kind is Response else row.reply
         asked = prompts.get(row.prompt_id)
         if asked and kind is Response:
             asked = asked.in_language(row.language)
         how = how_to_read(asked) if asked else of_choices(row.item__choices)
-        reading = reading_that_counts(read_answer(text, **how), said.get(row.pk), how.get("limit", 0))
-        answers.append(Answer(**{f"{name}_id": row.pk}, **fields_of(reading)))
-    # What a person decided is left alone; the lock makes somebody who is deciding wait for this batch, or us for them.
-    there = Answer.objects.select_for_update().filter(**{f"{name}__in": [row.pk for row in batch]}).order_by("pk")
-    decided = {key for key, is_decided in there.values_list(f"{name}_id", "decided") if is_decided}
-    # A text that was withdrawn since it was listed is left out; one that is there stays until its answer is.
-    texts = kind.objects.select_for_update(no_key=True).filter(pk__in=[row.pk for row in batch]).order_by("pk")
-    wanted = set(texts.values_list("pk", flat=True)) - decided
-    answers = [answer for answer in answers if getattr(answer, f"{name}_id") in wanted]
-    Answer.objects.bulk_create(answers, update_conflicts=True, unique_fields=[name], update_fields=READ_BY_RULES)
-    return len(batch)
+        yield row.pk, reading_that_counts(read_answer(text, **how), said.get(row.pk), how.get("limit", 0))
+
+
+def find_changes(study: Study) -> Iterator[dict[str, Any]]:
+    """The answers that other rules read and those of today read differently, as they are and as they would be.
+
+    Nothing is written, and what a person decided is not asked about.
+    """
+    for kind, rows in ((Response, open_responses(study)), (Completion, open_completions(study))):
+        name = kind.__name__.lower()
+        for batch in batches_of(rows.filter(answer__isnull=False)):
+            asked = Answer.objects.filter(**{f"{name}__in": [row.pk for row in batch]})
+            asked = asked.select_related("response__prompt", "completion__prompt", "completion__item")
+            before = {getattr(answer, f"{name}_id"): answer for answer in asked}
+            for key, reading in _readings_of(kind, batch):
+                if (old := before.get(key)) and change_of(old, reading):
+                    yield change_of(old, reading)
+
+
+def change_of(old: Answer, reading: AnswerReading) -> dict[str, Any]:
+    """What is different, empty where nothing is: a name that is only written differently is the same item."""
+    if (old.items, old.letter, old.doubt) == (list(reading.items), reading.letter, reading.doubt):
+        return {}
+    asked = asked_of(old)
+    return {
+        "answer": old.pk,
+        "prompt": asked.slug if isinstance(asked, Prompt) else asked.item,
+        "is_of": "field" if old.response_id else "models",
+        "rules_version": old.rules_version,
+        "before": {"names": old.names, "letter": old.letter, "doubt": old.doubt},
+        "after": {"names": list(reading.names), "letter": reading.letter, "doubt": reading.doubt},
+    }
 
 
 def how_to_read(asked: Any) -> dict[str, Any]:
@@ -181,7 +228,11 @@ def give_opinions(
 
     def store(told: list[Told]) -> None:
         opinions = [make_opinion(endpoint, done) for done in told]
-        SecondOpinion.objects.bulk_create(opinions, ignore_conflicts=True)
+        with transaction.atomic():  # of whoever withdrew while the model was asked nothing is kept
+            asked = Answer.objects.filter(pk__in=[opinion.answer_id for opinion in opinions]).order_by("pk")
+            there = set(asked.select_for_update(no_key=True).values_list("pk", flat=True))
+            opinions = [opinion for opinion in opinions if opinion.answer_id in there]
+            SecondOpinion.objects.bulk_create(opinions, ignore_conflicts=True)
 
     return ask_all(endpoint, TEMPERATURE, keys, write_asks, store, budget, progress)
 

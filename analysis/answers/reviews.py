@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
-from analysis.models import Answer, AnswerDecision, Run
+from analysis.models import Answer, AnswerDecision
 from surveys.models import Participant, Prompt, Response, Study
 from surveys.reading.answers import normalise_item
 from surveys.studies import audit
@@ -128,16 +128,17 @@ def undo(study: Study, number: int, actor: str) -> AnswerDecision:
         )
         answer.rules_version = before["rules_version"]
         write(answer, back.items, back.names, back.letter, decided=before["decided"])
-        Run.objects.filter(completions=answer.completion_id).update(texts_read="")  # it may be by earlier rules
         note(study, actor, "answer decision undone", back)
         return back
 
 
 def lock(study: Study, key: int) -> Answer:
     """The answer, held against anybody else who decides or reads again."""
-    if not answers_of(study).filter(pk=key).exists():
+    is_one = answers_of(study).filter(pk=key).exists()
+    answer = Answer.objects.select_for_update().filter(pk=key).first() if is_one else None
+    if answer is None:
         raise ReviewError("This answer is gone: the person withdrew, or sent a new one.")
-    return Answer.objects.select_for_update().get(pk=key)
+    return answer
 
 
 def last_decision(answer: Answer) -> int:

@@ -10,6 +10,7 @@ urlpatterns = [
     path(HERE, views.answers, name="list"),
     path(f"{HERE}standing/", views.standing_part, name="standing"),
     path(f"{HERE}accuracy/", views.accuracy, name="accuracy"),
+    path(f"{HERE}changes/", views.changes, name="changes"),
     path(f"{HERE}read/", views.read_texts, name="read"),
     path(f"{HERE}review/", views.review, name="review"),
     path(f"{HERE}undo/", views.undo_decision, name="undo"),

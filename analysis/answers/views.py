@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.read_backs import reader_accuracy
-from analysis.answers.readings import read_new, unread
+from analysis.answers.readings import find_changes, outdated, read_new, unread
 from analysis.answers.reviews import (
     LETTERS,
     ReviewError,
@@ -25,6 +25,7 @@ from analysis.answers.reviews import (
     undo_last,
     waiting,
 )
+from analysis.answers.samples import SAMPLE, SEED, reading_errors, sample_of
 from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
@@ -37,8 +38,9 @@ from surveys.studies.access import Role
 HERE = "answers"
 PAGE_SIZE = 50
 READ_AT_ONCE = 2_000  # texts; more are read by a worker while the page counts
+CHANGES_SHOWN = 200
 SPARE_ROWS = 2
-FILTERS = ("state", "source", "prompt", "doubt", "q")
+FILTERS = ("state", "source", "prompt", "doubt", "q", "sample")
 # One response may have a read-back for each version of the rules, so these are asked for and not joined.
 CORRECTIONS = ReadBack.objects.filter(response=OuterRef("response"), verdict=ReadBack.Verdict.CORRECTED)
 # What can have become of an answer, each with the condition that finds it.
@@ -123,7 +125,7 @@ def count_answers(study: Study) -> dict[str, Any]:
         **{name: Count("pk", filter=condition) for name, (_, condition) in STATES.items()},
     )
     sources = everything.order_by("source").values_list("source", flat=True).distinct()
-    return {"counts": counts, "unread": unread(study), "sources": list(sources)}
+    return {"counts": counts, "unread": unread(study), "outdated": outdated(study), "sources": list(sources)}
 
 
 def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]:
@@ -151,8 +153,19 @@ def accuracy(request: HttpRequest) -> HttpResponse:
         rows=shown,
         **head_words(list(heads.values())),
         moved=most_moved(rows),
+        errors=[row | error_words(row) for row in reading_errors(request.study)],
+        sample=SAMPLE,
+        seed=SEED,
         unread=standing(request.study)["unread"],
     )
+
+
+def error_words(row: dict[str, Any]) -> dict[str, str]:
+    words = {"source_name": LABELS.get(row["source"], row["source"])}
+    if row["checked"]:
+        low, high = row["ci"]
+        words |= {"wrong_share": percent(row["share"]), "between": f"{percent(low)} to {percent(high)}"}
+    return words
 
 
 def head_words(heads: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -202,13 +215,28 @@ def accuracy_words(row: dict[str, Any]) -> dict[str, str]:
 @require_POST
 @study_page(Role.RESEARCHER)
 def read_texts(request: HttpRequest) -> HttpResponse:
-    if unread(request.study) <= READ_AT_ONCE:
+    if unread(request.study) + outdated(request.study) <= READ_AT_ONCE:
         count = read_new(request.study)
         messages.success(request, f"{plural(count, 'text')} read.")
     else:
         read_answers.delay(request.study.pk)
         messages.info(request, "A worker is reading. This page keeps count; you can leave it.")
     return redirect("answers:list", request.study.slug)
+
+
+@require_safe
+@study_page()
+def changes(request: HttpRequest) -> HttpResponse:
+    """What the rules of today read differently from those that read a text; shown before anything is read anew."""
+    old = outdated(request.study)
+    few = old <= READ_AT_ONCE
+    stamp = answer_stamp(request.study)
+    found = keep(request.study, "changes", stamp, lambda: list(find_changes(request.study))) if few else []
+    rows = [
+        row | {f"{when}_doubt": DOUBTS.get(row[when]["doubt"], "") for when in ("before", "after")}
+        for row in found[:CHANGES_SHOWN]
+    ]
+    return show(request, "answers/changes.html", HERE, rows=rows, old=old, few=few, count=len(found))
 
 
 # --- one answer -------------------------------------------------------------
@@ -219,10 +247,15 @@ def read_texts(request: HttpRequest) -> HttpResponse:
 def review(request: HttpRequest) -> HttpResponse:
     """The next answer that waits, after the one named by `after`; from the start again at the end."""
     wanted = wanted_of(request) | {"state": ""}
-    queue = find_answers(waiting(answers_of(request.study)), wanted)
+    if wanted["sample"]:
+        queue = sample_of(request.study).filter(decided=False, source=wanted["sample"])
+    else:
+        queue = find_answers(waiting(answers_of(request.study)), wanted)
     after = request.GET.get("after", "")
     nearby = order_of(queue)
     key = next_in(nearby, int(after[:18]) if after.isdecimal() else 0)
+    if wanted["sample"] and nearby and not (after.isdecimal() and int(after[:18]) in nearby):
+        key = nearby[0]  # in the order of the draw, so that those checked so far are a random sample too
     if key is None:
         return show(request, "answers/done.html", HERE, wanted=wanted, **standing(request.study))
     return show_answer(request, key, wanted, nearby)

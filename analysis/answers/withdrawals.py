@@ -5,16 +5,12 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Q
-from django.db.models.signals import pre_delete
+from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from analysis.answers.aliases import lock, rebuild
 from analysis.models import AliasDecision, Answer, AnswerDecision, MetricValue
 from surveys.models import AnonymousExit, Participant, Study
-
-# Whoever keeps a result shares this lock of the study, whoever withdraws has it alone.
-KEEPING = "SELECT pg_advisory_xact_lock_shared(hashtext('kept results'), %s)"
-WITHDRAWING = "SELECT pg_advisory_xact_lock(hashtext('kept results'), %s)"
 
 
 def withdrawals(study: Study) -> int:
@@ -22,31 +18,31 @@ def withdrawals(study: Study) -> int:
     return AnonymousExit.objects.filter(version__study=study, kind=AnonymousExit.Kind.WITHDRAWN).count()
 
 
-def hold_withdrawals(study: Study) -> None:
-    """Nobody withdraws from here to the end of the transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(KEEPING, [study.pk])
-
-
 @receiver(pre_delete, sender=Participant)
+def note_names(instance: Participant, **_: Any) -> None:
+    """While the answers are still there."""
+    instance.named = names_of(instance)
+    instance.answers = list(Answer.objects.filter(response__participant=instance).values_list("pk", flat=True))
+
+
+@receiver(post_delete, sender=Participant)
 def forget(instance: Participant, **_: Any) -> None:
-    """Part of the withdrawal's transaction, while the answers are still there."""
-    study = instance.study
-    with connection.cursor() as cursor:
-        cursor.execute(WITHDRAWING, [study.pk])
-    MetricValue.objects.filter(study=study).delete()
-    forget_spellings(instance)
+    """The end of the withdrawal's transaction: what it changes here others wait for."""
+    MetricValue.objects.filter(study=instance.study_id).delete()
+    forget_spellings(instance.study, instance.named, instance.answers)
 
 
-def forget_spellings(person: Participant) -> None:
-    """Take spellings that only this person's answers have out of decisions and table; the decisions stay, by number."""
-    own = names_of(person)
+def forget_spellings(study: Study, own: set[str], answers: list[int]) -> None:
+    """Take spellings that only these answers have out of decisions and table; the decisions stay, by number.
+
+    Django may delete a person before their answers.
+    """
+    lock(study)
     theirs = Q(spellings__overlap=sorted(own)) | Q(item__in=own)
-    rows = list(AliasDecision.objects.filter(theirs, study=person.study)) if own else []
+    rows = list(AliasDecision.objects.filter(theirs, study=study)) if own else []
     if not rows:
         return
-    lock(person.study)
-    others = Answer.objects.filter(items__overlap=sorted(own)).exclude(response__participant=person)
+    others = Answer.objects.filter(items__overlap=sorted(own)).exclude(pk__in=answers)
     gone = own - {*chain.from_iterable(others.values_list("items", flat=True))}
     for row in rows:
         left = [name for name in (row.item, *row.spellings) if name not in gone]
@@ -55,7 +51,7 @@ def forget_spellings(person: Participant) -> None:
         cursor.execute("DELETE FROM analysis_aliasdecision WHERE id = ANY(%s)", [[row.pk for row in rows]])
     AliasDecision.objects.bulk_create(rows)
     for prompt in {row.prompt for row in rows}:
-        rebuild(person.study, prompt)
+        rebuild(study, prompt)
 
 
 def names_of(person: Participant) -> set[str]:

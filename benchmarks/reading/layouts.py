@@ -1,7 +1,7 @@
 """How well the reader reads today's layouts: answers in our own words, labelled by hand, half of them held out."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -9,7 +9,9 @@ from benchmarks.reading.answer_rates import HALVES, ItemRates, Share, cell_of, r
 from surveys.reading.answers import AnswerReading, read_answer
 from surveys.reading.item_names import fold_name
 
-LAYOUTS = Path(__file__).parent / "layouts.toml"
+HERE = Path(__file__).parent
+# The first answers have both halves in one file; of the further ones the halves are files.
+FILES = {"first": "layouts.toml", "further, held out": "layouts_unseen.toml", "further, developed": "layouts_seen.toml"}
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,16 @@ class Layout:
     language: str = "en"
     held_out: bool = False
     disagree: bool = False
+    further: bool = False
 
     @property
     def wanted(self) -> tuple[str, ...]:
         return tuple(fold_name(item) for item in self.items)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it gives what was asked for, in one way, so that a doubt is a cost and no help."""
+        return len(self.items) >= self.asked and not self.disagree
 
 
 @dataclass(frozen=True)
@@ -45,41 +53,58 @@ class ReadLayout:
     def is_perfect(self) -> bool:
         return self.found == self.answer.wanted
 
+    @property
+    def is_silently_wrong(self) -> bool:
+        return not self.is_perfect and not self.reading.doubt
+
 
 @dataclass(frozen=True)
 class DoubtShares:
-    """In a half: how many of what was misread or names different things is in doubt, and how much of the rest."""
+    """In a group of a half: misread without a doubt, in doubt where it is due, and in doubt though it is clear."""
 
     half: str
+    group: str
+    silent: Share
     due: Share
     needless: Share
 
 
 def read_layouts() -> list[ReadLayout]:
-    with LAYOUTS.open("rb") as file:
-        layouts = [Layout(**row) for row in tomllib.load(file)["layout"]]
-    return [ReadLayout(one, read_answer(one.text, "recommendation", limit=one.asked)) for one in layouts]
+    return [ReadLayout(one, read_answer(one.text, "recommendation", limit=one.asked)) for one in labelled_layouts()]
+
+
+def labelled_layouts() -> Iterator[Layout]:
+    for name, file in FILES.items():
+        for row in tomllib.loads((HERE / file).read_text(encoding="utf-8"))["layout"]:
+            further = name != "first"
+            held_out = {"held_out": name.endswith("held out")} if further else {}
+            yield Layout(**row | held_out, further=further)
 
 
 def layout_rates(read: Sequence[ReadLayout]) -> list[ItemRates]:
-    """For each half: all layouts, then one by one."""
-    rates = []
-    for half, is_held_out in HALVES.items():
-        of_half = [one for one in read if one.answer.held_out is is_held_out]
-        rates.append(rates_of_items(half, "all", of_half))
-        for layout in dict.fromkeys(one.answer.layout for one in of_half):
-            rates.append(rates_of_items(half, layout, [one for one in of_half if one.answer.layout == layout]))
-    return rates
+    """For each half: all layouts, the first and the further ones, then one by one."""
+    return [rates_of_items(half, group, found) for half, group, found in _grouped(read)]
 
 
 def layout_doubts(read: Sequence[ReadLayout]) -> list[DoubtShares]:
-    found = []
+    return [_doubts_of(half, group, found) for half, group, found in _grouped(read)]
+
+
+def _grouped(read: Sequence[ReadLayout]) -> Iterator[tuple[str, str, list[ReadLayout]]]:
     for half, is_held_out in HALVES.items():
         of_half = [one for one in read if one.answer.held_out is is_held_out]
-        due = [one for one in of_half if one.answer.disagree or not one.is_perfect]
-        rest = [one for one in of_half if one not in due]
-        found.append(DoubtShares(half, _in_doubt(due), _in_doubt(rest)))
-    return found
+        yield half, "all", of_half
+        yield half, "all of the first", [one for one in of_half if not one.answer.further]
+        yield half, "all of the further", [one for one in of_half if one.answer.further]
+        for layout in dict.fromkeys(one.answer.layout for one in of_half):
+            yield half, layout, [one for one in of_half if one.answer.layout == layout]
+
+
+def _doubts_of(half: str, group: str, read: Sequence[ReadLayout]) -> DoubtShares:
+    silent = sum(one.is_silently_wrong for one in read)
+    due = [one for one in read if one.answer.disagree or not one.is_perfect]
+    clear = [one for one in read if one.answer.is_clear]
+    return DoubtShares(half, group, share_of(len(read), silent), _in_doubt(due), _in_doubt(clear))
 
 
 def _in_doubt(read: Sequence[ReadLayout]) -> Share:
@@ -98,11 +123,10 @@ def layouts_as_tables(read: Sequence[ReadLayout]) -> str:
         (rate.half, rate.group, str(rate.texts), *map(cell_of, (rate.precision, rate.recall, rate.perfect)))
         for rate in layout_rates(read)
     ]
-    doubts = [(shares.half, cell_of(shares.due), cell_of(shares.needless)) for shares in layout_doubts(read)]
+    doubts = [
+        (shares.half, shares.group, cell_of(shares.silent), cell_of(shares.due), cell_of(shares.needless))
+        for shares in layout_doubts(read)
+    ]
     head = ("half", "layout", "texts", "precision", "recall", "texts read perfectly")
-    return "\n".join(
-        (
-            table_of("Layouts", head, rates),
-            table_of("Doubts of layouts", ("half", "in doubt where it is due", "in doubt without need"), doubts),
-        )
-    )
+    told = ("half", "layout", "silently wrong", "in doubt where it is due", "in doubt though clear")
+    return "\n".join((table_of("Layouts", head, rates), table_of("Doubts of layouts", told, doubts)))

@@ -27,6 +27,7 @@ from surveys.studies.lifecycle import load_definition, with_benchmark_items
 
 LETTERS = "ABCDEFGH"
 LONGEST_LINE = 1_000_000
+ITEM = 2_000  # bytes that an item takes beside its texts
 MMLU_FILE = re.compile(r"(?P<subject>.+)_(?P<split>test|dev|val)")
 # How an ETHICS scenario is put as a question with two options; the label 1 stands for the first.
 QUESTIONS = {
@@ -100,6 +101,7 @@ def _read_items(name: str, path: Path) -> list[BenchmarkItem]:
                     if item.item in items:
                         raise CellFault(f"the id {item.item} occurs more than once")
                     items[item.item] = item
+                    faults.keep(item.item, item.subject, item.question, *item.choices, more=ITEM)
                 except CellFault as fault:
                     faults.add(row.line, str(fault))
     if not items and not faults.count:

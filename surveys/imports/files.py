@@ -1,23 +1,34 @@
 """Files that are imported: columns are declared, rows read one by one and never held as a whole, faults have lines."""
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
+from sys import getsizeof
 from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 from django.db import connection, transaction
 
 from surveys.models import Participant, Study
 from surveys.reading.answers import LONGEST_TEXT, clean_text
+from surveys.reading.nesting import (
+    LONGEST_RECORD,
+    MOST_VALUES,
+    NestedTooDeeply,
+    TooManyValues,
+    has_too_many_values,
+    read_json,
+)
 from surveys.studies.access import make_pseudonym
 
 MOST_FAULTS = 50
 LONGEST_LINE = 4 * LONGEST_TEXT
+MOST_COLUMNS = 2_000
+MOST_CELLS = 1_000_000  # of one row, before its cells can be counted: the commas in it, also those of texts
+OBJECT = 100  # bytes that a text takes besides its characters, with its place
 BATCH_CHARACTERS = 4_000_000  # fewer rows where texts are long, so that memory stays flat
 
 Row = TypeVar("Row")
@@ -48,15 +59,24 @@ class ImportFault(Exception):
 
 @dataclass
 class Faults:
-    """Collects faults without keeping more of them than anybody reads."""
+    """Collects faults without keeping more of them than anybody reads, and counts what is kept of the file besides."""
 
     first: list[ImportFileFault] = field(default_factory=list)
     count: int = 0
+    kept: int = 0  # bytes
 
     def add(self, line: int, message: str) -> None:
         self.count += 1
         if len(self.first) < MOST_FAULTS:
             self.first.append(ImportFileFault(line, message))
+
+    def keep(self, *texts: str, more: int = 0) -> None:
+        """Say that these texts are kept until the file is stored, and `more` bytes. Raises ImportFault."""
+        self.kept += sum(map(getsizeof, texts)) + more
+        if self.kept > MOST_VALUES:
+            refuse(
+                f"so much of it must be kept at once that it takes more than {MOST_VALUES >> 20} MB of memory; split it"
+            )
 
     def raise_any(self) -> None:
         if self.count:
@@ -107,15 +127,41 @@ def _decode_lines(file: IO[bytes], longest: int) -> Iterator[str]:
 
 def read_cells(lines: Iterator[str], faults: Faults) -> Iterator[Cells]:
     """The cells of each row of a CSV file, with the line where the row begins; empty rows are left out."""
-    rows = csv.reader(lines, strict=True)
+    row = RowSize()
+    rows = csv.reader(row.measured(lines), strict=True)
     before = 0
     try:
         for cells in rows:
             number, before = before + 1, rows.line_num
+            row.size = row.commas = 0
             if cells:
                 yield number, cells
     except csv.Error as error:
         faults.add(rows.line_num, _explain(error))
+    except RowTooLarge as error:
+        faults.add(before + 1, str(error))
+
+
+class RowTooLarge(Exception):
+    pass
+
+
+@dataclass
+class RowSize:
+    """What was read of a row so far, which may be many lines."""
+
+    size: int = 0
+    commas: int = 0
+
+    def measured(self, lines: Iterator[str]) -> Iterator[str]:
+        for line in lines:
+            self.size += len(line)
+            self.commas += line.count(",")
+            if self.size > LONGEST_RECORD:
+                raise RowTooLarge(f"a row has more than {LONGEST_RECORD:,} characters; nothing after it was read")
+            if self.commas > MOST_CELLS:
+                raise RowTooLarge(f"a row has more than {MOST_CELLS:,} cells; nothing after it was read")
+            yield line
 
 
 def _explain(error: csv.Error) -> str:
@@ -132,9 +178,11 @@ def read_json_lines(
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_constant=_refuse_constant)
-        except RecursionError:
+            row = read_json(line, parse_constant=_refuse_constant)
+        except NestedTooDeeply:
             faults.add(number, "is nested too deeply")
+        except TooManyValues as error:
+            faults.add(number, str(error))
         except ValueError as error:
             faults.add(number, f"is not valid JSON: {error}")
         else:
@@ -149,13 +197,17 @@ def _refuse_constant(name: str) -> None:
 
 
 def _read_json_cell(cell: str) -> Any:
-    if cell.lstrip()[:1] in ("[", "{"):
+    if _may_be_json(cell):
         try:
-            return json.loads(cell, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
+            return read_json(cell, parse_constant=_refuse_constant)
+        except ValueError:
             # A text may begin with a bracket too; only the lists and tables of the format must be JSON.
             return cell
     return cell
+
+
+def _may_be_json(cell: str) -> bool:
+    return cell.lstrip()[:1] in ("[", "{")
 
 
 # --- columns ----------------------------------------------------------------
@@ -274,11 +326,16 @@ class TableReader:
     def read_table(self, rows: Iterator[Cells], read_cell: Callable[[str], Any] = str) -> Iterator[Raw]:
         """Each row after the header by column."""
         first = next(rows, (1, []))
+        if len(first[1]) > MOST_COLUMNS:
+            self.faults.add(first[0], f"has {len(first[1]):,} columns; a table has at most {MOST_COLUMNS:,}")
+            return
         header = [self._known_name(name) for name in first[1]]
         if not self._check_header(header):
             return
         for line, cells in rows:
-            if len(cells) == len(header):
+            if has_too_many_values(*filter(_may_be_json, cells)):
+                self.faults.add(line, str(TooManyValues()))
+            elif len(cells) == len(header):
                 yield line, dict(zip(header, map(read_cell, cells), strict=True))
             else:
                 self.faults.add(line, f"has {len(cells)} cells, but there are {len(header)} columns")
@@ -329,6 +386,8 @@ class TableReader:
 
     def _other(self, line: int, name: str) -> FileColumn | None:
         if name not in self.others:
+            if len(self.others) >= MOST_COLUMNS:
+                refuse(f"it names more than {MOST_COLUMNS:,} columns")
             try:
                 self.others[name] = self._make_other(name)
             except CellFault as fault:

@@ -38,6 +38,7 @@ BATCH = 500
 ANALYZE = "ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response"
 OTHER_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,49}")
 LONGEST_CELL = 2_000
+PERSON = 400  # bytes that are kept of a person while a file is checked, beside their name
 NO_TEXT = "the text is empty; leave the row out where there is no answer"
 NO_TIME = "submitted_at {!r} is not a time such as 2026-05-31T14:05:00Z"
 # The same row gets the same key in every import.
@@ -165,7 +166,10 @@ def _check_file(study: Study, path: Path) -> None:
     for row in reader.read(path):
         about = _digest(row.chatbot, *(f"{key}={value}" for key, value in sorted(row.answers.items())))
         nothing = array("I", [0] * len(reader.prompts))
-        person = people.setdefault(row.participant, PersonSeen(row.line, about, nothing))
+        if row.participant not in people:
+            people[row.participant] = PersonSeen(row.line, about, nothing)
+            reader.faults.keep(row.participant, more=PERSON + nothing.itemsize * len(nothing))
+        person = people[row.participant]
         _check_line(reader, row, person, about)
     reader.faults.raise_any()
 

@@ -1,6 +1,5 @@
 """What counts as an answer: one reader for pasted responses and for completions, items and choices alike."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,8 @@ from functools import lru_cache
 from surveys.reading import endings, refusals
 from surveys.reading.item_names import clean_name, normalise_item
 from surveys.reading.items import NamedItems, count_named, find_items
-from surveys.reading.markup import plain_text
+from surveys.reading.markup import WORD, plain_text
+from surveys.reading.nesting import read_json
 from surveys.reading.residue import strip_residue
 
 __all__ = [
@@ -28,9 +28,14 @@ __all__ = [
 ]
 
 # Raise this whenever the same text may be read differently; stored answers name the version that read them.
-RULES_VERSION = 5
+RULES_VERSION = 7
 
 LONGEST_TEXT = 1_000_000  # characters of one answer, pasted or imported
+# In a refusal: what is listed may be where to look and what to do instead.
+POINTS_ELSEWHERE = re.compile(
+    r"\binstead\b|\bstattdessen\b|\b(?:you|du) (?:can|could|might|kannst|könntest) (?:\w+ )?(?:check|look|search"
+    r"|consult|ask|auf|bei)\b"
+)
 LONG_NAME = 10  # words; a name this long may hold more than the name
 
 # Why a reading may be wrong and a person should look at the text.
@@ -39,6 +44,10 @@ DOUBTS = {
     "nothing-found": "No item or letter was found in the text.",
     "several-letters": "The text names several letters and settles on none.",
     "two-lists": "Two lists in the text name different things; the one with the asked number counts.",
+    "takes-back": "The text takes something back that it said before.",
+    "two-names": "An item gives two names, or one in two languages; the first counts.",
+    "label-like": "Some items look like labels or headings rather than names.",
+    "loose-lines": "The items stand in lines without marks, among others that may be items too.",
     "prose-list": "The items stand in sentences, where names and other words look alike.",
     "long-item": "An item is so long that it may hold more than a name.",
     "cut-off": "The text stops early, so that the last item may be cut off or missing.",
@@ -73,7 +82,7 @@ def read_answer(
 
 def read_items(text: str, limit: int = 5) -> list[str]:
     """The first `limit` distinct recommendations in `text`, normalised, in the order of the text."""
-    return list(find_items(text, asked=limit).names)[:limit]
+    return list(find_items(text, True, limit).names)[:limit]
 
 
 def count_items(text: str, prose: bool = True, asked: int = 5) -> int:
@@ -87,14 +96,20 @@ def count_items(text: str, prose: bool = True, asked: int = 5) -> int:
 
 def find_name(text: str, name: str) -> int | None:
     """Where the words of `name` stand in `text`, whatever the marks and capitals around them; None: nowhere."""
-    folded, words = _fold_words(plain_text(text)), _fold_words(name)
+    folded, words = _fold_text(text), _fold_words(name)
     # Not every script parts its words.
     place = f" {folded} ".find(f" {words} " if words.isascii() else words) if words else -1
     return None if place < 0 else place
 
 
+# Every name of a reading is looked for in one text.
+@lru_cache(maxsize=2)
+def _fold_text(text: str) -> str:
+    return _fold_words(plain_text(text))
+
+
 def _fold_words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+    return " ".join(WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str | None:
@@ -112,7 +127,7 @@ def _read_letter(text: str, letters: str, choices: Sequence[str]) -> AnswerReadi
 
 
 def _read_list(text: str, limit: int) -> AnswerReading:
-    named = find_items(text, asked=limit)
+    named = find_items(text, True, limit)
     if len(named.names) < min(3, limit) and _declines(text, named):
         return AnswerReading(doubt="refusal")
     items, names = tuple(named.names)[:limit], tuple(named.names.values())[:limit]
@@ -131,8 +146,10 @@ def _doubt_of(text: str, named: NamedItems, limit: int) -> str:
         return "nothing-found"
     if named.form == "sentence":
         return "prose-list"
-    if named.disputed:
-        return "two-lists"
+    if named.doubt:
+        return named.doubt
+    if POINTS_ELSEWHERE.search(text[: refusals.HEAD].lower()) and refusals.declines(text):
+        return "refusal"
     if any(len(name.split()) > LONG_NAME for name in list(named.names.values())[:limit]):
         return "long-item"
     if len(named.names) < limit:
@@ -149,13 +166,15 @@ ANSWER_KEYS = ("choice", "answer", "letter", "option", "correct_answer", "correc
 
 # A sentence that names the answer; what follows it must be the letter or the text of a choice.
 STATEMENT = re.compile(
-    r"(?:\b(?=[acorlо])(?:answer|choice|option|respuesta|opci[oó]n|antwort|l[oö]sung|r[eé]ponse|resposta|risposta|ответ|odpowiedź)\b"
+    r"(?:\b(?=[acorlо])(?:answer|choice|option|respuesta|opci[oó]n|antwort|l[oö]sung|r[eé]ponse|resposta|risposta"
+    r"|ответ|odpowiedź)\b"
     r"|\b(?:right|correct)\s+one\b|\brichtig\b|答案|答え|正解|정답은?|उत्तर|الإجابة)"
     r"(?:\s+(?:correcta|correcte|correta|corretta|الصحيحة))?"
     r"(?:\s+(?:to\s+(?:the|this)\s+question|here))?"
-    r"\s*(?:\b(?:would\s+be|will\s+be|must\s+be|should\s+be|is|es|ist|lautet|est|é|è)\b|是|为|は|है|هي|[:：=→-]+)*\s*[:：]*\s*"
+    r"\s*(?:\b(?:would\s+be|will\s+be|must\s+be|should\s+be|is|es|ist|lautet|est|é|è)\b|是|为|は|है|هي"
+    r"|[:：=→-]+)*\s*[:：]*\s*"
     r"(?:(?:therefore|thus|clearly|most\s+likely|probably|likely|indeed|definitely)\s+)?"
-    r"(?:(?:la|le|a|il|die|der)\s+(?=\W*[A-Z]\b|letra|lettera|lettre|letter))?"
+    r"(?:(?:la|le|a|il|die|der)\s++(?=\W*+[A-Z]\b|letra|lettera|lettre|letter))?"
     r"(?:(?:option|choice|letter|answer|letra|lettera|lettre|opción|opção|buchstabe)\s+)?",
     re.I,
 )
@@ -165,9 +184,11 @@ DENIED = re.compile(
     r"(?:(?!\bbut\b)[^.;:\n])*$",
     re.I,
 )
-WORDING = re.compile(r"\$?\\?(?:text|textbf|mathrm|mathbf)\s*\{\s*([^{}]{1,80})\}\$?")
-BOXED = re.compile(r"\$?\\?boxed\s*\{\s*([^{}]{1,80})\}\$?")
-TICKED = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)|[✅✔☑]\ufe0f?\W*$")
+WORDING = re.compile(r"\$?\\?(?:text|textbf|mathrm|mathbf)\s*\{(?:\s*+([^{}]{1,80})|\s+)\}\$?")
+BOXED = re.compile(r"\$?\\?boxed\s*\{(?:\s*+([^{}]{1,80})|\s+)\}\$?")
+CHOICE_END = re.compile(r"\n|[.;](?:\s|$)")
+CHOICE_WORD = re.compile(r"(?<![\w%°+/.,-])[\w%°+/.,-]*\w")
+TICKED = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)|[✅✔☑][^\w✅✔☑]*$")
 
 
 def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str:
@@ -199,8 +220,8 @@ def _plain(text: str) -> str:
 def _json_answer(text: str) -> str:
     """The text under the key that holds the answer; with two such keys, or none, there is no answer."""
     try:
-        pairs = json.loads(text.strip(" \n`").removeprefix("json"), object_pairs_hook=list, strict=False)
-    except (ValueError, RecursionError):
+        pairs = read_json(text.strip(" \n`").removeprefix("json"), object_pairs_hook=list, strict=False)
+    except ValueError:
         return text
     held = [value for key, value in pairs if key.lower() in ANSWER_KEYS and isinstance(value, str)]
     return held[0] if len(held) == 1 else ""
@@ -235,7 +256,7 @@ def _opening(letters: str) -> re.Pattern[str]:
 @lru_cache(maxsize=64)
 def _correct(letters: str) -> re.Pattern[str]:
     return re.compile(
-        rf"(?:^|[.,!?:\n]\s*|\b(?:[Oo]ption|[Ll]etter)\s+)[(\[*_\"“]*([{letters}])[)\]*_\"”]*"
+        rf"(?:^|[.,!?:\n][^\S\n]*|\b(?:[Oo]ption|[Ll]etter)\s+)[(\[*_\"“]*([{letters}])[)\]*_\"”]*"
         r"\s+(?:is|would be|must be)\s+(?:the\s+)?(?:clearly\s+|indeed\s+|most\s+likely\s+)?"
         r"(?:correct|right|best|true|answer)\b"
     )
@@ -272,12 +293,12 @@ def _choice_at(text: str, choices: Sequence[str], letters: str) -> str:
     """The letter of the choice whose words, and nothing more, are the rest of this sentence or line."""
     if not choices:
         return ""
-    rest = _words(re.split(r"[\n]|[.;](?:\s|$)", text, maxsplit=1)[0])
+    rest = _words(CHOICE_END.split(text, maxsplit=1)[0])
     return "".join(letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice))
 
 
 def _words(text: str) -> str:
-    return " ".join(re.findall(r"[\w%°+/.,-]*\w", text.casefold()))
+    return " ".join(CHOICE_WORD.findall(text.casefold()))
 
 
 def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:

@@ -1,14 +1,15 @@
 """What may be wrong with a pasted answer: each check is a function that gives one finding, or none."""
 
-import re
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from surveys.reading import endings, refusals, residue
-from surveys.reading.answers import count_items, outer_text, read_choice
-from surveys.reading.markup import NUMBER
+from surveys.reading.answers import count_items, outer_text, read_choice, read_items
+from surveys.reading.markup import NUMBER, WORD
 
 
 class OtherPrompt(NamedTuple):
@@ -32,6 +33,7 @@ class Paste:
     choices: tuple[str, ...] = ()
     other_prompts: tuple[OtherPrompt, ...] = ()
     same_as_other: bool = False
+    by_agent: bool = False
 
     @cached_property
     def said(self) -> list[str]:
@@ -84,6 +86,14 @@ _STOPWORDS = (
     "starting year month week soon close work imagine apply suit today"
 )
 STOPWORDS = frozenset(_STOPWORDS.split())
+# Words of a request in the languages in which kinds are known; two of them say that it is in one of these.
+_ASKING = (
+    "recommend suggest give list name which what five for me my should could would the and that "
+    "empfiehl nenne schlag gib welche was fünf mir ich für die und soll sollte kann "
+    "recomienda sugiere dame cuáles qué cinco para una recommande suggère donne quels quelles cinq pour moi une "
+    "consiglia suggerisci dammi quali cinque per"
+)
+ASKING = frozenset(_ASKING.split())
 
 
 def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
@@ -126,11 +136,78 @@ def _repeats(said: Sequence[str], prompt: str) -> bool:
 def _is_of_other_prompt(paste: Paste) -> dict[str, Any] | None:
     words, start = _words(paste.text[:TOPIC_HEAD]), _squeeze(paste.text)
     for other in paste.other_prompts:
-        same = bool(other.answer) and len(words) > 8 and start == _squeeze(other.answer)
-        if same or _repeats(paste.said, other.text) or _opens_with(words, other.text):
+        if (
+            (other.answer and start == _squeeze(other.answer) and _tells(paste, other, words))
+            or _repeats(paste.said, other.text)
+            or _opens_with(words, other.text)
+        ):
             return {"slug": other.slug}
     slug = _find_topic(paste, words)
-    return {"slug": slug} if slug else None
+    if slug:
+        return {"slug": slug}
+    kind = None if paste.kind == "choice" else _find_kind(paste)
+    return {"kind": kind} if kind else None
+
+
+def _tells(paste: Paste, other: OtherPrompt, words: Sequence[str]) -> bool:
+    """Whether an answer that stands under two prompts is wrong under one: "B" may be right twice, names may not."""
+    return len(words) > LONGEST_CHOICE or "choice" not in (paste.kind, other.kind)
+
+
+class Kind(NamedTuple):
+    """How a prompt asks for things of a kind, or for what they may answer, and how they are known by their names."""
+
+    asked: tuple[str, ...]
+    members: frozenset[str]
+    words: frozenset[str]
+    heads: frozenset[str]  # the first words of the members, and the words
+
+    def is_asked(self, words: Sequence[str]) -> bool:
+        return any(word.startswith(self.asked) for word in words)
+
+    def holds(self, item: str) -> bool:
+        return item.partition(",")[0].strip() in self.members or not self.words.isdisjoint(item.split())
+
+
+def _read_kinds() -> dict[str, Kind]:
+    given = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
+    kinds = {}
+    for name, entry in given.items():
+        asked = given[entry["asked"][1:]]["asked"] if entry["asked"].startswith("@") else entry["asked"]
+        members = frozenset(filter(None, entry.get("members", "").split("|")))
+        words = frozenset(entry.get("words", "").split())
+        heads = words | {WORD.findall(member)[0] for member in members}
+        kinds[name] = Kind(tuple(asked.split()), members, words, heads)
+    return kinds
+
+
+KINDS = _read_kinds()
+TITLES = KINDS.pop("titles")
+HEADS = frozenset[str]().union(*(kind.heads for kind in KINDS.values()))
+LONGEST_CHOICE = 8  # words in which a choice may be given
+FEWEST_OF_A_KIND = 3
+SHARE_OF_A_KIND = 0.6
+
+
+def _find_kind(paste: Paste) -> str | None:
+    """The kind of nearly all items, where the prompt plainly asks for another one."""
+    asked = _prompt_words(paste.prompt_text)
+    if len(ASKING.intersection(asked)) < 2:
+        return None  # in words that the kinds do not know
+    # A reading costs as much as all checks together: only of a text that may hold a kind.
+    said = [word for word in _words(paste.text) if word in HEADS]
+    likely = {
+        name: kind
+        for name, kind in KINDS.items()
+        if sum(word in kind.heads for word in said) >= FEWEST_OF_A_KIND and not kind.is_asked(asked)
+    }
+    items = read_items(paste.text, paste.items_wanted) if likely else []
+    share = 1.0 if TITLES.is_asked(asked) else SHARE_OF_A_KIND
+    for name, kind in likely.items():
+        held = sum(kind.holds(item) for item in items)
+        if held >= max(FEWEST_OF_A_KIND, share * len(items)):
+            return name
+    return None
 
 
 def _squeeze(text: str) -> str:
@@ -184,7 +261,7 @@ def _stem(word: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+    return WORD.findall(text.casefold())
 
 
 def _is_refusal(paste: Paste) -> dict[str, Any] | None:
@@ -217,6 +294,14 @@ def _has_residue(paste: Paste) -> dict[str, Any] | None:
 
 def _is_same_as_other(paste: Paste) -> dict[str, Any] | None:
     return {} if paste.same_as_other else None
+
+
+def _is_of_agent(paste: Paste) -> dict[str, Any] | None:
+    return {} if paste.by_agent else None
+
+
+def _by_agent(paste: Paste) -> Paste:
+    return replace(paste, by_agent=True)
 
 
 def _has_too_few_items(paste: Paste) -> dict[str, Any] | None:
@@ -286,7 +371,7 @@ CHECKS = {
         ),
         PasteCheck(
             "other-prompt",
-            1,
+            2,
             "Answer to another prompt",
             "This looks like the answer to another question. Please check that it belongs to this one.",
             _is_of_other_prompt,
@@ -295,7 +380,7 @@ CHECKS = {
         ),
         PasteCheck(
             "cut-off",
-            1,
+            2,
             "Cut off",
             "The answer seems to stop before its end. Please check that you copied all of it.",
             _is_cut_off,
@@ -303,7 +388,7 @@ CHECKS = {
         ),
         PasteCheck(
             "residue",
-            1,
+            2,
             "Words of the chatbot’s page",
             "Some words of the chatbot's page seem to be in the text: \u201c%(words)s\u201d. You can take them out.",
             _has_residue,
@@ -317,6 +402,14 @@ CHECKS = {
             _is_same_as_other,
             _copied,
             of_choices=False,  # the right letter is the same from everybody
+        ),
+        PasteCheck(
+            "agent",
+            1,
+            "Signs of an agent",
+            "",
+            _is_of_agent,
+            _by_agent,
         ),
         PasteCheck(
             UNREAD,

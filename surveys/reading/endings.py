@@ -13,17 +13,20 @@ ENDED = re.compile(
     r"|\u2600-\u27bf\U0001f300-\U0001faff]$"
 )
 BARE_MARKERS = "-*+\u2022\u25cf\u2013#>"
-CLOSERS = "*_~ \t\u200d\ufe0f"
+CLOSERS = "*_~ \t\u200d\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069\ufe0e\ufe0f"
 HANGING = re.compile(r"(?:[,;:(\[{/&=+<\u2013\u2014\u201c\u00ab\u060c\uff0c\u3001\uff1a\uff08]|\s-|\S-)$")
 _FUNCTION_WORDS = (
     "the a an of and or to with in for is are was were be been which that as by from on at your you its "
     "their his her this these those but if when while because than then into about such like it they we i "
     "can will would could should has have had not no both either between also so more most very de la el "
-    "los las y o que en un una le les et ou des der die das und oder ein eine"
+    "los las y o que en un una le les et ou des der die das und oder ein eine "
+    "mit von für auf dem den im zum zur con por para du dans avec pour "
+    "и в на с о к по для из что это как у за от до не но а или о об "
+    "في من إلى على عن مع أو أن التي الذي وهي وهو של את על עם או כי אל और का की के में से पर या कि"
 )
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 SENTENCE_WITHIN = re.compile(r"[.!?]['\"\u201d)*_]*\s+(?=\S)")
-ADDRESS = re.compile(r"(?:https?://|www\.)\S+$|\S+\.(?:com|org|net|io|gov|edu)/?\S*$", re.I)
+ADDRESS = re.compile(r"(?:https?://|www\.)\S|\S\.(?:com|org|net|io|gov|edu)", re.I)  # in the last word
 NUMBER_WORDS = {"three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 ANNOUNCEMENT = re.compile(
     rf"\b(?:here(?: are|'s a list of|\u2019s a list of)|these are|list of|suggest|recommend)(?: (?:my"
@@ -32,6 +35,10 @@ ANNOUNCEMENT = re.compile(
     re.I,
 )
 OPTION = re.compile(r"[*_]*[(\[]?[A-Z][)\].:]+[*_]*\s")  # "C. the cell membrane" ends as the options of a prompt do
+EXPLAINED = re.compile(r":\s|\s[-\u2013\u2014]\s")
+# Hebrew, Arabic, the scripts of India, Chinese, Japanese, Korean: a last item often goes without its full stop.
+UNSTOPPED = re.compile(r"[\u0590-\u08ff\u0900-\u0dff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+PICTURE = re.compile(r"[\u2600-\u27bf\U0001f300-\U0001faff\u20e3]$")
 EMOTICON = re.compile(r"[:;=]-?[()DPp]$")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$")  # Thai, Lao, Burmese, Khmer end without a sign
 PRESS_TO_GO_ON = re.compile(
@@ -66,7 +73,8 @@ def _break_of_last(lines: Sequence[str]) -> str | None:
     last = lines[-1].strip()
     if not strip_marker(last).strip(CLOSERS + BARE_MARKERS):
         return "list"
-    if len(last.split()) + len(lines) < 4 or ADDRESS.search(last) or EMOTICON.search(last) or UNSPACED.search(last):
+    words = last.split()
+    if len(words) + len(lines) < 4 or ADDRESS.search(words[-1]) or EMOTICON.search(last) or UNSPACED.search(last):
         return None
     if _hangs(last):
         return "hanging"
@@ -82,7 +90,7 @@ def _hangs(last: str) -> bool:
     opened = (
         last.count("**") % 2 == 1 or bare.count("(") > bare.count(")") or bare.count("\u201c") > bare.count("\u201d")
     )
-    leads_on = words[-1].lower() in FUNCTION_WORDS and (len(words) > 6 or words[-1].islower())
+    leads_on = words[-1].lower() in FUNCTION_WORDS and (len(words) > 6 or words[-1] == words[-1].lower())
     return opened or bool(HANGING.search(bare)) or leads_on
 
 
@@ -94,9 +102,9 @@ def _unended(last: str, before: Sequence[str]) -> str | None:
     if SENTENCE_WITHIN.search(body):
         return "sentence"
     alike = [line.strip() for line in before if _marker(line.strip()) == _marker(last) and len(line.split()) > 3]
-    ended = sum(bool(ENDED.search(line.rstrip(CLOSERS))) for line in alike)
+    ended = sum(bool(ENDED.search(end) and not PICTURE.search(end)) for end in (line.rstrip(CLOSERS) for line in alike))
     if alike and ended * 3 >= len(alike) * 2 and (_is_marked(last) or len(last.split()) > 3):
-        return "sentence"
+        return None if UNSTOPPED.search(body) else "sentence"
     if _is_marked(last) and len(alike) >= 2:
         return "explanation" if _lacks_explanation(body, [strip_marker(line) for line in alike]) else None
     return "sentence" if _is_prose(body) else None
@@ -107,7 +115,7 @@ def _lacks_explanation(body: str, others: Sequence[str]) -> bool:
 
 
 def _explains(body: str) -> bool:
-    return bool(re.search(r":\s|\s[-\u2013\u2014]\s", body)) and len(body.split()) > 2
+    return bool(EXPLAINED.search(body)) and len(body.split()) > 2
 
 
 def _is_prose(body: str) -> bool:

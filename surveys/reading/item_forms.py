@@ -3,27 +3,28 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from surveys.reading.item_names import COLON, DASH, FOREWORD, cut_explanation, fold_name
+from surveys.reading.item_names import COLON, DASH, FOREWORD, cut_explanation
 from surveys.reading.item_sentences import CUE, NO_NAME
 from surveys.reading.markup import (
     BOLD,
     BOLD_LINE,
     BULLET,
+    EDGES,
     HEADING,
     ITALIC,
     NUMBER,
     QUOTED,
-    TABLE_RULE,
     bare_line,
     indent_of,
     strip_marker,
     strip_markup,
 )
 from surveys.reading.residue import strip_residue
+from surveys.reading.words import AWARD, DETAIL, QUANTITY, QUESTION, SECTION, SPEAKERS, TIME, is_kind, is_step
 
+TITLE_WORDS = 7  # of a name that is told apart by its capitals
 TITLE_LENGTH = 80  # of a line without a mark: what is longer is a sentence
 LINE_HEAD = 200  # a name stands within these characters of its line
 LABEL = re.compile(
@@ -40,6 +41,17 @@ INLINE = {
     "-": re.compile(r"(?:^|(?<=[.!?:]\s)|(?<=[.!?:]\s\s))(\d{1,2})\s?-\s(?=\S)"),
 }
 LETTERED = re.compile(r"^\(?([A-Ja-j]|[ivx]{1,4})[.)]\s+(?=\S)")
+ARROW = re.compile(r"\s(?:→|=>|->)\s")
+# A source at the end of a line: a site, or a name behind its number or before how many more there are.
+SOURCED = re.compile(
+    r"(?<!\s)\s++(?:\d{1,2}\s+[^\s\d][^\d+]{1,30}?\+\d{1,2}|[\w.-]{2,40}\.[a-z]{2,4}(?:\+\d{1,2})?|[^\W\d]\S{1,30}\+\d{1,2})\s*$"
+)
+SET_OFF = re.compile(
+    r"^[^*_\"\u201c\u201e\u00ab:\n]{2,60}?(?::|\s[-\u2013\u2014\u2192])\s+(?=[*_\"\u201c\u201e\u00ab])"
+)
+SAID = re.compile(r"^[\"\u201c\u201e\u00ab*_].{0,80}[\"\u201d\u00bb*_]\s+(?!by\b|von\b|de\b|[(\u2013\u2014-])\w")
+STUCK = re.compile(r"(?<=[^\W\d_])(\d{1,2})\s*$")
+FROM_SOURCE = re.compile(r"(?<!\s)\s++\d{1,2}\s+[A-Z][\w.]*(?:\s[A-Z][\w.]*){0,2}\s*$")
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 ONLY = re.compile(r"^[*_(\[]{0,3}#?1\W(?!.*(?:;|\b2[.):]))")  # the number of a list of one
 UNDOTTED = re.compile(r"^(\d{1,2})\s+(?=[A-Z])")
@@ -49,17 +61,6 @@ OPENING = re.compile(r"^([A-Z][\w' -]{2,40})\.\s+[A-Z]")
 SUBJECT = re.compile(
     r"^((?:[A-Z0-9][\w'.&+-]*|of|the|and)(?:[ ](?:[A-Z0-9][\w'.&+-]*|of|the|and|in)){0,5})(?:\s\([^()]{1,60}\))?"
     r"\s(?:is (?:an?|one|another|the)|allows|offers|provides|has an?|uses|lets|features)\s"
-)
-
-HEADER_CELL = re.compile(
-    r"^(?:#|no\.?|rank|names?|titles?|items?|films?|movies?|songs?|books?|compan(?:y|ies)|restaurants?|majors?|style)$",
-    re.I,
-)
-# Over a column of wishes, which stands before the column of what fulfils them.
-WISH = re.compile(
-    r"^(?:if|when|whenever|for|you|your|what|best for|mood|goal|need|looking for|wenn|falls|für|ziel|stimmung|si|se"
-    r"|cuando|quand|quando)\b",
-    re.I,
 )
 
 Lines = Sequence[str]
@@ -178,7 +179,7 @@ def grouped_titles(lines: Lines) -> list[str]:
 def _are_labelled(bodies: Sequence[str]) -> bool:
     """Whether the bullets tell about one item each, as "Why: …" and "Mood: …" below every title."""
     labels = Counter(body.partition(":")[0].strip("*_ ").casefold() for body in bodies if ":" in body[:40])
-    repeated = sum(count for count in labels.values() if count > 1)
+    repeated = sum(count for label, count in labels.items() if count > 1 and not TIME.match(label))
     return 2 * max(repeated, sum(bool(LABEL.match(body)) for body in bodies)) > len(bodies)
 
 
@@ -195,8 +196,15 @@ def _headed_titles(lines: Lines) -> list[str]:
         if mark := HEADING.match(line):
             levels.setdefault(mark[0].strip(), []).append(line[mark.end() :])
     bold = [line for line in stripped if BOLD_LINE.match(line)]
-    best = max(*levels.values(), [], bold, key=len)
-    return _titles(best) if len(best) >= 2 else []
+    best = max(map(_without_sections, (*levels.values(), [], bold)), key=len)
+    return _titles([strip_marker(heading) for heading in best]) if len(best) >= 2 else []
+
+
+def _without_sections(headings: Sequence[str]) -> list[str]:
+    """The headings that may be items: those with a number where two have one, and none over the whole answer."""
+    numbered = [heading for heading in headings if NUMBER.match(bare_line(heading))]
+    bare = [(heading, strip_markup(strip_marker(heading))) for heading in (numbered if len(numbered) > 1 else headings)]
+    return [heading for heading, said in bare if not (SECTION.match(said) or QUESTION.match(said))]
 
 
 def _bold_titles(lines: Lines) -> list[str]:
@@ -211,13 +219,16 @@ def opening_bold(lines: Lines) -> list[str]:
     """What is bold at the beginning of lines; what several lines begin with alike, or a label, tells about an item."""
     opening = [(match[2], line) for line in map(str.strip, lines) if (match := BOLD.match(line))]
     often = Counter(title for title, _ in opening)
-    return [title for title, line in opening if often[title] == 1 and not LABEL.match(line)]
+    told = [(title, line) for title, line in opening if often[title] == 1 and not LABEL.match(line)]
+    told = [(title, line) for title, line in told if not SECTION.match(title)]
+    return _behind_awards([line for _, line in told]) or [title for title, _ in told]
 
 
 def _single_title(lines: Lines) -> list[str]:
     """One list line, as when only the first was copied; the prose around it names nothing."""
     marked = [line.strip() for line in lines if NUMBER.match(bare_line(line)) or BULLET.match(line.strip())]
-    titles = _titles([strip_marker(marked[0])]) if len(marked) == 1 else []
+    bodies = [body for line in marked if not (SECTION.match(body := strip_marker(line)) or is_step(body))]
+    titles = _titles(bodies) if len(marked) == 1 else []
     alone = len(lines) == 1 and not (ONLY.match(bare_line(lines[0])) and _are_names(titles))
     return [] if alone else titles
 
@@ -244,7 +255,10 @@ def _quoted_titles(lines: Lines) -> list[str]:
 
 def _titled_lines(lines: Lines) -> list[str]:
     """Lines such as "Tesla: electric cars" or plain names: a list that lost its markers in copying."""
-    texts = [line.strip() for line in strip_residue("\n".join(lines)).splitlines() if line.strip()]
+    bare = strip_residue("\n".join(lines)).splitlines()
+    if carded := _carded(bare):
+        return carded
+    texts = [line.strip() for line in bare if line.strip() and not _is_no_title(line.strip())]
     titles = [title for line in texts if (title := _opening_title(line))]
     if len(titles) >= 2:
         return _titles(titles)
@@ -256,6 +270,32 @@ def _titled_lines(lines: Lines) -> list[str]:
         return opening
     short = [line for line in texts if _is_bare_name(line)]
     return short if len(short) >= 3 and len(short) >= len(texts) - 2 else []
+
+
+def _is_no_title(line: str) -> bool:
+    """Whether a line asks, is an ingredient, or is what somebody says in a dialogue."""
+    return (
+        line.endswith("?") or bool(QUANTITY.match(line)) or line.partition(":")[0].strip("*_[]<>").lower() in SPEAKERS
+    )
+
+
+def _carded(lines: Lines) -> list[str]:
+    """The first lines of paragraphs such as a shop's or a map's cards; without paragraphs what stands above prices."""
+    paragraphs = [paragraph.splitlines() for paragraph in "\n".join(map(str.strip, lines)).split("\n\n")]
+    opening = [lines[0] for lines in paragraphs if len(lines) > 1]
+    opening = [line for line in opening if _is_bare_name(line) and not (COLON.search(line) or DETAIL.match(line))]
+    below = Counter(_head_of(line) for lines in paragraphs for line in lines[1:])
+    are_groups = sum(count == 1 for head, count in below.items() if head) > len(opening)
+    if len(opening) >= 3 and not are_groups:
+        return opening
+    texts = [line.strip() for line in lines if line.strip()]
+    cards = [line for line, below in pairwise(texts) if DETAIL.match(below) and not DETAIL.match(line)]
+    return cards if len(cards) >= 3 else []
+
+
+def _head_of(line: str) -> str:
+    """What stands before the dash or colon of a line about it, "" where none does."""
+    return _plain_title(line, True).casefold() if _opening_title(line) and not DETAIL.match(line) else ""
 
 
 def _is_bare_name(line: str) -> bool:
@@ -291,11 +331,72 @@ FORMS: dict[str, Callable[[Lines], list[str]]] = {
 
 def _titles(bodies: Sequence[str]) -> list[str]:
     """The names at the heads of the lines; a colon that all of them have is no subtitle's."""
-    bodies = [FOREWORD.sub("", body.strip()[:LINE_HEAD]) for body in bodies]
+    bodies = [FOREWORD.sub("", body.strip()[:LINE_HEAD]) for body in _uncited(bodies)]
+    bodies = _behind_awards(bodies) or _behind_leads(bodies) or bodies
     marked = [_marked_title(body) for body in bodies]
     plain = [body for body, title in zip(bodies, marked, strict=True) if not title]
     colons = len(plain) >= 3 and all(COLON.search(body, 1) and not DASH.search(body, 1) for body in plain)
     return [title or _plain_title(body, colons) for body, title in zip(bodies, marked, strict=True)]
+
+
+def _behind_awards(bodies: Sequence[str]) -> list[str]:
+    """What follows the verdicts, as in "Best overall: Apple", where most lines open with one; else nothing."""
+    found = [_award(body) for body in bodies]
+    return (
+        [rest or body for rest, body in zip(found, bodies, strict=True)]
+        if 2 * sum(map(bool, found)) > len(bodies)
+        else []
+    )
+
+
+def _behind_leads(bodies: Sequence[str]) -> list[str]:
+    """What is set off behind a lead, as in "For snow: **Fargo**", where most lines have it so; else nothing."""
+    found = [_set_off(body) for body in bodies]
+    enough = len(bodies) > 1 and 2 * sum(map(bool, found)) > len(bodies)
+    return [rest or body for rest, body in zip(found, bodies, strict=True)] if enough else []
+
+
+def _set_off(body: str) -> str:
+    """The rest of a line from its first bold, italics or quotes on, where a plain lead stands before it."""
+    lead = SET_OFF.match(body)
+    if not lead or _marked_title(body):
+        return ""
+    rest = body[lead.end() :]
+    title = _marked_title(rest)
+    is_bold = bool(BOLD.match(rest))
+    return rest if title and (is_bold or (is_title(title) and not SAID.match(rest))) else ""
+
+
+def is_title(name: str) -> bool:
+    """Whether it is written as a name and not as what is said about one, as "crime drama" and "A thriller" are."""
+    words = strip_markup(name).strip(EDGES).split()
+    long = [word for word in words if len(word) > 3] or words
+    return 0 < len(words) <= TITLE_WORDS and not any(word[0].islower() for word in long) and not is_kind(name)
+
+
+def _award(body: str) -> str:
+    """What follows the verdict that opens the line, "" where none does."""
+    bare = strip_markup(body)
+    cut = min(
+        (match for match in (COLON.search(bare), DASH.search(bare), ARROW.search(bare)) if match),
+        key=re.Match.start,
+        default=None,
+    )
+    return (_set_off(body) or bare[cut.end() :].strip()) if cut and AWARD.match(bare[: cut.start()]) else ""
+
+
+def _unnumbered(bodies: Sequence[str]) -> list[str]:
+    """The lines without the running number of a note that sticks to each."""
+    ends = [STUCK.search(body) for body in bodies]
+    counted = len(bodies) > 2 and [int(end[1]) if end else 0 for end in ends] == list(range(1, len(bodies) + 1))
+    return [STUCK.sub("", body) for body in bodies] if counted else list(bodies)
+
+
+def _uncited(bodies: Sequence[str]) -> list[str]:
+    """The lines without the names of sources that stick to them in copying, as in "Apple 1 Wikipedia+2"."""
+    if sum(bool(SOURCED.search(body)) for body in bodies) < 2:
+        return _unnumbered(bodies)
+    return [FROM_SOURCE.sub("", SOURCED.sub("", body)) for body in bodies]
 
 
 def _marked_title(body: str) -> str:
@@ -310,86 +411,3 @@ def _plain_title(body: str, colons: bool) -> str:
     body = strip_markup(body)
     colon = COLON.search(body, 1) if colons else None
     return cut_explanation(body[: colon.start()] if colon else body)
-
-
-# --- tables: of markdown, or copied from a page with tabs
-
-
-@dataclass(frozen=True)
-class FoundTable:
-    """The header, empty where there is none, and the rows below it."""
-
-    header: list[str]
-    rows: list[list[str]]
-
-    def titles(self, asked: int) -> list[str]:
-        """The column that names the items: not ranks, nor what is wished for, and in bold where one is.
-
-        Where the corner is empty and the header has the asked number, the header names them.
-        """
-        if self.header[:1] == [""] and len(self.header) == asked + 1 != len(self.rows) + 1:
-            return self.header[1:]
-        columns = range(max(map(len, self.rows), default=0))
-        telling = [at for at in columns if not all(_is_rank(_cell(row, at)) for row in self.rows)]
-        bold = [
-            at for at in telling if len(self.rows) > 1 and all(BOLD_LINE.match(_cell(row, at)) for row in self.rows)
-        ]
-        past_wishes = telling[1:] if telling and WISH.match(_cell(self.header, telling[0])) else []
-        column = next(iter(bold or past_wishes or telling), 0)
-        return [row[column] for row in self.rows if len(row) > column]
-
-    def names(self, items: Sequence[str]) -> bool:
-        """Whether a cell names one of the items, or more or less of its name."""
-        cells = {fold_name(strip_markup(cell)) for row in self.rows for cell in row} - {""}
-        return any(item in cell or cell in item for item in items for cell in cells)
-
-
-def _cell(row: Sequence[str], at: int) -> str:
-    return (
-        strip_markup(row[at]).strip() if at < len(row) and not BOLD_LINE.match(row[at]) else "".join(row[at : at + 1])
-    )
-
-
-def _is_rank(cell: str) -> bool:
-    bare = strip_markup(cell).strip(" .#)")
-    return not bare or bare.isdigit()
-
-
-def split_tables(lines: Sequence[str]) -> tuple[list[str], list[FoundTable]]:
-    """The lines outside of tables, and the tables."""
-    outside: list[str] = []
-    tables: list[FoundTable] = []
-    at = 0
-    while at < len(lines):
-        if at and "|" in lines[at] and TABLE_RULE.match(lines[at].strip()):
-            end = next((i for i in range(at + 1, len(lines)) if "|" not in lines[i]), len(lines))
-            header = _cells(outside.pop()) if outside and "|" in outside[-1] else []
-            tables.append(FoundTable(header, [row for row in map(_cells, lines[at + 1 : end]) if any(row)]))
-            at = end
-        else:
-            outside.append(lines[at])
-            at += 1
-    tabbed = _tabbed(outside)
-    return (
-        (outside, tables)
-        if tabbed is None
-        else ([line for line in outside if "\t" not in line.strip()], [*tables, tabbed])
-    )
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def _tabbed(lines: Sequence[str]) -> FoundTable | None:
-    rows = [[cell.strip() for cell in line.strip().split("\t")] for line in lines if "\t" in line.strip()]
-    if (
-        len(rows) < 3
-        or len(rows[0]) < 2
-        or len({len(row) for row in rows}) > 1
-        or NUMBER.match(rows[0][0])
-        or BULLET.match(rows[0][0])
-    ):
-        return None
-    headed = any(HEADER_CELL.match(cell) for cell in rows[0]) or bool(WISH.match(rows[0][0]))
-    return FoundTable(rows[0], rows[1:]) if headed else FoundTable([], rows)

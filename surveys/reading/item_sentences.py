@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from surveys.reading.markup import EDGES, QUOTED
 from surveys.reading.residue import strip_residue
@@ -54,7 +55,7 @@ ASKING = re.compile(
 HARD_STOP = re.compile(r"[;:!?。！]|\.(?:\s|$)|\s[-–]\s|—")
 # What may follow a name in its sentence and is no part of it.
 CLAUSE = re.compile(
-    r"\s+(which|that|who|where|because|since|if|so|when|while|as|than|made|using|with|by|from|for|to|in|on|at"
+    r"(?<!\s)\s+(which|that|who|where|because|since|if|so|when|while|as|than|made|using|with|by|from|for|to|in|on|at"
     r"|is|are|was|has|have|can|could|offers?|provides?|allows?|lets|empfehlen|vorschlagen"
     r"|(?:and|but|or) (?:it|they|you|i|use))\b\s*",
     re.I,
@@ -63,12 +64,12 @@ CLAUSE = re.compile(
 IN_TITLES = frozenset(("with", "by", "from", "for", "to", "in", "on", "at"))
 IN_DISHES = frozenset(("with", "in", "on"))
 _AND = "and|or|y|o|et|und|oder|ou|as well as"
-COMMA = re.compile(rf"\s*[,、，،]\s*(?:({_AND}|&)\s+(?:perhaps\s+|maybe\s+|even\s+)?)?")
+COMMA = re.compile(rf"(?:(?<!\s)\s+)?[,、，،]\s*(?:({_AND}|&)\s+(?:perhaps\s+|maybe\s+|even\s+)?)?")
 AND = re.compile(
-    rf"\s+(?:{_AND}|e|и)\s+(?:perhaps\s+|maybe\s+|even\s+)?|(?<=[\u3040-\u9fff])[和及与と](?=[\u3040-\u9fff])"
+    rf"(?<!\s)\s+(?:{_AND}|e|и)\s+(?:perhaps\s+|maybe\s+|even\s+)?|(?<=[\u3040-\u9fff])[和及与と](?=[\u3040-\u9fff])"
 )
 # Between bare names.
-SLASH = re.compile(r"\s*[;|•·]\s*|\s+/\s+")
+SLASH = re.compile(r"(?:(?<!\s)\s+)?[;|•·]\s*|(?<!\s)\s+/\s+")
 # A name does not begin with these in small letters; what does is a clause.
 _NOT_NAMES = (
     "i you he she it we they them me us him her this these those that there here which who what where when "
@@ -88,6 +89,7 @@ NAME_WORDS, NAME_LENGTH = 6, 60
 QUOTED_WORDS = 12
 SHORT_ANSWER = 6  # words; a text as short as this may be a name and nothing more
 FEW_SENTENCES = 3
+MOST_CUES = 20  # of one sentence
 CUE_REACH = 400  # characters after the words that recommend
 
 SENTENCE_END = re.compile(
@@ -97,7 +99,7 @@ IN_QUOTES = re.compile(
     r"(?:(?<!\w)[\"\u201c\u00ab]|[\u300a\u300c\u300e])(?=[^\s_a-z])([^\"\u201c\u201d\u00ab\u00bb\u300b\u300d\u300f\n]{1,120})"
     r"(?:[\"\u201d\u00bb](?!\w)|[\u300b\u300d\u300f])"
 )
-BRACKETS = re.compile(r"\s*[(\[][^()\[\]]{0,200}[)\]]")
+BRACKETS = re.compile(r"(?:(?<!\s)\s+)?[(\[][^()\[\]]{0,200}[)\]]")
 
 
 def find_named(lines: Sequence[str]) -> list[str]:
@@ -150,7 +152,7 @@ def _after_cues(sentence: str) -> list[tuple[str, bool]]:
     sentence = BRACKETS.sub(",", sentence)
     lowered = sentence.lower()
     named, end = [], 0
-    for cue in CUE.finditer(lowered if len(lowered) == len(sentence) else sentence):
+    for cue in islice(CUE.finditer(lowered if len(lowered) == len(sentence) else sentence), MOST_CUES):
         denied = DENIED.search(sentence, max(0, cue.start() - 25), cue.start()) and "wrong" not in cue[0]
         if denied or cue.start() < end:
             continue

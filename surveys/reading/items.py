@@ -1,42 +1,44 @@
 """The items that a text names: each once, in the order of the text, with the name it was written as."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
-from surveys.reading.item_forms import FORMS, FoundTable, grouped_titles, opening_bold, split_tables
-from surveys.reading.item_names import COLON, DASH, clean_name, fold_name, normalise_item
+from surveys.reading.item_forms import FORMS, grouped_titles, is_title, opening_bold
+from surveys.reading.item_names import COLON, DASH, PARENTHESIS, clean_name, fold_name, normalise_item
 from surveys.reading.item_sentences import count_enumerated, find_named
-from surveys.reading.markup import BOLD_LINE, BULLET, HEADING, NUMBER, bare_line, indent_of, split_lines
+from surveys.reading.markup import BULLET, NUMBER, bare_line, indent_of, split_lines, strip_marker
+from surveys.reading.records import FoundTable, json_titles, record_titles, split_tables
+from surveys.reading.roles import answering, is_lead, without_thoughts
+from surveys.reading.words import AWARD, DETAIL, QUESTION, SECTION, is_aspect, is_cited, is_in_two_scripts, is_label
 
 # A paste may hold 200 kB; an answer says what it names near its beginning.
 HEAD = 16_000
 MOST_TITLES = 100
+# Above each of two answers that a chatbot offers to choose from.
+DRAFT = re.compile(r"^\W*(?:response|choice|draft|version|antwort|entwurf|auswahl) ?(?:[12]|[ab])\W*$", re.I)
+ANOTHER = re.compile(
+    r"[.!?)]\s+[A-Z][\w'.&+-]*(?: [A-Z][\w'.&+-]*){0,4} \(|https?://.{0,300},"
+)  # in the line of a name
+PERSON = re.compile(r"^[A-Z][\w'.-]*(?: [A-Z][\w'.-]*| (?:van|von|de|der|da|di|le|la|el)){0,3} [A-Z][\w'.-]+$")
+EITHER = re.compile(r"\s[/|=]\s")  # between two names of one thing, or two things
 
-# Replies in JSON, perhaps after a few words or in a code block, perhaps cut off at the longest length.
-JSON_OPENING = re.compile(r"(?:^|\n)[ \t]*(?:```(?:json)?\s*)?(?=[{\[]\s*[\"{\[\]}])", re.I)
-JSON_ITEMS = re.compile(r"(?:\{\s*\"[^\"\n]{1,40}\"\s*:\s*)?\[")
-CITED = re.compile(r"\[\[[^\[\]\"{}\n]+\]\]")  # [[1]] or [[citation]], which open a line and are no list
-JSON_STRING = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")')
 INGREDIENTS = re.compile(r"^\W*ingredients\W*$", re.I)
-RECIPE = re.compile(r"\s+recipe\b.{0,20}$", re.I)
+RECIPE = re.compile(r"(?<!\s)\s+recipe\b.{0,20}$", re.I)
 RECIPE_WORDS = 8
 BARE_NUMBER = re.compile(r"^\s*(\d{1,2})\s*$")
-NAME_KEYS = ("name", "title", "item", "recommendation", "film", "movie", "company", "restaurant", "song", "book")
 
 Lines = Sequence[str]
 
 
 @dataclass(frozen=True)
 class FoundList:
-    """The form ("" = there is no list), what its entries name, and whether another list names other things."""
+    """The form ("" = there is no list), what its entries name, and why that may be wrong."""
 
     form: str = ""
     titles: tuple[str, ...] = ()
-    disputed: bool = False
+    doubt: str = ""
 
     @property
     def size(self) -> int:
@@ -45,11 +47,11 @@ class FoundList:
 
 @dataclass(frozen=True)
 class NamedItems:
-    """The form in which a text names its items ("" = none), the names by item, whether another list names others."""
+    """The form in which a text names its items ("" = none), the names by item, and why that may be wrong."""
 
     form: str
     names: dict[str, str]
-    disputed: bool = False
+    doubt: str = ""
 
 
 # The checks of a paste and the reader of answers ask about one text several times in a row.
@@ -60,17 +62,22 @@ def find_items(text: str, prose: bool = True, asked: int = 5) -> NamedItems:
     if not found.titles and prose:
         found = FoundList("sentence", tuple(find_named(lines)))
     names = _names_by_item(found.titles)
-    return NamedItems(found.form if names else "", names, found.disputed)
+    if 2 * sum(map(_asks, list(names)[:asked])) > min(len(names), asked):
+        return NamedItems("", {})
+    doubt = found.doubt or _doubt_of_names(list(names.values())[:asked], found.titles)
+    doubt = doubt or _doubt_of_lines(lines, found, list(names.values())[:asked])
+    return NamedItems(found.form if names else "", names, doubt)
 
 
 @lru_cache(maxsize=8)
 def _set_out(text: str, asked: int) -> tuple[Lines, FoundList]:
     """The lines, and the items that are set out as a list."""
-    titles, text = _json_titles(text)
+    titles, text = json_titles(text, asked)
     if titles:
         return [], FoundList("json", tuple(titles))
-    lines = _without_recipe(split_lines(text))
-    return lines, find_list(lines, asked)
+    lines, takes_back = answering(_without_recipe(split_lines(without_thoughts(text))))
+    found = find_list(lines, asked)
+    return lines, replace(found, doubt="takes-back") if takes_back and found.titles else found
 
 
 def count_named(text: str, prose: bool = True, asked: int = 5) -> int:
@@ -94,11 +101,45 @@ def _without_recipe(lines: list[str]) -> list[str]:
 def _names_by_item(titles: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for title in titles[:MOST_TITLES]:
-        name = clean_name(title)
+        name = clean_name(EITHER.split(title, maxsplit=1)[0] or title)
         item = fold_name(name)
         if item not in names and any(c.isalnum() for c in item):
             names[item] = name
     return names
+
+
+def _asks(item: str) -> bool:
+    """Whether the item is what one is asked about, or a question."""
+    return is_aspect(item) or bool(QUESTION.match(item))
+
+
+def _doubt_of_names(names: Sequence[str], titles: Sequence[str]) -> str:
+    """Whether the names look like something else, or like two."""
+    if any(EITHER.search(title) or is_in_two_scripts(name) for name, title in zip(names, titles, strict=False)):
+        return "two-names"
+    labels = sum(is_label(name) for name in names)
+    odd = any(SECTION.match(name) or DETAIL.match(name) or is_cited(name) for name in names)
+    return "label-like" if labels > 1 or odd else ""
+
+
+def _doubt_of_lines(lines: Lines, found: FoundList, names: Sequence[str]) -> str:
+    """Whether what stands beside the names may be the names, or name more."""
+    if len({line.strip().casefold() for line in lines if DRAFT.match(line.strip())}) > 1:
+        return "two-lists"
+    if found.form == "lines" and any(ANOTHER.search(line) for line in lines if line.strip().startswith(tuple(names))):
+        return "loose-lines"
+    sides = [line for line in lines if _has_two_sides(strip_marker(bare_line(line)))]
+    return "two-names" if names and len(sides) > len(names) / 2 else ""
+
+
+def _has_two_sides(line: str) -> bool:
+    """Whether the name before the dash may be a person's, of whom the other is a work, as in "Johnny Cash – Hurt"."""
+    dash = DASH.search(line)
+    if not dash or line[:1] in '*_"\u201c\u201e\u00ab':
+        return False
+    before, behind = line[: dash.start()], PARENTHESIS.sub("", line[dash.end() :]).strip()
+    named = bool(PERSON.match(before)) and is_title(behind) and not AWARD.match(before)
+    return named and not behind.endswith((".", "!"))
 
 
 # --- which list names the items: the one with the asked number, and a list rather than a table
@@ -106,15 +147,17 @@ def _names_by_item(titles: Sequence[str]) -> dict[str, str]:
 
 def find_list(lines: Lines, asked: int) -> FoundList:
     """The list with the asked number of items; else the first one that is there."""
+    if len(set(titles := record_titles(lines))) > 1:
+        return FoundList("record", tuple(titles))
     outside, tables = split_tables(_with_numbers(lines))
     parts = _parts(outside)
     found = _among_lists(outside, parts, asked)
     table = max(tables, key=lambda one: _full_size(one.titles(asked), asked), default=None)
     if table and _counts_more(table, found, asked):
-        return FoundList(
-            "table", tuple(table.titles(asked)), _is_full(found, asked) and not table.names(_items(found.titles))
-        )
-    return replace(found, disputed=_is_disputed(found, parts, tables, asked))
+        return FoundList("table", tuple(table.titles(asked)), "two-lists" if table.is_unclear(asked) else "")
+    if _is_disputed(found, outside, parts, tables, asked):
+        return replace(found, doubt="two-lists")
+    return replace(found, doubt="loose-lines" if found.form in LOOSE and found.size > asked else "")
 
 
 def _full_size(titles: Sequence[str], asked: int) -> int:
@@ -134,6 +177,7 @@ def _counts_more(table: FoundTable, found: FoundList, asked: int) -> bool:
 
 # --- among the lists
 
+LOOSE = ("headed", "bold", "lines", "quoted")  # forms that other lines of the text may have as well
 MARKED = ("numbered", "lettered", "bulleted", "grouped", "headed", "bold")
 
 
@@ -173,7 +217,7 @@ def _parts(lines: Lines) -> list[Lines]:
     last = ""
     highest = previous = switches = 0
     for at, kind, number in _outer_marks(lines):
-        lead = any(_is_lead(line) for line in lines[previous + 1 : at])
+        lead = any(is_lead(line) for line in lines[previous + 1 : at])
         if last and (kind != last or (lead and (kind == "bulleted" or number <= highest))):
             switches += kind != last
             cuts.append(_start_of(lines, previous, at))
@@ -196,15 +240,9 @@ def _outer_marks(lines: Lines) -> list[tuple[int, str, int]]:
     return [(at, kind, number) for indent, at, kind, number in marks if indent <= outer + 1]
 
 
-def _is_lead(line: str) -> bool:
-    """Whether a line announces a list: a heading, a line in bold, or one that ends in a colon."""
-    line = line.strip()
-    return bool(HEADING.match(line) or BOLD_LINE.match(line)) or line.rstrip("*_").endswith((":", "\uff1a"))
-
-
 def _start_of(lines: Lines, previous: int, at: int) -> int:
     """The first line of the lead of the list that begins at `at`."""
-    return next((i for i in range(previous + 1, at) if _is_lead(lines[i])), at)
+    return next((i for i in range(previous + 1, at) if is_lead(lines[i])), at)
 
 
 def _kind(part: Lines) -> str:
@@ -214,21 +252,34 @@ def _kind(part: Lines) -> str:
 # --- lists that disagree
 
 
-def _is_disputed(found: FoundList, parts: list[Lines], tables: list[FoundTable], asked: int) -> bool:
+def _is_disputed(found: FoundList, lines: Lines, parts: list[Lines], tables: list[FoundTable], asked: int) -> bool:
     """Whether another full list, or a full table, names nothing of what this one names."""
-    in_parts = found.form in ("numbered", "bulleted") and len(parts) > 1
-    if found.form not in MARKED or not (tables or in_parts):
-        return False
-    items = _items(found.titles)
+    items = _items(found.titles) if found.form in MARKED else []
     if not items:
         return False
     if any(_full_size(table.titles(asked), asked) == asked and not table.names(items) for table in tables):
         return True
-    if not in_parts:
-        return False
-    others = [FORMS[kind](part) for part in parts if (kind := _kind(part)) and _names_things(part)]
+    several = parts if len(parts) > 1 and found.form in ("numbered", "bulleted") else []
+    others = [FORMS[kind](part) for part in several if (kind := _kind(part)) and _names_things(part)]
+    others += [titles for titles in (FORMS["headed"](lines), opening_bold(lines)) if len(set(titles)) == asked]
+    others += _restarted(lines)
     rivals = [_items(titles) for titles in others if _full_size(titles, asked) == asked]
-    return any(set(rival).isdisjoint(items) for rival in rivals)
+    return any(not _share_a_name(rival, items) for rival in rivals)
+
+
+def _restarted(lines: Lines) -> list[list[str]]:
+    """The lists that count from 1 again without a line between that says why."""
+    runs: list[list[str]] = []
+    for at, kind, number in _outer_marks(lines):
+        if kind == "numbered" and number == 1:
+            runs.append([])
+        if kind == "numbered" and runs:
+            runs[-1].append(lines[at])
+    return [FORMS["numbered"](run) for run in runs] if len(runs) == 2 and len(runs[1]) > 1 else []
+
+
+def _share_a_name(some: Sequence[str], others: Sequence[str]) -> bool:
+    return any(one in other or other in one for one in some if one for other in others if other)
 
 
 def _items(titles: Sequence[str]) -> list[str]:
@@ -258,58 +309,3 @@ def _with_numbers(lines: Lines) -> list[str]:
         else:
             joined.append(line)
     return joined
-
-
-# --- replies in JSON
-
-
-def _json_titles(text: str) -> tuple[list[str], str]:
-    """The names in a reply that is JSON, as far as they are whole, and the text without JSON that names nothing."""
-    opening = JSON_OPENING.search(text) if "{" in text or "[" in text else None
-    if opening is None:
-        return [], text
-    start = opening.end()
-    try:
-        found, end = json.JSONDecoder(strict=False).raw_decode(text, start)
-    except (ValueError, RecursionError):
-        titles, end = _whole_strings(text, start)
-    else:
-        named = _titles_in(found)
-        titles, end = named or [], start if named is None else end
-    return titles, text[:start] + text[end:]
-
-
-def _whole_strings(text: str, start: int) -> tuple[list[str], int]:
-    """The strings of {"items": [...] up to where it is cut off, and where it ends: at once where it is no JSON."""
-    opening = JSON_ITEMS.match(text, start)
-    if opening is None:
-        return [], start
-    titles, at = [], opening.end()
-    while found := JSON_STRING.match(text, at):
-        titles.append(unquote(found[1]))
-        at = found.end()
-    return titles, start if CITED.match(text, start) else len(text)
-
-
-def _titles_in(found: Any) -> list[str] | None:
-    """The strings of a list, or the names of its objects; of an object, those of its first list."""
-    if isinstance(found, dict):
-        found = next((value for value in found.values() if isinstance(value, list)), None)
-    if not isinstance(found, list):
-        return None
-    names = [_name_in(entry) for entry in found]
-    return [name for name in names if name]
-
-
-def _name_in(entry: Any) -> str:
-    if isinstance(entry, dict):
-        entry = next((entry[key] for key in NAME_KEYS if key in entry), next(iter(entry.values()), ""))
-    return entry if isinstance(entry, str) else ""
-
-
-def unquote(literal: str) -> str:
-    """The text of a JSON string; as it stands where its escapes are wrong."""
-    try:
-        return str(json.loads(literal, strict=False))
-    except ValueError:
-        return literal.strip('"')

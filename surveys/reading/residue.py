@@ -41,7 +41,7 @@ _SURE = (
     r"which response do you prefer\?|response [12]|you're giving feedback on .{1,60}"
     r"|chatgpt でも間違える.{0,60}",
 )
-SURE = re.compile(rf"^[ \t>*]*(?:{'|'.join(_SURE)})[ \t*]*$", re.I)
+SURE = re.compile(rf"^[ \t>*]*+(?:{'|'.join(_SURE)})[ \t*]*$", re.I)
 # Words that an answer may hold too: they count as a whole line among the first or the last lines only.
 _LIKELY = (
     "share|copy|edit|edited|listen|sources|references|like|dislike|save|export|retry|more|report|submit|upgrade|tools",
@@ -52,6 +52,23 @@ _LIKELY = (
     "compartir|teilen|partager|compartilhar|condividi|copiar|kopieren|copier|copia|bearbeiten|modifier|editar|modifica",
 )
 LIKELY = re.compile(rf"^(?:{'|'.join(_LIKELY)})$", re.I)
+# Buttons and notices that only the paste page looks for, which shows what it takes out; readings go without them.
+_BUTTONS = (
+    r"(?:copy|edit) prompt|share conversation|sources and related content",
+    r"(?:gute|schlechte) antwort|antwort (?:neu generieren|kopieren|teilen|noch einmal prüfen)|prompt bearbeiten",
+    r"in canvas bearbeiten|modell wechseln|weitere aktionen|in google (?:docs|tabellen) exportieren",
+    r"(?:gedankengang|überlegungen|quellen|entwürfe) (?:anzeigen|ausblenden)|quellen und ähnliche inhalte",
+    r"nachgedacht für .{1,30}|.{1,30} (?:lang )?nachgedacht|das web wird durchsucht|im web gesucht",
+    r"(?:gespeicherte )?erinnerung(?:en)? aktualisiert|wird in einem neuen fenster geöffnet",
+    rf"(?:frage? (?:irgendwas|{_BOT})|stelle irgendeine frage)",
+    rf".{{0,30}}\b(?:{_BOT}|ki)\b.{{0,30}}\bfehler machen\b.{{0,160}}",
+)
+BUTTONS = re.compile(rf"^[ \t>*]*+(?:{'|'.join(_BUTTONS)})[ \t*]*$", re.I)
+EDGE_BUTTONS = re.compile(
+    r"^(?:quellen|vorlesen|laut vorlesen|anhören|erneut versuchen|mehr anzeigen|show more)$", re.I
+)
+BADGE = re.compile(r"^\+\d{1,2}$")  # how many sources more; the line before it names the first
+SITE = re.compile(r"^(?:[a-z0-9-]{1,40}\.){1,3}[a-z]{2,6}$", re.I)
 EDGE_LINES = 3
 BARE_WORDS = 5
 HEAD_LINES, TAIL_LINES = 300, 100  # where the words of the page are looked for
@@ -59,9 +76,52 @@ HEAD_LINES, TAIL_LINES = 300, 100  # where the words of the page are looked for
 
 def find_residue(text: str) -> list[str]:
     """The words of the chatbot's page that stand in `text`, each once, in their order."""
-    found = [line.strip(" \t>*") for line in _outer_lines(text) if len(line) < 200 and SURE.match(line)]
-    found += [line for line in _edge_lines(text) if LIKELY.match(line)]
+    found = [line.strip(" \t>*") for line in _outer_lines(text) if is_sure(line)]
+    found += [line for line in _edge_lines(text) if is_likely(line)]
     return list(dict.fromkeys(found))
+
+
+def is_sure(line: str) -> bool:
+    return len(line) < 200 and bool(SURE.match(line) or BUTTONS.match(line))
+
+
+def is_likely(line: str) -> bool:
+    return bool(LIKELY.match(line) or EDGE_BUTTONS.match(line))
+
+
+def page_lines(text: str, prompt: str = "") -> list[int]:
+    """Which lines of `text`, counted from 0 between \\n, belong to the chatbot's page; none where no other would stay.
+
+    A badge of sources is one with the site before it. At the edges go buttons that an answer might name too, and the
+    prompt before its answer.
+    """
+    lines = [line.strip() for line in text.split("\n")]
+    near = {*range(HEAD_LINES), *range(len(lines) - TAIL_LINES, len(lines))}
+    gone = {at for at, line in enumerate(lines) if line and at in near and is_sure(line)}
+    for at, line in enumerate(lines):
+        if BADGE.match(line) and at and SITE.match(lines[at - 1]):
+            gone |= {at - 1, at}
+    has_likely = bool(_edge_lines(text))
+    for way in (range(len(lines)), range(len(lines) - 1, -1, -1)):
+        for at in way:
+            if lines[at] and at not in gone and not (has_likely and is_likely(lines[at])):
+                break
+            gone |= {at} if lines[at] else set()
+    gone |= _prompt_lines(lines, gone, prompt)
+    return sorted(gone) if any(line and at not in gone for at, line in enumerate(lines)) else []
+
+
+def _prompt_lines(lines: list[str], gone: set[int], prompt: str) -> set[int]:
+    """The first lines that are left, where they are the prompt to the letter."""
+    left, wanted = [at for at, line in enumerate(lines) if line and at not in gone], prompt.split()
+    said: list[str] = []
+    for count, at in enumerate(left, 1):
+        said += lines[at].split()
+        if wanted and said == wanted:
+            return set(left[:count])
+        if len(said) >= len(wanted):
+            break
+    return set()
 
 
 def strip_residue(text: str) -> str:

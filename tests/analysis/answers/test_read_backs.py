@@ -16,7 +16,6 @@ from tests.factories import make_account, make_participant, make_response, make_
 
 pytestmark = pytest.mark.django_db
 FIVE = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
-ALL = frozenset(range(5))
 
 
 @pytest.fixture
@@ -32,28 +31,28 @@ def answer(study: Study, text: str = FIVE, slug: str = "teas", no_answer: str = 
 
 
 def test_what_a_person_corrected_is_what_counts(study: Study) -> None:
-    assert answer(study, kept=ALL - {0}).items == ["sencha", "rooibos", "mate", "oolong"]
-    assert answer(study, kept=ALL).items[0] == "assam"
+    assert answer(study, out=("Assam",)).items == ["sencha", "rooibos", "mate", "oolong"]
+    assert answer(study).items[0] == "assam"
     assert answer(study, "lol", "water", letter="B").letter == "B"
 
 
 def test_names_that_people_add_are_cut_to_what_rules_read(study: Study) -> None:
     text = FIVE + "\n\nAlso: Yen, Chai."
-    found = answer(study, text, kept=ALL - {4}, added=("The Yen", "Chai", "yen"))
+    found = answer(study, text, out=("Oolong",), added=("The Yen", "Chai", "yen"))
     assert found.items == ["assam", "sencha", "rooibos", "mate", "yen"]
     assert found.names[-1] == "The Yen"
 
 
 def test_confirmed_reading_waits_for_nobody_and_an_absent_name_does(study: Study) -> None:
     short = "1. Assam\n2. Sencha"
-    answer(study, short, kept=frozenset({0, 1}), confirmed=True)
+    answer(study, short, confirmed=True)
     assert not waiting(answers_of(study)).exists()
-    odd = answer(study, short, kept=frozenset({0, 1}), added=("Chai",))
+    odd = answer(study, short, added=("Chai",))
     assert odd.doubt == "added-name" and list(waiting(answers_of(study))) == [odd]
 
 
 def test_researchers_decision_stands_over_what_the_person_said(study: Study) -> None:
-    odd = answer(study, kept=ALL - {0})
+    odd = answer(study, out=("Assam",))
     decide(study, odd.pk, "ada", seen=0, names=["Assam"])
     Answer.objects.update(rules_version=0)
     read_new(study)
@@ -62,7 +61,7 @@ def test_researchers_decision_stands_over_what_the_person_said(study: Study) -> 
 
 
 def test_reading_by_later_rules_leaves_what_the_person_said(study: Study) -> None:
-    odd = answer(study, kept=ALL - {0})
+    odd = answer(study, out=("Assam",))
     Answer.objects.update(rules_version=0, items=[])
     read_new(study)
     odd.refresh_from_db()
@@ -70,7 +69,7 @@ def test_reading_by_later_rules_leaves_what_the_person_said(study: Study) -> Non
 
 
 def test_an_answer_that_was_read_back_by_two_versions_of_the_rules_is_counted_once(study: Study) -> None:
-    answer(study, kept=ALL - {0})
+    answer(study, out=("Assam",))
     again = ReadBack.objects.get()
     again.pk, again.rules_version = None, again.rules_version + 1
     again.save()
@@ -81,7 +80,7 @@ def test_an_answer_that_was_read_back_by_two_versions_of_the_rules_is_counted_on
 def test_accuracy_is_the_share_that_people_confirmed(study: Study) -> None:
     assert reader_accuracy(study) == []
     for said in ({"confirmed": True}, {"confirmed": True}, {"confirmed": True}, {"added": ("Chai",)}, {}):
-        answer(study, kept=ALL, **said)
+        answer(study, **said)
     answer(study, "", no_answer="error")
     answer(study, "B", "water", letter="C")
     lists, choices = reader_accuracy(study)
@@ -95,8 +94,8 @@ def test_accuracy_is_the_share_that_people_confirmed(study: Study) -> None:
 
 
 def test_difference_is_that_of_the_corrections_that_count(study: Study) -> None:
-    answer(study, kept=ALL, confirmed=True)
-    answer(study, kept=ALL - {4})
+    answer(study, confirmed=True)
+    answer(study, out=("Oolong",))
     (row,) = reader_accuracy(study)
     assert (row["before"]["mentions"], row["after"]["mentions"]) == (10, 9)
     assert (row["answers"], row["changed"], row["changed_share"]) == (2, 1, 0.5)
@@ -108,7 +107,7 @@ def test_difference_is_that_of_the_corrections_that_count(study: Study) -> None:
 
 
 def test_spellings_are_made_one_before_a_difference_is_counted(study: Study) -> None:
-    answer(study, kept=ALL - {0}, added=("assam tea",))
+    answer(study, out=("Assam",), added=("assam tea",))
     assert reader_accuracy(study)[0]["changed"] == 1
     accept(study, "teas", ["assam tea"], "assam", "tests")
     (row,) = reader_accuracy(study)
@@ -116,7 +115,7 @@ def test_spellings_are_made_one_before_a_difference_is_counted(study: Study) -> 
 
 
 def test_report_counts_what_people_corrected(study: Study) -> None:
-    answer(study, kept=ALL - {0})
+    answer(study, out=("Assam",))
     assert "assam" not in load_frames(study).vocabulary("teas")
 
 
@@ -125,8 +124,8 @@ def test_page_tells_how_well_answers_are_read(client: Client, study: Study) -> N
     client.login(username="ada", password="password")
     url = f"/console/{study.slug}/answers/accuracy/"
     assert "Nobody has said yet" in client.get(url).text
-    answer(study, kept=ALL, confirmed=True)
-    odd = answer(study, kept=ALL - {4}, added=("Chai",))
+    answer(study, confirmed=True)
+    odd = answer(study, out=("Oolong",), added=("Chai",))
     page = client.get(url).text
     assert "50\u202f%" in page and "9\u202f% to 91\u202f%" in page
     words = " ".join(page.split())

@@ -1,15 +1,17 @@
 """Every text is read once, by the newest rules, and what a person decided stays."""
 
+from io import StringIO
 from typing import Any
 
 import psycopg
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from analysis.answers import readings
-from analysis.answers.readings import open_responses, read_new, runs_to_read, store, unread
+from analysis.answers.readings import find_changes, open_responses, outdated, read_new, runs_to_read, store, unread
 from analysis.answers.reviews import decide, undo_last
 from analysis.answers.tasks import read_new_texts
 from analysis.models import Answer, AnswerDecision, Completion
@@ -70,15 +72,38 @@ def test_runs_without_new_replies_are_not_looked_at_again(monkeypatch: pytest.Mo
     assert runs_to_read().keys() == {old.pk, new.pk}
 
 
-def test_an_older_reading_that_comes_back_is_read_by_the_rules_of_today() -> None:
+def test_older_readings_wait_until_somebody_has_them_read_anew() -> None:
     run = make_run()
     finish_call(make_call(run), LIST)
     read_new_texts()
-    Answer.objects.update(rules_version=RULES_VERSION - 1)
+    Answer.objects.update(rules_version=RULES_VERSION - 1, items=["old"])
     decide(run.study, Answer.objects.get().pk, "ada", seen=0, names=["Matcha"])
-    assert read_new_texts() == 0
+    assert outdated(run.study) == 0
     undo_last(run.study, "ada")
-    assert (read_new_texts(), Answer.objects.get().rules_version) == (1, RULES_VERSION)
+    assert (read_new_texts(), unread(run.study), outdated(run.study)) == (0, 0, 1)
+    assert read_new(run.study) == 1
+    assert (Answer.objects.get().rules_version, Answer.objects.get().items[0]) == (RULES_VERSION, "assam")
+    assert outdated(run.study) == 0
+
+
+def test_changes_are_listed_where_the_rules_differ_and_nothing_is_written() -> None:
+    run = make_run("offline", make_study(places=10))
+    for at, reply in enumerate((LIST, "1. Matcha\n2. Sencha")):
+        finish_call(make_call(run, repeat=at), reply)
+    make_answer(run.study)
+    decided = make_answer(run.study)
+    read_new(run.study)
+    Answer.objects.update(rules_version=RULES_VERSION - 1)
+    Answer.objects.filter(response=decided).update(items=["matcha"], decided=True)
+    changed = Answer.objects.get(completion__reply=LIST)
+    Answer.objects.filter(pk=changed.pk).update(items=["old"], names=["Old"])
+    (found,) = find_changes(run.study)
+    assert (found["answer"], found["before"]["names"], found["after"]["names"][0]) == (changed.pk, ["Old"], "Assam")
+    assert Answer.objects.get(pk=changed.pk).items == ["old"]
+    listed = StringIO()
+    call_command("read_answers", run.study.slug, list=True, stdout=listed)
+    assert f"{changed.pk} " in listed.getvalue() and "reads 1 answers differently" in listed.getvalue()
+    assert Answer.objects.get(pk=changed.pk).items == ["old"]
 
 
 def test_what_no_study_could_read_is_read_once_there_is_one() -> None:

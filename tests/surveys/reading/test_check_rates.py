@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks.reading import measure_checks
+from benchmarks.reading import measure_checks, measure_kinds
 from benchmarks.reading.check_rates import BEGIN, END, as_json, as_table, measure_rates, wilson_interval, write_table
 from benchmarks.reading.paste_samples import HERE, SEED, Case, build_cases, is_held_out, read_answers
 from surveys.reading.checks import CHECKS, Paste
@@ -133,5 +133,11 @@ def test_measure_checks_prints_one_json_object(rates):
 
 @needs_data
 def test_published_page_shows_what_is_measured(rates):
-    page = (ROOT / "docs" / "paste-checks.md").read_text(encoding="utf-8")
+    page = (ROOT / "benchmarks" / "rates" / "paste-checks.md").read_text(encoding="utf-8")
     assert f"{BEGIN}\n\n{as_table(rates)}\n{END}" in page
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_published_rates_of_pastes_in_many_scripts_are_measured(after):
+    page = (ROOT / "benchmarks" / "rates" / "paste-checks.md").read_text(encoding="utf-8")
+    assert "\n".join(measure_kinds.as_lines(measure_kinds.as_rates(measure_kinds.measure(after)))) in page

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from surveys.models import Flag
 from surveys.reading.checks import CHECKS, OtherPrompt, Paste, PasteCheck, find_problems
+from surveys.reading.residue import page_lines
 from surveys.studies.files.definitions import read_study
 
 ALL = list(CHECKS)
@@ -42,7 +43,8 @@ def noticed(paste, enabled=ALL):
 
 
 # Stored flags and study files name checks by these.
-NAMES = ["empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "same-as-other", "too-few-items"]
+NAMES = ["empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "same-as-other", "agent"]
+NAMES += ["too-few-items"]
 
 
 def test_checks_have_the_agreed_names() -> None:
@@ -55,7 +57,7 @@ def test_check_says_all_that_is_asked_of_it(check: PasteCheck) -> None:
     """Pages, codebook, simulated people and the measured rates take what a check says of itself from its record."""
     assert check.version >= 1 and len(check.name) <= Flag._meta.get_field("check_name").max_length
     assert check.label[0].isupper() and len(check.label) <= 40
-    assert check.message.endswith((".", "?")) or check.name == "same-as-other"
+    assert check.message.endswith((".", "?")) or check.name in ("same-as-other", "agent")
     assert [other.name for other in CHECKS.values() if other.label == check.label] == [check.name]
     (finding,) = find_problems(check.spoil(make_paste()), [check.name])
     assert bool(finding.message % finding.detail) == bool(check.message)
@@ -360,3 +362,102 @@ def test_find_problems_of_200_kb_of_one_thing_stays_fast(unit):
     noticed(make_paste(text))
     noticed(make_choice(text))
     assert time.process_time() - start < 0.5  # typically 20 to 60 ms; a quadratic rule would need minutes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. القاهرة – مدينة الأهرامات.\n2. مراكش – أسواق.\n3. البتراء – صخر.\n4. فاس – قديمة.\n5. بيروت – بحر",
+        "1. Oats – with berries 🫐\n2. Toast – with egg 🍳\n3. Yogurt – with honey 🍯\n4. Congee – with ginger",
+        "1. 活着——余华的小说。\n2. 三体——刘慈欣的小说。\n3. 围城——钱钟书的小说。\n4. 边城——沈从文\u200f",
+    ],
+)
+def test_last_item_without_its_full_stop_is_no_break_where_scripts_and_pictures_go_without(text):
+    assert noticed(make_paste(text), ["cut-off"]) == []
+
+
+@pytest.mark.parametrize("text", ["1. رواية\n2. رواية قصيرة جدا من الشام عن", "1. Идиот – роман.\n2. Мы – роман о"])
+def test_word_that_leads_on_is_a_break_in_other_scripts_too(text):
+    assert noticed(make_paste(text), ["cut-off"]) == ["cut-off"]
+
+
+def test_short_answer_given_before_to_another_prompt_is_noticed_and_a_letter_is_not():
+    text, letter = "Heat, Up, Alien, Jaws, Big", "B"
+    lists = (OtherPrompt("companies", COMPANIES, answer=text),)
+    choices = (OtherPrompt("other", "Another question?\nA. x\nB. y", "choice", answer=letter),)
+    assert noticed(make_paste(text, other_prompts=lists)) == ["other-prompt"]
+    assert noticed(make_choice(letter, other_prompts=choices)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "kind"),
+    [
+        ("1. Paris\n2. Tokyo\n3. Rome\n4. Oslo", "Recommend five breakfasts for me to try.", "city"),
+        ("1. Wien\n2. Rom\n3. Prag\n4. Oslo", "Empfiehl mir fünf Frühstücke.", "city"),
+        ("1. Oatmeal\n2. Pancakes\n3. Scrambled eggs\n4. Bagel", "Suggest five places for me to visit.", "food"),
+        ("1. Paris\n2. Tokyo\n3. Rome\n4. Oslo", "Suggest five places for me to visit.", None),
+        ("1. Vienna\n2. Chicago\n3. Barcelona\n4. Fast Car\n5. Hurt", "Which five songs should I hear?", None),
+        ("1. Paris\n2. Tokyo\n3. Rome\n4. Oslo", "Пять завтраков, пожалуйста", None),
+    ],
+)
+def test_names_of_another_kind_than_the_prompt_asks_for_are_noticed(text, prompt, kind):
+    found = [finding.detail for finding in find_problems(make_paste(text, prompt_text=prompt), ["other-prompt"])]
+    assert found == ([{"kind": kind}] if kind else [])
+
+
+ENGLISH_PAGE = """You said:
+Recommend five teas.
+ChatGPT said:
+Here are five teas:
+
+1. Assam
+wikipedia.org
++2
+2. Mate
+3. Chai – said to be +2 better
+4. Sencha
+5. Yen
+
+Share
+Copy
+Sources
+ChatGPT can make mistakes. Check important info."""
+GERMAN_PAGE = """Du hast gesagt:
+Empfiehl mir fünf Tees.
+Gemini hat gesagt
+Hier sind fünf Tees für dich:
+
+1. Assam
+2. Mate
+
+Quellen
+Teilen
+Gute Antwort
+Gemini kann Fehler machen, auch in Bezug auf Personen. Überprüfe die Antworten daher noch einmal."""
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "left"),
+    [
+        (ENGLISH_PAGE, "Recommend five teas.", "Here are five teas: 1. Assam 2. Mate 3. Chai – said to be +2 better"),
+        (GERMAN_PAGE, "Empfiehl mir fünf Tees.", "Hier sind fünf Tees für dich: 1. Assam 2. Mate"),
+    ],
+)
+def test_lines_of_the_page_are_told_from_those_of_the_answer(text, prompt, left):
+    gone = page_lines(text, prompt)
+    stays = " ".join(line for at, line in enumerate(text.split("\n")) if at not in gone and line)
+    assert stays.startswith(left) and "Fehler" not in stays and "mistakes" not in stays and "Share" not in stays
+    assert page_lines("\n".join(line for at, line in enumerate(text.split("\n")) if at not in gone), prompt) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. You\n2. Share\n3. Copy",
+        "You\nShare\nCopy",
+        "Copy code",
+        "Here are sites that you may like:\n\n1. Booking.com\nwikipedia.org\n2. Share a table\n3. Quellen der Isar",
+    ],
+)
+def test_lines_of_an_answer_are_not_taken_for_the_page(text):
+    assert page_lines(text, "Recommend five teas.") == []

@@ -115,7 +115,7 @@ def test_paste_checks_ask_in_the_persons_language(client: Client) -> None:
 
 def test_ends_of_people_who_are_gone_keep_the_language(client: Client) -> None:
     participant = make_participant(make_bilingual(), language="de")
-    page = client.post(address(participant, "stop"), {"how": "withdraw"}, follow=True)
+    page = client.post(address(participant, "stop"), {"how": "withdraw", "sure": "1"}, follow=True)
     assert "Alles, was Sie uns gegeben haben, ist gelöscht" in page.text
     url, visit = arrival("teas", lang="de")
     page = client.post(url, visit | {"consent": "no"}, follow=True)

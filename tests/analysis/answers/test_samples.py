@@ -1,0 +1,99 @@
+"""The sample of readings without a doubt that people check, and the error that it shows by source."""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from analysis.answers.readings import read_new
+from analysis.answers.reviews import decide, undo_last
+from analysis.answers.samples import reading_errors, sample_of, say_errors
+from analysis.models import Answer, Completion
+from analysis.stats.intervals import share_interval
+from surveys.models import Study
+from tests.analysis.runs.baseline_factories import make_call, make_run
+from tests.factories import make_participant, make_response, make_study
+from tests.surveys.console.console_pages import log_in
+
+pytestmark = pytest.mark.django_db
+LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Study:
+    """Six completions and one answer of the field without a doubt, one completion in doubt; four are drawn."""
+    monkeypatch.setattr("analysis.answers.samples.SAMPLE", 4)
+    study = make_study(places=10)
+    run = make_run("offline", study)
+    for at, reply in enumerate((*[LIST] * 6, "1. Assam")):
+        call = make_call(run, repeat=at)
+        Completion.objects.filter(pk=call.pk).update(status="done", done_at=timezone.now(), reply=reply)
+    make_response(make_participant(study), "teas", text=LIST, keep=True)
+    read_new(study)
+    return study
+
+
+def rows_of(study: Study) -> dict[str, tuple[int, int, int, int]]:
+    return {
+        row["source"]: (row["readings"], row["drawn"], row["checked"], row["wrong"]) for row in reading_errors(study)
+    }
+
+
+def test_of_each_source_some_readings_without_a_doubt_are_drawn_always_the_same(study: Study) -> None:
+    drawn = list(sample_of(study).values_list("pk", flat=True))
+    assert drawn == list(sample_of(study).values_list("pk", flat=True))
+    assert not Answer.objects.filter(pk__in=drawn).exclude(doubt="").exists()
+    assert rows_of(study) == {"field": (1, 1, 0, 0), "offline": (6, 4, 0, 0)}
+
+
+def test_what_is_left_to_check_is_of_the_same_draw(study: Study) -> None:
+    drawn = list(sample_of(study).filter(source="offline"))
+    decide(study, drawn[0].pk, "ada", seen=0, names=drawn[0].names)
+    left = sample_of(study).filter(source="offline", decided=False)
+    assert [answer.pk for answer in left] == [answer.pk for answer in drawn[1:]]
+
+
+def test_a_confirmed_reading_is_right_and_one_decided_otherwise_is_wrong(study: Study) -> None:
+    assert "not known yet: none of 5 drawn" in say_errors(reading_errors(study))
+    right, wrong, *_ = sample_of(study).filter(source="offline")
+    decide(study, right.pk, "ada", seen=0, names=right.names)
+    decide(study, wrong.pk, "ada", seen=0, names=["Matcha"])
+    assert rows_of(study)["offline"] == (6, 4, 2, 1)
+    offline = reading_errors(study)[1]
+    assert (offline["share"], offline["ci"]) == (0.5, share_interval(1, 2))
+    said = say_errors(reading_errors(study)).replace("\u202f", " ").replace("\u00a0", " ")
+    assert "Field not checked yet" in said and "1 of 2 checked (9 % to 91 %)" in said
+    undo_last(study, "ada")
+    assert rows_of(study)["offline"] == (6, 4, 1, 0)
+
+
+def test_a_second_decision_is_compared_with_what_the_rules_read(study: Study) -> None:
+    drawn = sample_of(study).filter(source="offline").first()
+    assert drawn is not None
+    first = decide(study, drawn.pk, "ada", seen=0, names=["Matcha"])
+    decide(study, drawn.pk, "ada", seen=first.pk, names=drawn.names)
+    assert rows_of(study)["offline"] == (6, 4, 1, 0)
+
+
+def test_page_shows_the_sample_and_leads_through_it_in_its_order(study: Study) -> None:
+    client = log_in(study, "researcher")
+    page = client.get(reverse("answers:accuracy", args=["teas"])).content.decode()
+    assert "misread without a doubt" in page and "?sample=offline" in page
+    review = f"{reverse('answers:review', args=['teas'])}?sample=offline"
+    first, second, *_ = sample_of(study).filter(source="offline")
+    assert client.get(review).context["answer"].pk == first.pk
+    posted = {"queue": "1", "seen": "0", "name": first.names}
+    decided = client.post(reverse("answers:decide", args=["teas", first.pk]) + "?sample=offline", posted, follow=True)
+    assert decided.context["answer"].pk == second.pk
+
+
+def test_page_of_changes_lists_them_and_reads_anew_when_asked(study: Study) -> None:
+    client = log_in(study, "researcher")
+    changed = Answer.objects.filter(completion__isnull=False).first()
+    assert changed is not None
+    Answer.objects.update(rules_version=1)
+    Answer.objects.filter(pk=changed.pk).update(items=["old"], names=["Old leaf"])
+    page = client.get(reverse("answers:changes", args=["teas"])).content.decode()
+    assert "Old leaf" in page and page.count("<tr>") == 2
+    client.post(reverse("answers:read", args=["teas"]))
+    assert not Answer.objects.filter(rules_version=1).exists()
+    assert Answer.objects.get(pk=changed.pk).items[0] == "assam"
