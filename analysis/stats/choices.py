@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from analysis.stats.intervals import (
     FEWEST_UNITS,
@@ -14,6 +15,8 @@ from analysis.stats.intervals import (
     p_value,
     redrawn_interval,
     share_difference,
+    splits_of,
+    tail_p,
     why_no_interval,
     wilson_interval,
 )
@@ -67,17 +70,20 @@ class Choices:
 class ChoiceDifference:
     """Correct share of one source minus that of another, and total variation of their options, unknown being one.
 
-    `ci_why` and `ci_tv_why` say why there is no interval.
+    `ci_why` and `ci_tv_why` say why there is no interval; `p_tail` and `p_tv_tail` are the same p as finely as a
+    correction for many tests needs it.
     """
 
     effect: float | None
     ci: Interval | None
     ci_why: str | None
     p: float | None
+    p_tail: float | None
     tv: float | None
     ci_tv: Interval | None
     ci_tv_why: str | None
     p_tv: float | None
+    p_tv_tail: float | None
     why: str | None
 
 
@@ -124,15 +130,17 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
     if (a.options, a.correct) != (b.options, b.correct):
         raise ValueError("Two sources can be compared when they have the same options and the same correct one.")
     if not (a.n and b.n):
-        return ChoiceDifference(None, None, None, None, None, None, None, None, NO_RESPONSES)
+        return ChoiceDifference(*(None,) * 10, NO_RESPONSES)
     shares = [_counts(sample) / sample.n for sample in (a, b)]
     units = min(a.unit_count, b.unit_count)
     observed, split = _split(a, b, draws, rng)
     tv = float(_variation(*shares))
     ci_tv = redrawn_interval(_variation(*_redrawn_both(a, b, draws, rng)), tv, units, 0.0, 1.0)
-    p_tv, why_tv = p_value(float(_variation(*observed).mean()), _variation(*split)), why_no_interval(ci_tv, units)
+    ways = 1.0 if share_units(a, b) else splits_of(a.unit_count, b.unit_count)
+    why_tv, off_tv = why_no_interval(ci_tv, units), (float(_variation(*observed).mean()), _variation(*split))
+    of_letters = tv, ci_tv, why_tv, p_value(*off_tv), tail_p(*off_tv, ways)
     if (key := a.correct) is None:
-        return ChoiceDifference(None, None, None, None, tv, ci_tv, why_tv, p_tv, None)
+        return ChoiceDifference(None, None, None, None, None, *of_letters, None)
     one, two = (float(share[key]) for share in shares)
     if share_units(a, b):
         ci = _paired_interval(a, b, key)
@@ -141,8 +149,8 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
         ci = share_difference(one, _share_intervals(a)[key], two, _share_intervals(b)[key])
         why = None if ci else ONE_UNIT
     gaps = [part[0][..., key] - part[1][..., key] for part in (observed, split)]
-    p = p_value(abs(float(gaps[0].mean())), np.abs(gaps[1]))
-    return ChoiceDifference(one - two, ci, why, p, tv, ci_tv, why_tv, p_tv, None)
+    off = abs(float(gaps[0].mean())), np.abs(gaps[1])
+    return ChoiceDifference(one - two, ci, why, p_value(*off), tail_p(*off, ways), *of_letters, None)
 
 
 def _counts(sample: ChoiceSample) -> NDArray[np.int64]:
@@ -275,4 +283,30 @@ def _tally(codes: NDArray[np.int8], options: int, masks: NDArray[np.bool_] | Non
 
 
 def _variation(p: Shares, q: Shares) -> Shares:
-    return np.asarray(np.abs(p - q).sum(axis=-1) / 2)
+    return np.asarray(np.minimum(np.abs(p - q).sum(axis=-1) / 2, 1.0))  # rounded up, a sum may pass it
+
+
+@dataclass(frozen=True)
+class NewLetters:
+    """Options that one of two samples of `n` answers each has and the other lacks: `value` on average over draws
+    without replacement, `chance` of two such samples from both together.
+    """
+
+    n: int
+    value: float
+    chance: float
+
+
+def new_letters(one: NDArray[np.int64], n: int, other: NDArray[np.int64], other_n: int) -> NewLetters:
+    """Of the counts of each option among so many answers: options that `one` has and `other` lacks."""
+    size, both = min(n, other_n), one + other
+    value = (1 - _none_among(one, n, size)) * _none_among(other, other_n, size)
+    chance = _none_among(both, n + other_n, size) - _none_among(both, n + other_n, 2 * size)
+    return NewLetters(size, float(value.sum()), float(chance.sum()))
+
+
+def _none_among(count: NDArray[np.int64], n: int, size: int) -> NDArray[np.float64]:
+    """The chance that none of `size` of n answers, drawn without replacement, is one of so many."""
+    left = n - count - size
+    ways = gammaln(n - count + 1) + gammaln(n - size + 1) - gammaln(n + 1) - gammaln(np.maximum(left, 0) + 1)
+    return np.where(left < 0, 0.0, np.exp(ways))

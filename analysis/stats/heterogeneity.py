@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from analysis.stats.intervals import (
     FEWEST_UNITS,
+    NO_WIDTH_OF_DRAWS,
     Interval,
     clustered_shares,
     interval_of_error,
     mean_of_known,
     p_value,
     redrawn_interval,
+    splits_of,
+    tail_p,
     why_no_interval,
     wilson_interval,
 )
@@ -44,10 +47,12 @@ from analysis.stats.resampling import (
     share_units,
     split,
 )
+from analysis.stats.simultaneous import student_p
 
 # --- one source, and two of them compared
 
 NO_ITEMS = "No response names an item."
+Chance = tuple[float | None, float | None]  # a p by draws, and by its tail
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,9 @@ class Heterogeneity:
 
 @dataclass(frozen=True)
 class Difference:
-    """A measure of one source minus that of another, both rarefied to `n` units; None where undefined."""
+    """A measure of one source minus that of another, both rarefied to `n` units; None where undefined. `p_tail` is the
+    same p as finely as a correction for many tests needs it.
+    """
 
     n: int
     value: float | None
@@ -82,6 +89,7 @@ class Difference:
     ci: Interval | None
     ci_why: str | None
     p: float | None
+    p_tail: float | None
 
 
 def describe(sample: ItemSample) -> Heterogeneity:
@@ -109,13 +117,14 @@ def rarefy(sample: ItemSample, n: int, subsets: NDArray[np.float32] | None) -> H
     return _heterogeneity(sample, n, values, rarefied_errors(sample.chances, n))
 
 
-def differences(a: Heterogeneity, b: Heterogeneity, chances: dict[str, float | None]) -> dict[str, Difference]:
+def differences(a: Heterogeneity, b: Heterogeneity, chances: dict[str, Chance]) -> dict[str, Difference]:
     """For each measure `a` minus `b`, which are rarefied to one n, with the p given."""
     return {name: _difference(a, b, name, chances[name]) for name in MEASURES}
 
 
-def permutation_test(splits: Splits, n: int) -> dict[str, float | None]:
-    """For each measure the p of a two-sided permutation test: does it differ after rarefaction to `n` units?
+def permutation_test(splits: Splits, n: int) -> dict[str, Chance]:
+    """For each measure the p of a two-sided permutation test, and the same by its tail (`tail_p`): does it differ after
+    rarefaction to `n` units?
 
     Were all units of one source, every split of the pool into parts of the two sizes would be as likely as the
     observed one; this makes the test valid for any statistic of a split. The statistic is the difference between the
@@ -126,8 +135,7 @@ def permutation_test(splits: Splits, n: int) -> dict[str, float | None]:
     """
     observed = _split_difference(splits, splits.seen, n)
     drawn = _split_difference(splits, splits.drawn, n)
-    equal = splits.n_first == splits.n_second
-    return {name: _two_sided_p(observed[name], drawn[name], equal) for name in MEASURES}
+    return {name: _two_sided_p(observed[name], drawn[name], splits) for name in MEASURES}
 
 
 def _split_difference(splits: Splits, parts: tuple[Counted, Counted], n: int) -> Measured:
@@ -135,24 +143,25 @@ def _split_difference(splits: Splits, parts: tuple[Counted, Counted], n: int) ->
     return {name: a[name] - b[name] for name in MEASURES}
 
 
-def _two_sided_p(observed: NDArray[np.float64], drawn: NDArray[np.float64], equal: bool) -> float | None:
+def _two_sided_p(observed: NDArray[np.float64], drawn: NDArray[np.float64], splits: Splits) -> Chance:
     if np.isnan(observed).all():
-        return None
+        return None, None
     seen = mean_of_known(observed)
-    centre = 0.0 if equal else mean_of_known(np.append(drawn, seen))
-    return p_value(abs(seen - centre), np.abs(drawn - centre))
+    centre = 0.0 if splits.n_first == splits.n_second else mean_of_known(np.append(drawn, seen))
+    off, all_off = abs(seen - centre), np.abs(drawn - centre)
+    return p_value(off, all_off), tail_p(off, all_off, splits_of(splits.n_first, splits.n_second))
 
 
-def _difference(a: Heterogeneity, b: Heterogeneity, name: str, p: float | None) -> Difference:
+def _difference(a: Heterogeneity, b: Heterogeneity, name: str, chance: Chance) -> Difference:
     value, other = a.values[name], b.values[name]
     if value is None or other is None:
-        return Difference(a.n, value, other, None, None, None, None)
+        return Difference(a.n, value, other, None, None, None, None, None)
     one, two, units = a.error[name], b.error[name], min(a.units, b.units)
     error = None if one is None or two is None or units < FEWEST_UNITS else (one * one + two * two) ** 0.5
     # Fewer degrees of freedom than Welch's: the errors of few unlike users are too small as often as too large.
     ci = interval_of_error(value - other, error, units - 1)
     why = why_no_interval(ci, units)
-    return Difference(a.n, value, other, value - other, ci, why, p)
+    return Difference(a.n, value, other, value - other, ci, why, *chance)
 
 
 def _heterogeneity(
@@ -211,6 +220,7 @@ class Distance:
     chance_jsd: float | None
     chance_tv: float | None
     p: float | None
+    p_tail: float | None
     why: str | None
     ci_why: str | None
     units: int
@@ -278,16 +288,24 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
         even_jsd, even_tv = measure_distance(*splits.seen)
     units = min(a.sample.unit_count, b.sample.unit_count)
     ci_jsd = redrawn_interval(drawn_jsd, jsd, units, 0.0, 1.0)
+    seen, by_chance = mean_of_known(even_jsd), p_value(mean_of_known(even_jsd), chance_jsd)
+    # Where units of both are split within these there are fewer ways than to split all.
+    tail = (
+        by_chance
+        if share_units(a.sample, b.sample)
+        else tail_p(seen, chance_jsd, splits_of(splits.n_first, splits.n_second))
+    )
     return Distance(
         jsd_bits=jsd,
         tv=tv,
         ci_jsd=ci_jsd,
         ci_tv=redrawn_interval(drawn_tv, tv, units, 0.0, 1.0),
-        even_jsd=mean_of_known(even_jsd),
+        even_jsd=seen,
         even_tv=mean_of_known(even_tv),
         chance_jsd=mean_of_known(chance_jsd),
         chance_tv=mean_of_known(chance_tv),
-        p=p_value(mean_of_known(even_jsd), chance_jsd),
+        p=by_chance,
+        p_tail=tail,
         why=None,
         ci_why=why_no_interval(ci_jsd, units, drawn_jsd),
         units=units,
@@ -370,11 +388,17 @@ def mean_excess(distances: Sequence[Distance]) -> MeanExcess:
     return MeanExcess(float(jsd), ci_jsd, float(chance), excess, ci, why, len(known), units, drawn)
 
 
-def farther(near: MeanExcess, far: MeanExcess) -> Interval | None:
-    """Interval of how much farther `far` is from the field than `near`, whose distances were drawn with one field."""
-    if near.excess is None or far.excess is None:
-        return None
-    return redrawn_interval(far.drawn - near.drawn, far.excess - near.excess, min(near.units, far.units), -1.0, 1.0)
+def p_farther(near: MeanExcess, far: MeanExcess) -> float:
+    """How likely so large a difference is, either way, between two that are as far from one field; by Student's t.
+
+    1 where there are too few units for an interval.
+    """
+    units = min(near.units, far.units)
+    if near.excess is None or far.excess is None or units < FEWEST_UNITS:
+        return 1.0
+    apart = far.drawn - near.drawn
+    error = float(np.nanstd(apart)) * (units / (units - 1)) ** 0.5
+    return student_p(far.excess - near.excess, error, units - 1) if error > NO_WIDTH_OF_DRAWS else 1.0
 
 
 # --- all sources of one prompt
@@ -384,12 +408,14 @@ def farther(near: MeanExcess, far: MeanExcess) -> Interval | None:
 class Comparison:
     """What `compare_sources` found, by source and by pair.
 
-    `rarefied` measures are of `n` units of each source, those of a difference of as many as its smaller side has.
+    `rarefied` measures of the second of a pair are of as many units as the smaller of the two has, and `beside` are
+    those of the first at that n. Those of a first are of all its units, one response of each, and those of sources in
+    no pair of as many as they are drawn down to.
     """
 
-    n: int
     raw: dict[str, Heterogeneity]
     rarefied: dict[str, Heterogeneity]
+    beside: dict[str, Heterogeneity]
     differences: dict[Pair, dict[str, Difference]]
     distances: dict[Pair, Distance]
 
@@ -399,15 +425,13 @@ def compare_sources(
 ) -> Comparison:
     """Measures of each source of a prompt, and for each pair (a, b) their differences a - b and their distance.
 
-    All samples share one vocabulary. Measures are rarefied to `n` units, by default those of the smallest source that
-    has any; sources with fewer have no rarefied measures, and those without responses are left out. A pair's
-    differences are rarefied to the smaller of its own two sides. Each source is redrawn once and each pair split once
-    for all of its numbers. What is drawn depends on the names of the source or pair and their numbers of responses, not
-    on what else is compared.
+    All samples share one vocabulary; those without responses are left out. Each pair is rarefied to the smaller of its
+    own two sides; what is in none, to `n` units, by default all of its own, and has no rarefied measures where it has
+    fewer. Each source is redrawn once and each pair split once for all of its numbers. What is drawn depends on
+    the names of the source or pair and their numbers of responses, not on what else is compared.
     """
     some = {name: sample for name, sample in samples.items() if sample.n}
-    size = min((sample.unit_count for sample in some.values()), default=0) if n is None else n
-    found = Comparison(size, {name: describe(sample) for name, sample in some.items()}, {}, {}, {})
+    found = Comparison({name: describe(sample) for name, sample in some.items()}, {}, {}, {}, {})
     rarefied: dict[tuple[str, int], Heterogeneity] = {}
 
     def rarefy_to(name: str, units: int) -> Heterogeneity:
@@ -418,8 +442,10 @@ def compare_sources(
             rarefied[name, units] = found.raw[name] if is_whole else rarefy(sample, units, subsets)
         return rarefied[name, units]
 
-    found.rarefied.update({name: rarefy_to(name, size) for name in some if some[name].unit_count >= size})
     compared = [(a, b) for a, b in pairs if a in some and b in some]
+    apart = {name: n or some[name].unit_count for name in some if all(name not in pair for pair in compared)}
+    found.rarefied.update({a: rarefy_to(a, some[a].unit_count) for a, _ in compared})
+    found.rarefied.update({name: rarefy_to(name, m) for name, m in apart.items() if some[name].unit_count >= m})
     drawn = {
         name: shared.redraw(some[name], name) for name in dict.fromkeys(name for pair in compared for name in pair)
     }
@@ -428,10 +454,11 @@ def compare_sources(
         found.distances[a, b] = compare_redrawn(drawn[a], drawn[b], splits)
         smaller = min(some[a].unit_count, some[b].unit_count)
         chances = permutation_test(splits, smaller)
-        found.differences[a, b] = differences(rarefy_to(a, smaller), rarefy_to(b, smaller), chances)
+        found.beside[b], found.rarefied[b] = rarefy_to(a, smaller), rarefy_to(b, smaller)
+        found.differences[a, b] = differences(found.beside[b], found.rarefied[b], chances)
     return found
 
 
 def _undefined(draws: int) -> Distance:
     undrawn = np.full(draws, np.nan)
-    return Distance(None, None, None, None, None, None, None, None, None, NONE_TO_COMPARE, None, 0, undrawn)
+    return Distance(*(None,) * 10, NONE_TO_COMPARE, None, 0, undrawn)

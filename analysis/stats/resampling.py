@@ -63,6 +63,9 @@ def clusters_of(units: NDArray[np.integer] | None) -> Clusters | None:
     return Clusters(of.astype(np.int64), len(names)) if len(names) < len(units) else None
 
 
+Roll = tuple[NDArray[np.int64], int]  # the places of a sample's units among so many that answered any of some prompts
+
+
 @dataclass(frozen=True, eq=False)
 class ItemSample:
     """The items that `n` responses of one prompt, source and model name.
@@ -70,8 +73,9 @@ class ItemSample:
     `rows` and `codes` are parallel: mention k says that response `rows[k]` (0 … n-1) names item `codes[k]`
     (0 … size-1, a vocabulary shared by all sources of the prompt). A response names an item at most once; responses
     that name nothing count in `n` and have no mention. `units` says by any numbers which responses are of one unit, as
-    those of one simulated user are; None: each is its own. ValueError when a number is out of range, a mention doubled,
-    or there is not a unit for each response; not of what is `checked` already.
+    those of one simulated user are; None: each is its own. `roll` says who they are where other prompts have answers of
+    more units. ValueError when a number is out of range, a mention doubled, or there is not a unit for each response;
+    not of what is `checked` already.
     """
 
     n: int
@@ -79,6 +83,7 @@ class ItemSample:
     codes: NDArray[np.int32]
     size: int
     units: NDArray[np.integer] | None = None
+    roll: Roll | None = None
     checked: InitVar[bool] = False
 
     def __post_init__(self, checked: bool) -> None:
@@ -435,9 +440,10 @@ def _placed(chosen: NDArray[np.int64], weights: Weights, n: int) -> Weights:
 class SharedDraws:
     """`draws` draws for every name and number of responses, from one seed.
 
-    Samples that are drawn under one name have their k-th responses drawn together. One sample's interval or p is as
-    with draws of its own. Of several samples in which the k-th response is the same person's, a mean's interval is then
-    one over people; where k-th responses have nothing to do with each other, it is as if they were drawn apart.
+    Samples that are drawn under one name have their k-th responses drawn together, in bootstrap draws those of the same
+    place in the `roll`, whoever else has no answer. One sample's interval or p is as with draws of its own. Of several
+    samples in which the k-th response is the same person's, a mean's interval is then one over people; where k-th
+    responses have nothing to do with each other, it is as if they were drawn apart.
     """
 
     seed: int
@@ -445,9 +451,10 @@ class SharedDraws:
     kept: Once = field(default_factory=Once)
 
     def redraw(self, sample: ItemSample, name: str) -> Redrawn:
-        """As `redraw`."""
-        units = sample.unit_count
-        return Redrawn(sample, self._counts(sample.by_unit, units, ("redraw", name), partial(bootstrap_weights, units)))
+        """As `redraw`; of a sample with a roll all units on it are drawn, and those count that are in the sample."""
+        places, count = sample.roll or (slice(None), sample.unit_count)
+        drawn = self._weights(count, ("redraw", name), partial(bootstrap_weights, count))
+        return Redrawn(sample, _joined([weigh(sample.by_unit, weights[places], count) for weights in drawn]))
 
     def subsets(self, sample: ItemSample, size: int, name: str) -> Counts:
         """Item counts of random `size` of the units, one response of each, shape (draws, size of the vocabulary).

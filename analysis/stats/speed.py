@@ -1,7 +1,6 @@
 """What makes a report fast: cells side by side, what they share computed once, draws in whole numbers of 16 bits.
 
-Cells are shared with a second process where there can be one (`analysis/stats/second.py`), and else by threads: numpy
-and scipy let others run while they work through arrays, and threads start in any process and share all there is.
+Cells are shared by threads: numpy and scipy let others run while they work through arrays.
 """
 
 import gc
@@ -59,20 +58,15 @@ class Once:
 
     def __init__(self) -> None:
         self.found: dict[Hashable, Any] = {}
-        self.fresh: dict[Hashable, Any] = {}  # those that were computed since `take_fresh`
         self.turns: dict[Hashable, RLock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         if key not in self.found:
             with self.turns.setdefault(key, RLock()):
                 if key not in self.found:
-                    self.fresh[key] = self.found[key] = compute()
+                    self.found[key] = compute()
             self.turns.pop(key, None)
         return self.found[key]
-
-    def take_fresh(self) -> dict[Hashable, Any]:
-        found, self.fresh = self.fresh, {}
-        return found
 
 
 class computed_once(Generic[Value]):  # noqa: N801 - used as a property is
@@ -146,12 +140,13 @@ def narrow(weights: Weights) -> Weights:
     return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)
 
 
-def weigh(named: sparse.csr_array, weights: Weights) -> Counts:
+def weigh(named: sparse.csr_array, weights: Weights, drawn: int = 0) -> Counts:
     """named @ weights: item counts (size, draws) of responses or units that come up `weights` times.
 
-    Of draws of no more than there are, whose counts 16 bits hold, whole numbers take half the time of floating ones.
+    Of `drawn` (by default no more than there are), whose counts 16 bits hold, whole numbers take half the time of
+    floating ones.
     """
-    most = int(named.data.max(initial=0)) * weights.shape[0]
+    most = int(named.data.max(initial=0)) * max(drawn, weights.shape[0])
     if weights.dtype.kind == "f" or _narrowest(most) is not np.int16:
         return np.asarray(named @ weights.astype(np.float32, copy=False))
     short = named

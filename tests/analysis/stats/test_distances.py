@@ -12,9 +12,9 @@ from analysis.stats.heterogeneity import (
     compare_redrawn,
     compare_sources,
     distance_at,
-    farther,
     mean_excess,
     measure_distance,
+    p_farther,
 )
 from analysis.stats.intervals import FEW_UNITS
 from analysis.stats.resampling import ItemSample, SharedDraws
@@ -157,8 +157,9 @@ def to_field(seed: int, sizes: list[int], steepness: list[float], field: int = 4
 
 
 def surely_farther(near: MeanExcess, far: MeanExcess) -> bool:
-    found = farther(near, far)
-    return found is not None and found[0] > 0
+    return (
+        near.excess is not None and far.excess is not None and near.excess < far.excess and p_farther(near, far) < 0.05
+    )
 
 
 def test_a_small_sample_of_the_fields_kind_never_loses_to_a_large_one_of_another() -> None:
@@ -199,7 +200,7 @@ def test_excess_is_over_prompts_with_a_distance() -> None:
     assert found.excess == pytest.approx((near.jsd_bits + far.jsd_bits) / 2 - chance)
     assert (found.ci, found.ci_jsd) == (None, None)  # of three units
     nothing = mean_excess([undefined])
-    assert (nothing.excess, nothing.prompts, farther(nothing, found)) == (None, 0, None)
+    assert (nothing.excess, nothing.prompts, p_farther(nothing, found)) == (None, 0, 1.0)
 
 
 def test_excess_of_a_user_with_many_answers_is_that_of_one_answer_each() -> None:
@@ -236,11 +237,12 @@ SAMPLES = {
 PAIRS = [("field", "offline"), ("field", "sp-rag")]
 
 
-def test_sources_are_rarefied_to_the_smallest() -> None:
+def test_a_pair_is_rarefied_to_the_smaller_of_the_two() -> None:
     found = compare_sources(SAMPLES, PAIRS, SharedDraws(1, 300))
-    assert found.n == 60
     assert {name: raw.n for name, raw in found.raw.items()} == {"field": 90, "offline": 120, "sp-rag": 60}
-    assert {rarefied.n for rarefied in found.rarefied.values()} == {60}
+    assert {name: rarefied.n for name, rarefied in found.rarefied.items()} == {"field": 90, "offline": 90, "sp-rag": 60}
+    assert {name: field.n for name, field in found.beside.items()} == {"offline": 90, "sp-rag": 60}
+    assert found.beside["offline"].values == found.raw["field"].values
     assert found.rarefied["sp-rag"].values == found.raw["sp-rag"].values
 
 
@@ -264,22 +266,24 @@ def test_a_source_that_is_added_changes_no_other_number() -> None:
     alone = compare_sources(fewer, PAIRS[:1], SharedDraws(1, 200))
     together = compare_sources(SAMPLES, PAIRS, SharedDraws(1, 200))
     assert alone.raw["field"] == together.raw["field"]
+    assert alone.rarefied == {name: together.rarefied[name] for name in fewer}
+    assert alone.beside["offline"] == together.beside["offline"]
     assert alone.differences["field", "offline"] == together.differences["field", "offline"]
     assert alone.distances["field", "offline"] == together.distances["field", "offline"]
 
 
 def test_small_and_empty_sources_are_left_out_of_what_they_can_not_have() -> None:
     samples = {"field": make_items("ab", "b", "c"), "few": make_items("a"), "none": make_items()}
-    found = compare_sources(samples, [("field", "few"), ("field", "none")], SharedDraws(1, 50), n=2)
+    found = compare_sources(samples, [("field", "few"), ("field", "none")], SharedDraws(1, 50))
     assert set(found.raw) == {"field", "few"}
-    assert set(found.rarefied) == {"field"}
+    assert {name: rarefied.n for name, rarefied in found.rarefied.items()} == {"field": 3, "few": 1}
     assert {pair: difference["unique"].n for pair, difference in found.differences.items()} == {("field", "few"): 1}
     assert set(found.distances) == {("field", "few")}
 
 
 def test_no_responses_at_all_give_an_empty_comparison() -> None:
     found = compare_sources({"field": make_items()}, [], SharedDraws(1, 50))
-    assert (found.n, found.raw, found.rarefied) == (0, {}, {})
+    assert (found.raw, found.rarefied, found.beside) == ({}, {}, {})
 
 
 PAIR = ("field", "offline")

@@ -1,5 +1,7 @@
 """Intervals of shares, of drawn statistics and of percentiles: by hand, beside statsmodels, and how often they hold."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,8 +13,11 @@ from analysis.stats.intervals import (
     centred,
     corrected_intervals,
     interval,
+    p_value,
     percentile_interval,
     share_interval,
+    splits_of,
+    tail_p,
     wilson_interval,
 )
 
@@ -107,3 +112,30 @@ def test_percentile_intervals_miss_at_most_one_in_forty_on_either_side(n: int, s
     assert binom.cdf(low - 1, n, share) <= 0.025 and binom.sf(high - 1, n, share) <= 0.025
     # The next ranks inwards would miss more often.
     assert binom.cdf(low, n, share) > 0.025 and binom.sf(high - 2, n, share) > 0.025
+
+
+# --- p-values finer than a draw
+
+
+def test_a_p_by_its_tail_is_near_the_true_one_and_rather_too_large() -> None:
+    drawn = np.abs(np.random.default_rng(3).normal(size=(200, 2000)))
+    for observed, true in ((3.3, 9.7e-4), (4.0, 6.3e-5), (5.0, 5.7e-7)):
+        found = np.array([tail_p(observed, some, 1e300) for some in drawn])
+        assert np.median(found) > true and np.median(found) < 40 * true
+        # Within the room of few draws: corrected for many tests it may not be far too small.
+        assert np.quantile(found, 0.05) > 0.5 * true
+
+
+def test_a_p_by_its_tail_is_the_p_by_draws_where_many_are_as_large_and_never_below_one_split_of_all() -> None:
+    drawn = np.arange(1000.0)
+    assert tail_p(900.0, drawn, 1e300) == p_value(900.0, drawn) == 101 / 1001
+    assert tail_p(1e6, drawn, splits_of(3, 4)) == p_value(1e6, drawn)
+    assert tail_p(1e6, drawn, splits_of(6, 6)) == pytest.approx(1 / 1001)
+    assert tail_p(1e6, drawn, splits_of(10, 10)) == pytest.approx(1 / 184756)
+    assert tail_p(1e6, drawn[:100], 1e300) == p_value(1e6, drawn[:100]) and tail_p(np.nan, drawn, 1e300) is None
+
+
+def test_ways_to_split_are_those_of_combinatorics() -> None:
+    assert [splits_of(2, 2), splits_of(5, 7)] == pytest.approx([comb(4, 2), comb(12, 5)]) and splits_of(
+        5000, 5000
+    ) > 1e300

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.stats.heterogeneity import describe
-from analysis.stats.precision import (
+from analysis.stats.population import (
     correct_share_width,
     entropy_width,
     item_share_width,

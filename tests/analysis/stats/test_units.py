@@ -304,8 +304,8 @@ def test_splits_of_many_answers_are_drawn_in_batches(monkeypatch: pytest.MonkeyP
 def test_a_small_source_changes_no_other_number() -> None:
     samples = {"field": draw_items(rng(1), 90), "offline": draw_items(rng(2), 60), "lab": draw_items(rng(3), 5)}
     pairs = [("field", "offline"), ("field", "lab")]
-    without = compare_sources({name: samples[name] for name in ("field", "offline")}, pairs[:1], SharedDraws(1, 99), 60)
-    beside = compare_sources(samples, pairs, SharedDraws(1, 99), 60)
+    without = compare_sources({name: samples[name] for name in ("field", "offline")}, pairs[:1], SharedDraws(1, 99))
+    beside = compare_sources(samples, pairs, SharedDraws(1, 99))
     assert without.rarefied == {name: beside.rarefied[name] for name in ("field", "offline")}
     assert without.differences["field", "offline"] == beside.differences["field", "offline"]
     assert {pair: found["unique"].n for pair, found in beside.differences.items()} == dict(
@@ -316,7 +316,7 @@ def test_a_small_source_changes_no_other_number() -> None:
 def test_interval_of_a_difference_is_as_sure_as_the_few_users_make_it() -> None:
     field, puppet = persons_and_users(1)
     one, other = rarefy(field, 10, rng(), 80), rarefy(puppet, 10, rng(), 80)
-    for name, found in differences(one, other, dict.fromkeys(one.values)).items():
+    for name, found in differences(one, other, dict.fromkeys(one.values, (None, None))).items():
         assert found.ci and found.effect is not None
         # Student's t is 2.262 at nine degrees of freedom, whatever the field's 59 add.
         assert found.ci[1] - found.effect == pytest.approx(
@@ -329,5 +329,5 @@ def test_interval_of_a_difference_holds_it_between_persons_and_users() -> None:
     for seed in range(150):
         field, puppet = persons_and_users(seed, 40, 12, 10)
         one, other = rarefy(field, 12, rng(seed), 80), rarefy(puppet, 12, rng(seed), 80)
-        found.append(differences(one, other, dict.fromkeys(one.values))["entropy_bits"])
+        found.append(differences(one, other, dict.fromkeys(one.values, (None, None)))["entropy_bits"])
     assert 0.90 <= np.mean([held(one.ci, 0.0) for one in found]) <= 0.995
