@@ -9,5 +9,4 @@ class AnalysisConfig(AppConfig):
     name = "analysis"
 
     def ready(self) -> None:
-        import_module("analysis.corpora.vectors")  # wants to hear of every corpus that is deleted, by whatever command
-        import_module("analysis.answers.withdrawals")  # and this of every person
+        import_module("analysis.answers.withdrawals")  # wants to hear of every person that is deleted

@@ -18,7 +18,7 @@ from analysis.agreement.asked.reasonings import measure_reasonings
 from analysis.agreement.asked.revisions import measure_revisions
 from analysis.agreement.ratings import MENTION_RULE, has_sides, measure_ratings
 from analysis.agreement.rejected import RULE_TAG
-from analysis.agreement.trained import measure_trained
+from analysis.agreement.trained import claims_of, measure_trained
 from analysis.models import Endpoint, Task
 from analysis.models.runs import LEADING_INSTRUCTIONS
 from analysis.report.reports import keep_part
@@ -47,7 +47,7 @@ from surveys.annotation.counted import TRAINED, Label
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
-AGREEMENT_VERSION = 13
+AGREEMENT_VERSION = 15
 DRAWS = 1000
 MAYBE = ("no", "maybe", "yes")
 MOST_GROUPS = 200  # of one kind, those with most labels
@@ -62,7 +62,7 @@ def agreement_of(
     *,
     in_parts: bool = True,
 ) -> Shape:
-    """`{"study", "questions": […]}` of docs/agreement.md for the labels chosen; kept by what it is made of.
+    """`{"study", "questions": […]}` of docs/annotation.md for the labels chosen; kept by what it is made of.
 
     Without `in_parts` of raters and pairs alone, which a gate is about: the same numbers in much less time.
     """
@@ -76,7 +76,7 @@ def hash_inputs(inputs: list[Any]) -> str:
 
 
 def vars_of(choice: LabelChoice) -> list[Any]:
-    return [choice.pilot, choice.simulated, choice.corpus, choice.cluster, choice.tag]
+    return [choice.pilot, choice.simulated, choice.corpus, choice.cluster, choice.tag, choice.without]
 
 
 def fingerprint(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int) -> str:
@@ -104,15 +104,17 @@ def replies_about(study: Study) -> QuerySet[Task]:
 def measure(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int, in_parts: bool = True) -> Shape:
     asked = gather(study, choice)
     marks, versions = find_marks(asked), find_versions(study)
+    questions = [
+        mark_raters(measure_question(study, each, choice, seed, draws, threshold, in_parts), marks, versions)
+        for each in asked
+    ]
     return {
         "study": study.slug,
         "threshold": threshold,
         "seed": seed,
         "simulated": find_simulated(study, asked),
-        "questions": [
-            mark_raters(measure_question(study, each, choice, seed, draws, threshold, in_parts), marks, versions)
-            for each in asked
-        ],
+        "claims": claims_of(questions),
+        "questions": questions,
         "times": time_by_rater(asked),
     }
 
@@ -277,14 +279,20 @@ def measure_both_orders(asked: Gathered) -> list[Shape]:
 
 
 def time_by_rater(asked: list[Gathered]) -> list[Shape]:
-    """Median active seconds of each person's annotations."""
-    times: dict[str, dict[int, int]] = defaultdict(dict)
+    """Median active seconds of each person's annotations, and how many took less time than reading does."""
+    times: dict[str, dict[int, Label]] = defaultdict(dict)
     for each in asked:
         for row in each.rows:
             if row.active_ms is not None and not row.is_model:
-                times[row.rater][row.annotation] = row.active_ms
+                times[row.rater][row.annotation] = row
     return [
-        {"rater": rater, "n": len(found), "median_seconds": median(found.values()) / 1000}
+        {
+            "rater": rater,
+            "n": len(found),
+            "median_seconds": median(row.active_ms or 0 for row in found.values()) / 1000,
+            "timed": sum(row.was_quick is not None for row in found.values()),
+            "quick": sum(row.was_quick is True for row in found.values()),
+        }
         for rater, found in sorted(times.items())
     ]
 

@@ -1,7 +1,7 @@
 """Labels that count: which are chosen, one question at a time as arrays, and where two raters disagree."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -23,13 +23,18 @@ SAYING = (*dict.fromkeys(kind.headline for kind in KINDS.values()), "text", "que
 
 @dataclass(frozen=True)
 class LabelChoice:
-    """Which labels: the pilot's or the main ones, of one corpus, cluster or tag, with simulated people or not."""
+    """Which labels: the pilot's or the main ones, of one corpus, cluster or tag, with simulated people or not.
+
+    `without`: leave out those of people that were given quicker than one reads, before both answers had been in view
+    to their ends, or with a program at work in the browser. What a page could not tell stays.
+    """
 
     pilot: bool = False
     simulated: bool = True
     corpus: str = ""
     cluster: str = ""
     tag: str = ""  # name:value
+    without: str = ""  # one of WITHOUT
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +69,14 @@ class Gathered:
 
 
 EVERYTHING = LabelChoice()
+DOUBTS: dict[str, tuple[str, Callable[[Label], bool]]] = {
+    "unread": ("without those given before both answers were seen to their ends", lambda row: row.was_read is False),
+    "quick": ("without those given quicker than one reads", lambda row: row.was_quick is True),
+    "driven": ("without those of browsers that a program drives", lambda row: row.was_driven is True),
+}
+WITHOUT = DOUBTS | {
+    "any": ("without any of these three", lambda row: any(doubts(row) for _, doubts in DOUBTS.values()))
+}
 
 
 def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[Gathered]:
@@ -78,6 +91,8 @@ def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[Gathered]:
 
 def fits(label: Label, choice: LabelChoice) -> bool:
     if choice.corpus and label.corpus != choice.corpus or choice.cluster and label.cluster != choice.cluster:
+        return False
+    if choice.without and WITHOUT[choice.without][1](label):
         return False
     name, _, value = choice.tag.partition(":")
     return not choice.tag or str(label.tags.get(name, "")) == value
@@ -161,9 +176,15 @@ class Offered:
 
 
 def read_choice(query: Mapping[str, str]) -> LabelChoice:
-    """`pilot=only`, `simulated=without`, `corpus`, `cluster`, `tag=NAME:VALUE`; all else is the default."""
+    """`pilot=only`, `simulated=without`, `corpus`, `cluster`, `tag=NAME:VALUE`, `without`; all else is the default."""
     texts = {name: query.get(name, "").replace("\x00", "")[:LONGEST] for name in ("corpus", "cluster", "tag")}
-    return LabelChoice(pilot=query.get("pilot") == "only", simulated=query.get("simulated") != "without", **texts)
+    without = query.get("without", "")
+    return LabelChoice(
+        pilot=query.get("pilot") == "only",
+        simulated=query.get("simulated") != "without",
+        without=without if without in WITHOUT else "",
+        **texts,
+    )
 
 
 def write_choice(choice: LabelChoice, **more: str) -> str:
@@ -174,6 +195,7 @@ def write_choice(choice: LabelChoice, **more: str) -> str:
         "corpus": choice.corpus,
         "cluster": choice.cluster,
         "tag": choice.tag,
+        "without": choice.without,
         **more,
     }
     return urlencode({name: value for name, value in given.items() if value})

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import read_choice
+from analysis.agreement.annotations import WITHOUT, read_choice
 from analysis.exports.api import StudyView, TableRows, told_of_rows
 from surveys.annotation.counted import questions_of
 from surveys.models import Study
@@ -23,6 +23,7 @@ CHOICE = [
     OpenApiParameter("corpus", str, description="Items of this corpus."),
     OpenApiParameter("cluster", str, description="Items about this user."),
     OpenApiParameter("tag", str, description="Items with this tag, as name:value."),
+    OpenApiParameter("without", str, enum=[*WITHOUT], description="Labels of people that are left out."),
 ]
 AGREEMENT = inline_serializer(
     "Agreement",
@@ -30,6 +31,7 @@ AGREEMENT = inline_serializer(
         "study": serializers.CharField(),
         "threshold": serializers.IntegerField(help_text="Items that a pair must share to count in a mean."),
         "seed": serializers.IntegerField(),
+        "claims": serializers.ListField(child=serializers.DictField()),
         "questions": serializers.ListField(child=serializers.DictField()),
         "times": serializers.ListField(child=serializers.DictField()),
     },

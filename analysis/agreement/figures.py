@@ -23,6 +23,8 @@ from analysis.charts.figure import (
     panel,
     specs_of,
 )
+from analysis.charts.rows import ends_in
+from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
 from surveys.console.wording import decimal, percent, sized
 
@@ -32,20 +34,18 @@ ROW, CELL, FOR_TEXT = 22, 54, 34  # px: of a row, of a cell at most, and of one 
 ROOM, TEXT = 150, 60  # for names on the left, and for the number at the end
 NOTHING = "There is nothing to draw yet."
 MATRIX: Columns = [
-    ("a", "rater", ""),
-    ("b", "other rater", ""),
-    ("n", "items both labelled", ""),
-    ("kappa", "Cohen’s κ", ""),
-    ("low", "from", ""),
-    ("high", "to", ""),
+    Column("a", "rater"),
+    Column("b", "other rater"),
+    Column("n", "items both labelled"),
+    Column("kappa", "Cohen’s κ"),
+    *ends_in(),
 ]
 VALUES: Columns = [
-    ("panel", "of", ""),
-    ("row", "who or what", ""),
-    ("n", "n", ""),
-    ("value", "value", ""),
-    ("low", "from", ""),
-    ("high", "to", ""),
+    Column("panel", "of"),
+    Column("row", "who or what"),
+    Column("n", "n"),
+    Column("value", "value"),
+    *ends_in(),
 ]
 
 
@@ -55,7 +55,7 @@ def draw_matrix(question: Question, labels: Sequence[str], options: Options) -> 
     measure, least = options.measure or "kappa", question.get("least", 1)
     pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and pair[measure] is not None]
     table = [matrix_row(pair, measure) for pair in pairs]
-    columns = [(measure, MEASURES[measure], "") if column[0] == "kappa" else column for column in MATRIX]
+    columns = [Column(measure, MEASURES[measure]) if column.name == "kappa" else column for column in MATRIX]
     if not table:
         return empty_figure("matrix", title, NOTHING, columns, options)
     names = [printable(rater["rater"]) for rater in clustered(question, measure)]
@@ -207,14 +207,12 @@ def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis) ->
 LOW = "Share no better than generic"
 LEAST_WRITTEN = 0.05  # of a bar: what is narrower has no room for its label
 HABITS: Columns = [
-    ("generator", "model that wrote", ""),
-    ("judge", "judge", ""),
-    ("rate", "share of its responses that name the attribute", ""),
-    ("rate_low", "from", ""),
-    ("rate_high", "to", ""),
-    ("gap", "its gap as a judge", ""),
-    ("gap_low", "from", ""),
-    ("gap_high", "to", ""),
+    Column("generator", "model that wrote"),
+    Column("judge", "judge"),
+    Column("rate", "share of its responses that name the attribute"),
+    *ends_in(name="rate_"),
+    Column("gap", "its gap as a judge"),
+    *ends_in(name="gap_"),
 ]
 
 

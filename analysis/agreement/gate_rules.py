@@ -1,12 +1,13 @@
 """Who would stay as an annotator: the figures of each person, and limits that they keep or break."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from analysis.agreement.tables import Number, read_number
+from analysis.agreement.tables import read_number
+from analysis.charts.tables import SHARE, Cell
 from analysis.stats.agreement.agreement import THRESHOLD
 from analysis.stats.agreement.estimates import estimate_share
 from surveys.annotation.counted import questions_of, rater_name
@@ -101,18 +102,18 @@ class Candidate:
     kept: bool | None  # by the newest decision
     simulated: bool = False
     labels: int = 0
-    shares: tuple[tuple[str, Number], ...] = ()
+    shares: tuple[tuple[str, Cell], ...] = ()
     seconds: float | None = None
-    pairs: tuple[tuple[str, Number], ...] = ()
-    agreement: Number = field(default_factory=lambda: Number(None, why="gave no label that counts"))
-    without: Number = field(default_factory=lambda: Number(None, why="gave no label that counts"))
-    gold: Number = field(default_factory=lambda: Number(None, why=NO_GOLD))
-    distance: Number = field(default_factory=lambda: Number(None, why=NOBODY_ELSE))
+    pairs: tuple[tuple[str, Cell], ...] = ()
+    agreement: Cell = Cell(why="gave no label that counts")
+    without: Cell = Cell(why="gave no label that counts")
+    gold: Cell = Cell(why=NO_GOLD)
+    distance: Cell = Cell(why=NOBODY_ELSE)
 
     @property
-    def numbers(self) -> dict[str, Number]:
+    def numbers(self) -> dict[str, Cell]:
         """What limits are about, by their names: the numbers that have an interval."""
-        most = max((number for _, number in self.shares), key=lambda number: number.value or 0, default=Number(None))
+        most = max((number for _, number in self.shares), key=lambda number: number.value or 0, default=Cell())
         return {
             **{"kappa": self.agreement, "kappa_most": self.agreement, "share": most},
             **{"distance": self.distance, "gold_share": self.gold},
@@ -165,24 +166,24 @@ def find_candidates(study: Study, pilot: bool, question: Shape, times: list[Shap
     return found
 
 
-def share_right(right: int, answered: int) -> Number:
+def share_right(right: int, answered: int) -> Cell:
     found = estimate_share(right, answered, NO_GOLD)
-    return Number(found.value, found.ci, found.n, found.why, is_share=True)
+    return Cell(found.value, SHARE, found.ci, found.n, found.why)
 
 
-def measure_distance(rater: Shape, others: list[Shape], labels: tuple[str, ...]) -> Number:
+def measure_distance(rater: Shape, others: list[Shape], labels: tuple[str, ...]) -> Cell:
     """Total variation between a person's shares of labels and the mean shares of the others, 0 to 1.
 
     The interval is of the person's labels drawn anew by their shares, taken as independent, percentiles of 2,000 draws.
     """
     if not others or not rater["n"]:
-        return Number(None, why=NOBODY_ELSE)
+        return Cell(why=NOBODY_ELSE)
     own = np.array([rater["distribution"][label] for label in labels])
     usual = np.mean([[other["distribution"][label] for label in labels] for other in others], axis=0)
     drawn = np.random.default_rng(0).multinomial(rater["n"], own / own.sum(), DRAWS) / rater["n"]
     low, high = np.percentile(np.abs(drawn - usual).sum(axis=1) / 2, [2.5, 97.5])
     value = float(np.abs(own - usual).sum() / 2)
-    return Number(value, (float(low), float(high)), rater["n"], is_share=True)
+    return Cell(value, SHARE, (float(low), float(high)), rater["n"])
 
 
 def measure(
@@ -200,7 +201,7 @@ def measure(
         pseudonym=pseudonym,
         kept=kept,
         labels=rater["n"],
-        shares=tuple((label, Number(shares[label], given[label], rater["n"], is_share=True)) for label in labels),
+        shares=tuple((label, Cell(shares[label], SHARE, given[label], rater["n"])) for label in labels),
         seconds=seconds,
         pairs=row,
         agreement=read_number(rater, "mean_kappa", rater["partners"]),

@@ -21,8 +21,9 @@ from analysis.agreement.gate_rules import (
     say_rule,
     unsure_limits,
 )
-from analysis.agreement.tables import Number, aside, coefficient
+from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside
 from analysis.agreement.views import pick_question, work_of
+from analysis.charts.tables import PLAIN, Cell
 from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
 from surveys.console.pages import may, show, study_page
 from surveys.models import AnnotationItem, GateDecision, GateVerdict
@@ -60,13 +61,13 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def find_alpha(question: Mapping[str, Any]) -> Number:
+def find_alpha(question: Mapping[str, Any]) -> Cell:
     """Of the people: alpha of ordered labels where they have an order, as in the column of alpha without each."""
     if not question["labels"]:
-        return Number(None, why=question["why"])
+        return Cell(why=question["why"])
     group = question["groups"][question["group"]]
-    ordinal = coefficient(group, "alpha_ordinal")
-    return coefficient(group, "alpha_nominal") if ordinal.value is None else ordinal
+    ordinal = ALPHA_ORDINAL.cell(group)
+    return ALPHA_NOMINAL.cell(group) if ordinal.value is None else ordinal
 
 
 @require_safe
@@ -117,7 +118,7 @@ def tell_decision(decision: GateDecision) -> dict[str, Any]:
 def tell_kappa(verdict: GateVerdict) -> str:
     """The mean kappa that a verdict rests on, with its interval, where one was frozen."""
     figures = verdict.figures
-    number = Number(figures.get("mean_kappa"), figures.get("mean_kappa_ci"))
+    number = Cell(figures.get("mean_kappa"), PLAIN, figures.get("mean_kappa_ci"))
     return f"κ {number.text}{aside(number)}" if number.value is not None else ""
 
 

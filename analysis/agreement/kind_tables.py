@@ -1,52 +1,53 @@
 """Tables that only some kinds of annotation have: ratings, Maybe read four ways, sides, and published values."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.agreement.tables import (
+    F1_OF_ALL,
     OF_PARTS,
+    RAW,
     SCORES,
-    VOTES,
-    Number,
-    NumberColumn,
-    NumberLine,
-    NumberTable,
     aside,
-    coefficient,
+    count,
+    estimate,
     in_order,
-    labels_of,
-    mean,
+    make_table,
     read_estimate,
-    read_estimates,
     read_number,
-    read_scores,
     share_in,
 )
+from analysis.charts.tables import FINE, FINE_SHARE, PLAIN, SHARE, Cell, Column, Row, Table
 from surveys.studies.files.schema import AnnotationWork, is_worded_as_published
 
 Shape = Mapping[str, Any]
-MEAN = NumberColumn("mean", "Mean rating")
-NO_BETTER = NumberColumn("no_better", "Ratings no better than generic", is_share=True)
-LOW_MEANS = NumberColumn("no_better_means", "Responses whose mean is no better", is_share=True)
-OF_WRITERS = (MEAN, LOW_MEANS, NO_BETTER, NumberColumn("mention_rate", "Name the attribute", is_share=True))
-OF_RATERS = (MEAN, LOW_MEANS, NO_BETTER, NumberColumn("spearman", "ρ with people"), NumberColumn("gap", "Gap"))
-OF_CONDITIONS = (MEAN, LOW_MEANS, NO_BETTER, NumberColumn("difference", "Mean minus people’s"))
+MEAN = estimate("mean", "Mean rating")
+NO_BETTER = estimate("no_better", "Ratings no better than generic", SHARE)
+LOW_MEANS = estimate("no_better_means", "Responses whose mean is no better", SHARE)
+OF_WRITERS = (MEAN, LOW_MEANS, NO_BETTER, estimate("mention_rate", "Name the attribute", SHARE))
+OF_RATERS = (
+    *(MEAN, LOW_MEANS, NO_BETTER),
+    estimate("spearman", "ρ with people", missing="judges are compared with people"),
+    estimate("gap", "Gap"),
+)
+AGAINST_PEOPLE = estimate("difference", "Mean minus people’s", missing="what the others are held against")
+OF_CONDITIONS = (MEAN, LOW_MEANS, NO_BETTER, AGAINST_PEOPLE)
 OF_BOTH = (
-    NumberColumn("mention_rate", "Names the attribute, as a writer", is_share=True),
-    NumberColumn("gap", "Gap, as a judge"),
+    estimate("mention_rate", "Names the attribute, as a writer", SHARE),
+    estimate("gap", "Gap, as a judge"),
 )
 UNNAMED = "no model named"
-# What stands where a row has no such number.
-MISSING = {"spearman": {"value": None, "ci": None, "n": None, "why": "judges are compared with people"}}
+RATER, RATINGS = Column("rater", "Rater"), count("Ratings")
+WRITER = Column("generator", "Model", nothing=UNNAMED)
 
 OF_ORDERS = (
-    NumberColumn("consistent", "Same response", is_share=True),
-    NumberColumn("left", "Left twice", is_share=True),
-    NumberColumn("right", "Right twice", is_share=True),
-    NumberColumn("mixed", "A side once", is_share=True),
+    estimate("consistent", "Same response", SHARE),
+    estimate("left", "Left twice", SHARE),
+    estimate("right", "Right twice", SHARE),
+    estimate("mixed", "A side once", SHARE),
 )
 TOGETHER = "All who make the majority, each against the others"
 VERIFIED = {
@@ -73,12 +74,12 @@ class RatingTables:
     mentions: str
     units: int
     drawn: str
-    generators: NumberTable
-    raters: NumberTable
-    habits: NumberTable | None
-    habit: Number
-    conditions: NumberTable | None  # where models chose the attributes of some
-    gaps: NumberTable | None  # where several models wrote: of each the gap of each rater
+    generators: Table
+    raters: Table
+    habits: Table | None
+    habit: Cell
+    conditions: Table | None  # where models chose the attributes of some
+    gaps: Table | None  # where several models wrote: of each the gap of each rater
 
 
 def make_ratings(question: Shape) -> RatingTables | None:
@@ -92,63 +93,30 @@ def make_ratings(question: Shape) -> RatingTables | None:
         mentions=_say_mentions(found["mentions"]),
         units=found["units"],
         drawn=found["drawn"],
-        generators=NumberTable(
-            first="Model",
-            heads=labels_of(OF_WRITERS),
-            lines=[
-                NumberLine(row["generator"] or UNNAMED, read_estimates(row, OF_WRITERS), f"{row['n']:,}")
-                for row in writers
-            ],
-            last="Ratings",
-            caption="By the model that wrote the response",
-        ),
-        raters=NumberTable(
-            first="Rater",
-            heads=labels_of(OF_RATERS),
-            lines=[
-                NumberLine(row["rater"], read_estimates(MISSING | row, OF_RATERS), f"{row['n']:,}") for row in raters
-            ],
-            last="Ratings",
-            caption="Judges beside people",
-            is_broad=True,
-        ),
-        habits=_table("Judge", labels_of(OF_BOTH), [(row["rater"], read_estimates(row, OF_BOTH)) for row in both]),
+        generators=make_table([WRITER, *OF_WRITERS, RATINGS], writers, "By the model that wrote the response"),
+        raters=make_table([RATER, *OF_RATERS, RATINGS], raters, "Judges beside people", is_broad=True),
+        habits=make_table([replace(RATER, label="Judge"), *OF_BOTH], both) if both else None,
         habit=read_estimate(found["habits"]["spearman"]),
         conditions=_conditions(found.get("conditions", ())),
         gaps=_gaps(writers, [row["rater"] for row in raters]) if len(writers) > 1 else None,
     )
 
 
-def _conditions(rows: Sequence[Shape]) -> NumberTable | None:
+def _conditions(rows: Sequence[Row]) -> Table | None:
     """The personalised arm by who called the attributes relevant that it was written with."""
-    first = {"difference": {"value": None, "ci": None, "n": None, "why": "what the others are held against"}}
-    lines = [
-        NumberLine(row["relevant_by"], read_estimates({**first, **row}, OF_CONDITIONS), f"{row['n']:,}") for row in rows
-    ]
-    caption = "By who called the attributes relevant"
-    return NumberTable("Relevant by", labels_of(OF_CONDITIONS), lines, "Ratings", caption, True) if lines else None
+    columns = [Column("relevant_by", "Relevant by"), *OF_CONDITIONS, RATINGS]
+    return make_table(columns, rows, "By who called the attributes relevant", is_broad=True) if rows else None
 
 
-def _table(first: str, heads: Sequence[str], rows: Sequence[tuple[str, list[Number]]]) -> NumberTable | None:
-    return NumberTable(first, heads, [NumberLine(*row) for row in rows]) if rows else None
-
-
-def _gaps(writers: Sequence[Shape], raters: Sequence[str]) -> NumberTable:
-    missing = Number(None, why="no rating")
-    lines = [
-        NumberLine(
-            row["generator"] or UNNAMED,
-            [read_estimate(row["gaps"][rater]) if rater in row["gaps"] else missing for rater in raters],
-        )
-        for row in writers
-    ]
-    return NumberTable("Model", raters, lines, is_broad=True)
+def _gaps(writers: Sequence[Row], raters: Sequence[str]) -> Table:
+    columns = [WRITER, *(estimate(rater, rater, missing="no rating") for rater in raters)]
+    return make_table(columns, [{"generator": row["generator"], **row["gaps"]} for row in writers], is_broad=True)
 
 
 def _say_ratings(found: Shape) -> str:
     """Whether personalised responses are worth more than generic ones, and whether judges see it as people do."""
     first = found["raters"][0]
-    average, low_means, low = read_estimates(first, (MEAN, LOW_MEANS, NO_BETTER))
+    average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
     who = "Judges" if first["is_model"] else "People"
     answer = f"{who} find the personalised response no better than the generic one, by the mean of their ratings, for "
     answer += f"{low_means.text} of the attributes rated{aside(low_means)}, and in {low.text} of ratings{aside(low)}"
@@ -165,70 +133,61 @@ def _say_mentions(counts: Shape) -> str:
 # Maybe, and sides ------------------------------------------------------------------------------------------
 
 
-def make_maybe(question: Shape) -> NumberTable | None:
+def make_maybe(question: Shape) -> Table | None:
     """What depends on how Maybe is read; nothing for questions without it."""
     views = question.get("maybe", {})
-    lines = [NumberLine(label, read_estimates(views[name], OF_PARTS)) for name, label in VIEWS.items() if name in views]
-    return NumberTable("Maybe read as", labels_of(OF_PARTS), lines, is_broad=True) if lines else None
+    rows = [{"view": label, **views[name]} for name, label in VIEWS.items() if name in views]
+    return make_table([Column("view", "Maybe read as"), *OF_PARTS], rows, is_broad=True) if rows else None
 
 
-def make_verification(question: Shape) -> list[NumberTable]:
+def make_verification(question: Shape) -> list[Table]:
     """Each rater as a verifier: how well it finds statements that are not supported, with Maybe as either."""
+    views = question.get("maybe", {})
+    columns = [RATER, *SCORES, F1_OF_ALL, count("Compared", "compared")]
     return [
-        NumberTable(
-            first="Rater",
-            heads=[*labels_of(SCORES), "F1 against all"],
-            lines=list(_verification_lines(views[name])),
-            last="Compared",
-            caption=caption,
-            is_broad=True,
+        make_table(
+            columns, [{"rater": TOGETHER, **view["together"]}, *in_order(view["raters"])], caption, is_broad=True
         )
-        for views in [question.get("maybe", {})]
         for name, caption in VERIFIED.items()
-        if name in views
+        if (view := views.get(name))
     ]
 
 
-def _verification_lines(view: Shape) -> Iterator[NumberLine]:
-    missing = Number(None, why=VOTES)
-    together = view["together"]
-    yield NumberLine(TOGETHER, [*read_scores(together), missing], f"{together['compared']:,}")
-    for row in in_order(view["raters"]):
-        whole = row.get("against_all")
-        of_all = read_number(whole, "f1", whole["compared"]) if whole else missing
-        yield NumberLine(row["rater"], [*read_scores(row), of_all], f"{row['compared']:,}")
-
-
-def make_orders(question: Shape) -> NumberTable | None:
+def make_orders(question: Shape) -> Table | None:
     """Judges that were asked in both orders: how often the response decides, and how often the side."""
     rows = question.get("orders", ())
-    lines = [NumberLine(row["rater"], read_estimates(row, OF_ORDERS), f"{row['pairs']:,}") for row in rows]
-    return NumberTable("Judge", labels_of(OF_ORDERS), lines, "Asked twice") if lines else None
+    columns = [replace(RATER, label="Judge"), *OF_ORDERS, count("Asked twice", "pairs")]
+    return make_table(columns, rows) if rows else None
 
 
-def make_trained(question: Shape) -> NumberTable | None:
+def make_trained(question: Shape) -> Table | None:
     """Models that learned from people beside the best prompted judge; nothing where there are not both."""
     rows = question.get("trained", ())
-    heads = ("Its F1" if rows and rows[0]["measure"] == "f1" else "Its accuracy", "Best judge’s", "Difference")
-    lines = [
-        NumberLine(
-            f"{row['rater']} beats {row['judge']}: {row['beats']}",
-            [read_estimate(row[name]) for name in ("own", "judges", "difference")],
-            f"{row['n']:,}",
-        )
-        for row in rows
+    if not rows:
+        return None
+    columns = [
+        Column(
+            "rater",
+            "Beats the best prompted judge",
+            value=lambda row: f"{row['rater']} beats {row['judge']}: {row['beats']}",
+        ),
+        estimate("own", "Its F1" if rows[0]["measure"] == "f1" else "Its accuracy"),
+        estimate("judges", "Best judge’s"),
+        estimate("difference", "Difference"),
+        count("Compared"),
     ]
-    return NumberTable("Beats the best prompted judge", heads, lines, "Compared", is_broad=True) if lines else None
+    return make_table(columns, rows, is_broad=True)
 
 
-def make_sides(question: Shape) -> NumberTable | None:
-    """How often what stands on the left is preferred, of all and of each rater; nothing for kinds without sides."""
+def make_sides(question: Shape) -> Table | None:
+    """How often the left one is preferred, of all and of each rater; nothing for kinds without sides."""
     found = question.get("sides", {}).get("left", {})
-    lines = [
-        NumberLine("All raters" if name == "all" else name, [read_estimate(each, is_share=True)], str(each["n"]))
+    rows = [
+        {"rater": "All raters" if name == "all" else name, "left": each, "n": each["n"]}
         for name, each in sorted(found.items(), key=lambda entry: (entry[0] != "all", entry[0]))
     ]
-    return NumberTable("Rater", ["Share for the left"], lines, "Preferences") if lines else None
+    columns = [RATER, estimate("left", "Share for the left", SHARE), count("Preferences")]
+    return make_table(columns, rows) if rows else None
 
 
 # Beside what was published ---------------------------------------------------------------------------------
@@ -260,22 +219,20 @@ NOT_THERE = "not among the raters"
 OTHER_WORDING = "other wording"
 
 
-def compare_published(work: AnnotationWork, question: Shape, pilot: bool) -> list[NumberLine]:
-    """Published beside ours, with where it stands; nothing for kinds of which nothing is published."""
+def compare_published(work: AnnotationWork, question: Shape, pilot: bool) -> list[list[Cell]]:
+    """Measure, where it stands, published, ours; nothing for kinds of which nothing is published."""
     rows = PUBLISHED.get(work.kind, ()) if question["labels"] else ()
     of_pilot = pilot and any(row.pilot for row in rows)
     other = "" if is_worded_as_published(work) else f"; {OTHER_WORDING}"
     return [
-        NumberLine(
-            row.name,
-            [
-                Number(row.value, is_share=row.measure.startswith(SHARES), digits=3),
-                Number(None, why=f"left out: {NEEDS[row.needs].why}")
-                if row.needs and not NEEDS[row.needs].holds(question)
-                else _ours(question, row.group, row.measure),
-            ],
-            f"{row.where}{other}",
-        )
+        [
+            Cell(row.name),
+            Cell(f"{row.where}{other}"),
+            Cell(row.value, FINE_SHARE if row.measure.startswith(SHARES) else FINE),
+            Cell(why=f"left out: {NEEDS[row.needs].why}")
+            if row.needs and not NEEDS[row.needs].holds(question)
+            else _ours(question, row.group, row.measure),
+        ]
         for row in rows
         if row.pilot == of_pilot
     ]
@@ -312,55 +269,55 @@ NEEDS = {
 }
 
 
-def _ours(question: Shape, group: str, measure: str) -> Number:
+def _ours(question: Shape, group: str, measure: str) -> Cell:
     kind, _, name = group.partition(":")
     if kind in _NAMED:
         return _NAMED[kind](question, name, measure)
     groups = question["groups"]
     if group == "models" and group not in groups:
-        return Number(None, why=NOT_THERE)
+        return Cell(why=NOT_THERE)
     kinds = {rater["kind"] for rater in question["raters"]} - {"baseline"}
     only = {"humans": {"person"}, "models": {"judge"}}
     found = groups["all" if kinds == only.get(group) else group]
     if not measure.startswith("share:"):
-        return mean(found, measure)
+        return read_number(found["mean_pairwise"], measure)
     if "n" not in found:
-        return coefficient(found, "raw")
+        return RAW.cell(found)
     return share_in(found, measure.removeprefix("share:"))
 
 
-def _rater_score(question: Shape, name: str, measure: str) -> Number:
+def _rater_score(question: Shape, name: str, measure: str) -> Cell:
     for rater in question["raters"]:
         if rater["is_model"] and name in rater["rater"].lower():
             # The paper's reference is the majority of all people.
             scores = rater.get("against_all", rater)
             return read_number(scores, measure, scores["compared"])
-    return Number(None, why=NOT_THERE)
+    return Cell(why=NOT_THERE)
 
 
-def _rating(part: str, key: str) -> Callable[[Shape, str, str], Number]:
+def _rating(part: str, key: str) -> Callable[[Shape, str, str], Cell]:
     """The number of the first one with this in its name."""
 
-    def find(question: Shape, name: str, measure: str) -> Number:
+    def find(question: Shape, name: str, measure: str) -> Cell:
         for row in question.get("ratings", {}).get(part, ()):
             if name in row[key].lower() and measure in row:
-                return read_estimate(row[measure], is_share=measure.startswith(SHARES))
-        return Number(None, why=NOT_THERE)
+                return read_estimate(row[measure], SHARE if measure.startswith(SHARES) else PLAIN)
+        return Cell(why=NOT_THERE)
 
     return find
 
 
-def _written(question: Shape, name: str, measure: str) -> Number:
+def _written(question: Shape, name: str, measure: str) -> Cell:
     """How often a writer names attributes is as the first model told it says, as in the paper, where one was asked."""
     told = question.get("ratings", {}).get("mentions", {}).get("models") if measure == "mention_rate" else None
     for row in told[0]["generators"] if told else ():
         if name in row["generator"].lower():
-            return read_estimate(row["mention_rate"], is_share=True)
+            return read_estimate(row["mention_rate"], SHARE)
     return _rating("generators", "generator")(question, name, measure)
 
 
 # How a group that is known by a part of a name is found.
-_NAMED: dict[str, Callable[[Shape, str, str], Number]] = {
+_NAMED: dict[str, Callable[[Shape, str, str], Cell]] = {
     "rater": _rater_score,
     "rated by": _rating("raters", "rater"),
     "written by": _written,

@@ -2,54 +2,90 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from analysis.charts.tables import COUNT, PLAIN, SHARE, Cell, Column, NumberFormat, Row, Table, at, cells
 from analysis.stats.agreement.labels import KIND_NAMES
 from analysis.stats.agreement.pairs import cluster_order
-from surveys.console.wording import INTERVAL, decimal, percent, sized
+from surveys.console.wording import sized
 
 Shape = Mapping[str, Any]
 
 
-class NumberColumn(NamedTuple):
-    """A number by its name in the JSON, with what pages call it, and the terminal where that is something else."""
-
-    name: str
-    label: str
-    is_share: bool = False
-    short: str = ""
+def read_estimate(found: Shape, form: NumberFormat = PLAIN) -> Cell:
+    return Cell(found["value"], form, found["ci"], found["n"], found.get("why", ""))
 
 
+def read_number(shape: Shape, name: str, n: int | None = None, form: NumberFormat = PLAIN) -> Cell:
+    """The number of this name out of a shape that has its interval under `ci` and reasons under `why`."""
+    why = at(shape, f"why.{name}") or at(shape, f"ci.why.{name}") or ""
+    return Cell(shape.get(name), form, at(shape, f"ci.{name}"), n, why)
+
+
+def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "") -> Column:
+    """A column of estimates, each with its interval and n; `missing` is why a row has none."""
+
+    def read(row: Row) -> Cell:
+        return read_estimate(row[name], form) if name in row else Cell(why=missing)
+
+    return Column(name, label, form, read=read)
+
+
+def measured(name: str, label: str, form: NumberFormat = PLAIN, short: str = "", count: str = "") -> Column:
+    """A column of numbers of rows that have all intervals together; `count` is where such a row has n."""
+    return Column(
+        name, label, form, short=short, read=lambda row: read_number(row, name, row[count] if count else None, form)
+    )
+
+
+def coefficient(name: str, label: str, form: NumberFormat = PLAIN, short: str = "") -> Column:
+    """A column of a coefficient over all raters of a group."""
+    path = name.replace("alpha_", "alpha.")
+    of_scale = path.replace("alpha.", "alpha.why.") if path != name else f"why.{name}"
+
+    def read(group: Row) -> Cell:
+        if "n" not in group:
+            return Cell(why="for pairs only")
+        why = at(group, of_scale) or at(group, f"ci.why.{name}") or ""
+        return Cell(at(group, path), form, at(group, f"ci.{name}"), group["n"], why)
+
+    return Column(name, label, form, short=short, read=read)
+
+
+ALPHA_NOMINAL = coefficient("alpha_nominal", "Krippendorff’s α, nominal", short="α nominal")
+ALPHA_ORDINAL = coefficient("alpha_ordinal", "Krippendorff’s α, ordinal", short="α ordinal")
+RAW = coefficient("raw", "Raw agreement", SHARE, "raw")
 COEFFICIENTS = (
-    NumberColumn("alpha_nominal", "Krippendorff’s α, nominal", short="α nominal"),
-    NumberColumn("alpha_ordinal", "Krippendorff’s α, ordinal", short="α ordinal"),
-    NumberColumn("alpha_interval", "Krippendorff’s α, interval", short="α interval"),
-    NumberColumn("fleiss", "Fleiss’ κ", short="Fleiss' κ"),
-    NumberColumn("ac1", "Gwet’s AC1", short="AC1"),
-    NumberColumn("raw", "Raw agreement", is_share=True, short="raw"),
+    ALPHA_NOMINAL,
+    ALPHA_ORDINAL,
+    coefficient("alpha_interval", "Krippendorff’s α, interval", short="α interval"),
+    coefficient("fleiss", "Fleiss’ κ", short="Fleiss' κ"),
+    coefficient("ac1", "Gwet’s AC1", short="AC1"),
+    RAW,
 )
+KAPPA = measured("kappa", "Cohen’s κ", short="kappa")
 # Of two raters, and as a mean over pairs.
 OF_PAIRS = (
-    NumberColumn("kappa", "Cohen’s κ", short="kappa"),
-    NumberColumn("kappa_linear", "κ, linear weights", short="kappa linear"),
-    NumberColumn("kappa_quadratic", "κ, quadratic weights", short="kappa quadratic"),
-    NumberColumn("spearman", "Spearman’s ρ", short="spearman"),
+    KAPPA,
+    measured("kappa_linear", "κ, linear weights", short="kappa linear"),
+    measured("kappa_quadratic", "κ, quadratic weights", short="kappa quadratic"),
+    measured("spearman", "Spearman’s ρ", short="spearman"),
 )
 MEASURES = {column.name: column.label for column in OF_PAIRS}
-# What is said of each part of the labels, and of each reading of Maybe.
+# What each part of the labels, and each reading of Maybe, has.
 OF_PARTS = (
-    NumberColumn("alpha", "α"),
-    NumberColumn("kappa", "Mean κ"),
-    NumberColumn("ac1", "AC1"),
-    NumberColumn("raw", "Raw agreement", is_share=True),
+    estimate("alpha", "α"),
+    estimate("kappa", "Mean κ"),
+    estimate("ac1", "AC1"),
+    estimate("raw", "Raw agreement", SHARE),
 )
 SCORES = (
-    NumberColumn("accuracy", "Accuracy", is_share=True),
-    NumberColumn("precision", "Precision"),
-    NumberColumn("recall", "Recall"),
-    NumberColumn("f1", "F1"),
+    measured("accuracy", "Accuracy", SHARE, count="compared"),
+    measured("precision", "Precision", count="compared"),
+    measured("recall", "Recall", count="compared"),
+    measured("f1", "F1", count="compared"),
 )
 GROUPS = {
     "all": "All",
@@ -60,83 +96,15 @@ GROUPS = {
 }
 GROUP_TITLES = {"corpus": "By corpus", "tag": "By kind of item", "user": "By user"}
 MOST_RATERS = 60
+TIE = "tie"
 FEW_RATERS = 12  # of more the matrix is drawn, those who agree beside one another, and its table is folded
 LEAST, LEASTS = 5, (1, 5, 10, 20, 50)  # items that both labelled, below which a cell is empty
 MOST_PAIRS = 300
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # where a cell of the matrix gets its next colour
 
 
-@dataclass(frozen=True)
-class Number:
-    """A number as it is written: value, interval, n, and the reason where something is undefined."""
-
-    value: float | None
-    ci: Sequence[float] | None = None
-    n: int | None = None
-    why: str = ""
-    is_share: bool = False
-    digits: int = 2
-
-    @property
-    def text(self) -> str:
-        return write(self.value, self.is_share, self.digits)
-
-    @property
-    def range(self) -> str:
-        return f"{write(self.ci[0], self.is_share)} to {write(self.ci[1], self.is_share)}" if self.ci else ""
-
-    @property
-    def words(self) -> str:
-        """All of it in one line, for the hover and for screen readers."""
-        parts = [f"{INTERVAL} {self.range}" if self.ci else self.why, "" if self.n is None else sized(self.n)]
-        return ", ".join([self.text, *(part for part in parts if part)])
-
-
-def write(value: float | None, is_share: bool = False, digits: int = 2) -> str:
-    if value is None:
-        return "–"
-    return percent(value, digits - 2) if is_share else decimal(value, digits)
-
-
-def read_number(shape: Shape, name: str, n: int | None = None, is_share: bool = False) -> Number:
-    """The number of this name out of a shape that has its interval under `ci` and reasons under `why`."""
-    ci = shape.get("ci", {})
-    why = shape.get("why", {}).get(name) or ci.get("why", {}).get(name) or ""
-    return Number(shape.get(name), ci.get(name), n, why, is_share)
-
-
-def read_estimate(shape: Shape, is_share: bool = False) -> Number:
-    return Number(shape["value"], shape["ci"], shape["n"], shape.get("why", ""), is_share)
-
-
-def read_estimates(shape: Shape, columns: Sequence[NumberColumn]) -> list[Number]:
-    return [read_estimate(shape[column.name], column.is_share) for column in columns]
-
-
-@dataclass(frozen=True)
-class NumberLine:
-    """A row of a table: its name, its numbers, and what stands in the last column."""
-
-    label: str
-    numbers: list[Number]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class NumberTable:
-    """`first` and `last` are the heads of the columns before and after those of numbers."""
-
-    first: str
-    heads: Sequence[str]
-    lines: list[NumberLine]
-    last: str = ""
-    caption: str = ""
-    is_broad: bool = False
-    title: str = ""
-
-
-def labels_of(columns: Sequence[NumberColumn]) -> list[str]:
-    return [column.label for column in columns]
+def count(label: str, name: str = "n") -> Column:
+    return Column(name, label, COUNT)
 
 
 # The matrix ------------------------------------------------------------------------------------------------
@@ -148,7 +116,7 @@ class MatrixCell:
 
     a: str
     b: str
-    number: Number
+    number: Cell
     tone: str
     is_own: bool = False
 
@@ -176,7 +144,7 @@ def pairs_of(question: Shape) -> dict[frozenset[str], Shape]:
     return {frozenset((pair["a"], pair["b"])): pair for pair in question["pairs"]}
 
 
-def clustered(question: Shape, measure: str) -> list[Shape]:
+def clustered(question: Shape, measure: str) -> list[Row]:
     """People, judges and baselines; of many raters each kind so ordered that those who agree stand together."""
     raters = in_order(question["raters"])
     if len(raters) <= FEW_RATERS:
@@ -194,10 +162,10 @@ def clustered(question: Shape, measure: str) -> list[Shape]:
 def _cell(one: Shape, other: str, found: Mapping[frozenset[str], Shape], measure: str, least: int) -> MatrixCell:
     name = one["rater"]
     if name == other:
-        return MatrixCell(name, other, Number(None, n=one["n"]), "own", is_own=True)
+        return MatrixCell(name, other, Cell(n=one["n"]), "own", is_own=True)
     pair = found[frozenset((name, other))]
     if 0 < pair["n"] < least:
-        return MatrixCell(name, other, Number(None, n=pair["n"], why=f"{sized(pair['n'])}: too few"), "none")
+        return MatrixCell(name, other, Cell(n=pair["n"], why=f"{sized(pair['n'])}: too few"), "none")
     number = read_number(pair, measure, pair["n"])
     return MatrixCell(name, other, number, tone_of(number.value))
 
@@ -206,21 +174,10 @@ def tone_of(value: float | None) -> str:
     return "none" if value is None else f"k{sum(value >= step for step in STEPS)}"
 
 
-@dataclass(frozen=True)
-class PairLine:
-    a: str
-    b: str
-    n: int
-    numbers: list[Number]
-
-
-def make_pairs(question: Shape) -> list[PairLine]:
+def make_pairs(question: Shape) -> list[tuple[Shape, list[Cell]]]:
     """The pairs that share items, those with most first."""
     shared = sorted((pair for pair in question["pairs"] if pair["n"]), key=lambda pair: -pair["n"])
-    return [
-        PairLine(pair["a"], pair["b"], pair["n"], [read_number(pair, name, pair["n"]) for name in MEASURES])
-        for pair in shared[:MOST_PAIRS]
-    ]
+    return [(pair, [read_number(pair, name, pair["n"]) for name in MEASURES]) for pair in shared[:MOST_PAIRS]]
 
 
 # Tables ----------------------------------------------------------------------------------------------------
@@ -241,113 +198,90 @@ def _group_columns(question: Shape) -> list[tuple[str, str]]:
     return [("all", "All raters")]
 
 
-def make_coefficients(question: Shape) -> list[NumberLine]:
+def make_coefficients(question: Shape) -> list[tuple[str, list[Cell]]]:
     groups = [question["groups"][name] for name, _ in _group_columns(question)]
-    lines = [NumberLine(each.label, [coefficient(group, each.name) for group in groups]) for each in COEFFICIENTS]
-    lines += [NumberLine(f"Mean {each.label}", [mean(group, each.name) for group in groups]) for each in OF_PAIRS]
-    return [line for line in lines if any(number.value is not None for number in line.numbers)]
+    rows = [(each.label, [each.cell(group) for group in groups]) for each in COEFFICIENTS]
+    rows += [(f"Mean {each.label}", [each.cell(group["mean_pairwise"]) for group in groups]) for each in OF_PAIRS]
+    return [(label, numbers) for label, numbers in rows if any(number.value is not None for number in numbers)]
 
 
-def coefficient(group: Shape, name: str) -> Number:
-    if "n" not in group:
-        return Number(None, why="for pairs only")
-    kind, _, scale = name.partition("_")
-    is_share = name == "raw"
-    value = group["alpha"][scale] if kind == "alpha" else group[name]
-    whys = group["alpha"].get("why", {}) if kind == "alpha" else group.get("why", {})
-    why = whys.get(scale or name) or group["ci"].get("why", {}).get(name) or ""
-    return Number(value, group["ci"].get(name), group["n"], why, is_share)
-
-
-def mean(group: Shape, name: str) -> Number:
-    return read_number(group["mean_pairwise"], name)
-
-
-def make_shares(question: Shape, labels: Sequence[str]) -> NumberTable:
-    """Of each label: its share among the labels of each group, with the items whose majority it is."""
+def make_shares(question: Shape, labels: Sequence[str]) -> Table:
+    """The share of each label among the labels of each group, with the items whose majority it is."""
     named = [(question["groups"][name], f"Share, {label.lower()}") for name, label in _group_columns(question)]
     groups = [(group, head) for group, head in named if "n" in group]
-    majority = question["majority"]
-    lines = [
-        NumberLine(label, [share_in(group, label) for group, _ in groups], f"{majority[label]:,}") for label in labels
+
+    def numbers(label: str) -> list[Cell]:
+        shares = [share_in(group, label) if label != TIE else Cell(why="no label") for group, _ in groups]
+        return [Cell(label), *shares, Cell(question["majority"][label], COUNT)]
+
+    heads = [
+        Column("label", "Label"),
+        *(Column("", head, SHARE) for _, head in groups),
+        count("Items with this majority"),
     ]
-    tied = NumberLine("tie", [Number(None, why="no label") for _ in groups], f"{majority['tie']:,}")
-    return NumberTable("Label", [head for _, head in groups], [*lines, tied], "Items with this majority")
+    return Table(heads, [numbers(label) for label in (*labels, TIE)])
 
 
-def share_in(group: Shape, label: str) -> Number:
-    return Number(group["prevalence"][label], group["ci"]["prevalence"][label], is_share=True)
+def share_in(group: Shape, label: str) -> Cell:
+    return Cell(group["prevalence"][label], SHARE, group["ci"]["prevalence"][label])
 
 
-def make_groups(question: Shape, labels: Sequence[str]) -> list[NumberTable]:
+def make_groups(question: Shape, labels: Sequence[str]) -> list[tuple[str, Table]]:
     """Agreement and label shares by corpus, kind of item and user, each where there are several."""
     return [
-        NumberTable(
-            first=name.capitalize(),
-            heads=[*labels, *labels_of(OF_PARTS)],
-            lines=[_group_line(row, name, labels) for row in question[f"by_{name}"]],
-            last="Labels",
-            is_broad=True,
-            title=title,
-        )
+        (title, make_table([Column(name, name.capitalize(), nothing="none named"), *columns], rows, is_broad=True))
+        for columns in [[*map(share_column, labels), *OF_PARTS, count("Labels")]]
         for name, title in GROUP_TITLES.items()
-        if len(question[f"by_{name}"]) > 1
+        if len(rows := question[f"by_{name}"]) > 1
     ]
 
 
-def _group_line(row: Shape, name: str, labels: Sequence[str]) -> NumberLine:
-    shares = [Number(row["shares"][label], row["ci"]["shares"][label], row["n"], is_share=True) for label in labels]
-    return NumberLine(row[name] or "none named", shares + read_estimates(row, OF_PARTS), f"{row['n']:,}")
+def share_column(label: str) -> Column:
+    return Column(
+        label, label, SHARE, read=lambda row: Cell(row["shares"][label], SHARE, row["ci"]["shares"][label], row["n"])
+    )
 
 
-@dataclass(frozen=True)
-class RaterLine:
-    """One rater: label shares, scores against the majority of the others, alpha without them, time, confusion."""
-
-    rater: str
-    kind: str
-    marks: list[str]
-    n: int
-    compared: int
-    ties: int
-    shares: list[Number]
-    scores: list[Number]
-    f1_of_all: Number  # against the majority of all who vote
-    without: Number
-    seconds: float | None
-    confusion: list[tuple[str, list[tuple[str, int]]]]
+def make_table(columns: Sequence[Column], rows: Sequence[Row], title: str = "", *, is_broad: bool = False) -> Table:
+    return Table(columns, cells(rows, columns), title, is_broad=is_broad)
 
 
-def in_order(raters: Sequence[Shape]) -> list[Shape]:
+def in_order(raters: Sequence[Row]) -> list[Row]:
     """People, then judges, then baselines."""
     return sorted(raters, key=lambda rater: KIND_NAMES.index(rater["kind"]))
 
 
-def make_raters(question: Shape, labels: Sequence[str], times: Sequence[Shape]) -> list[RaterLine]:
-    seconds = {row["rater"]: row["median_seconds"] for row in times}
-    raters = in_order(question["raters"])
-    return [_rater_line(rater, labels, seconds.get(rater["rater"])) for rater in raters]
-
-
-def _rater_line(rater: Shape, labels: Sequence[str], seconds: float | None) -> RaterLine:
-    shares = [
-        Number(rater["distribution"][label], rater["ci"]["distribution"][label], rater["n"], is_share=True)
-        for label in labels
+def make_raters(question: Shape, labels: Sequence[str], times: Sequence[Shape]) -> list[Row]:
+    """Each rater with label shares, scores against the majority of the others, alpha without them, time, confusion."""
+    by_rater = {row["rater"]: row for row in times}
+    return [
+        rater
+        | {
+            "shares": [
+                Cell(rater["distribution"][label], SHARE, rater["ci"]["distribution"][label], rater["n"])
+                for label in labels
+            ],
+            "scores": [*(score.cell(rater) for score in SCORES), F1_OF_ALL.cell(rater)],
+            "without": read_number(rater, "alpha_without"),
+            "time": by_rater.get(rater["rater"], {}),
+            "confusion": _confusion(rater, labels),
+        }
+        for rater in in_order(question["raters"])
     ]
-    # Of who does not vote the table that can be read item by item: against the majority of all.
-    against_all = rater.get("against_all", {})
-    counts = (against_all or rater)["confusion"]
-    table = [(label, list(zip(labels, row, strict=True))) for label, row in zip(labels, counts, strict=True)]
-    own = (rater["rater"], rater["kind"], rater["marks"], rater["n"], rater["compared"], rater["ties"])
-    f1_of_all = read_number(against_all, "f1", against_all["compared"]) if against_all else Number(None, why=VOTES)
-    return RaterLine(*own, shares, read_scores(rater), f1_of_all, read_number(rater, "alpha_without"), seconds, table)
 
 
-VOTES = "one of those who make the majority"
+def _confusion(rater: Shape, labels: Sequence[str]) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Of a rater without a vote against the majority of all, so that it can be read item by item."""
+    counts = rater.get("against_all", rater)["confusion"]
+    return [(label, list(zip(labels, row, strict=True))) for label, row in zip(labels, counts, strict=True)]
 
 
-def read_scores(shape: Shape) -> list[Number]:
-    return [read_number(shape, each.name, shape["compared"], each.is_share) for each in SCORES]
+def _f1_of_all(row: Row) -> Cell:
+    whole = row.get("against_all")
+    return read_number(whole, "f1", whole["compared"]) if whole else Cell(why="one of those who make the majority")
+
+
+F1_OF_ALL = Column("against_all", "F1 against all", PLAIN, read=_f1_of_all)  # the majority of all who vote
 
 
 # In words --------------------------------------------------------------------------------------------------
@@ -361,20 +295,19 @@ def say_answer(question: Shape) -> str:
         return f"One rater has given {question['labels']:,} labels; agreement needs two."
     group = question["groups"][question["group"]]
     who = "Raters" if question["group"] == "all" else "People"
-    raw, kappa = coefficient(group, "raw"), mean(group, "kappa")
-    alpha = coefficient(group, "alpha_nominal")
+    raw, kappa, alpha = RAW.cell(group), KAPPA.cell(group["mean_pairwise"]), ALPHA_NOMINAL.cell(group)
     name, chance = ("κ", kappa) if kappa.value is not None else ("α", alpha)
     if raw.value is None or chance.value is None:
         return f"{who} have too few items in common to say how far they agree."
     beyond = f"beyond chance, {name} is {chance.text}{aside(chance)}"
-    return f"{who} give the same label in {raw.text} of comparisons; {beyond}.{_say_judges(question)}"
+    return f"{who} give the same label in {raw.text} of comparisons{aside(raw)}; {beyond}.{_say_judges(question)}"
 
 
 def _say_judges(question: Shape) -> str:
     groups = question["groups"]
     if question["group"] != "humans":
         return ""
-    judges, across = mean(groups["models"], "kappa"), mean(groups["across"], "kappa")
+    judges, across = (KAPPA.cell(groups[name]["mean_pairwise"]) for name in ("models", "across"))
     parts = [
         f"{words} {number.text}{aside(number)}"
         for words, number in (("judges with one another", judges), ("judges with people", across))
@@ -383,5 +316,8 @@ def _say_judges(question: Shape) -> str:
     return f" Mean κ of {' and of '.join(parts)}." if parts else ""
 
 
-def aside(number: Number) -> str:
-    return f" ({number.range})" if number.ci else ""
+def aside(number: Cell) -> str:
+    """The interval, and over how much where that is no number of pairs."""
+    known = [number.range] if number.ci else []
+    known += [] if number.n is None else [sized(number.n)]
+    return f" ({', '.join(known)})" if known else ""

@@ -4,14 +4,21 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.agreement.annotations import Gathered, majority_without
 from analysis.stats.agreement.agreement import write_estimate
 from analysis.stats.agreement.labels import choose_voters
-from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores, says
+from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores
+from analysis.stats.intervals import t_quantile, tail_p
+from analysis.stats.simultaneous import LEVEL, Family, reach, strength_of, student_p
+from surveys.console.wording import INTERVAL, decimal, plural, sized
 
 FEWEST = 20  # things that both labelled
+SWAPS = 2_000
+NOT_TOLD = "not told apart"
 Shape = dict[str, Any]
+Bools = NDArray[np.bool_]
 
 
 def measure_trained(asked: Gathered) -> list[Shape]:
@@ -37,7 +44,8 @@ def measure_trained(asked: Gathered) -> list[Shape]:
             for judge in judges
         ]
         if known := [row for row in rows if row]:
-            found.append(max(known, key=lambda row: row["judges"]["value"] or 0.0))
+            best = max(known, key=lambda row: row["judges"]["value"] or 0.0)
+            found.append(best | {"compared": len(known)})
     return found
 
 
@@ -70,5 +78,67 @@ def beside(
         "own": write_estimate(own),
         "judges": write_estimate(its),
         "difference": write_estimate(difference),
-        "beats": says(difference),
+        "p": swapped_p(truth, mine.called, theirs.called, groups, bool(positive)),
+        "beats": NOT_TOLD,
     }
+
+
+def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: NDArray[np.int64], is_f1: bool) -> float | None:
+    """How often a difference is as large, either way, where each group's labels may as well be the other rater's.
+
+    Arrays of shape (cases,); F1 of what is true, or the share that is right where all is. Finer than one draw in all
+    where few are as large (`tail_p`).
+    """
+    m = int(groups.max()) + 1
+
+    def tallied(said: Bools) -> NDArray[np.float64]:
+        """Found, wrongly found and missed of each group, shape (3, m)."""
+        return np.array([np.bincount(groups, one, m) for one in (said & truth, said & ~truth, ~said & truth)])
+
+    def score(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        right, wrong, missed = counts
+        whole = 2 * right + wrong + missed if is_f1 else right + missed
+        return np.divide((1 + is_f1) * right, whole, out=np.zeros_like(right), where=whole > 0)
+
+    one, other = tallied(mine), tallied(theirs)
+    kept = np.random.default_rng(0).integers(0, 2, (m, SWAPS))
+    drawn = score(one @ kept + other @ (1 - kept)) - score(one @ (1 - kept) + other @ kept)
+    seen = float(score(one.sum(axis=1)) - score(other.sum(axis=1)))
+    return tail_p(abs(seen), np.abs(drawn), 2.0 ** min(m, 1000))
+
+
+def claims_of(questions: list[Shape]) -> list[Shape]:
+    """Which trained models surely differ from the best judge, over all pairs of trained models and judges.
+
+    Says so in their rows too (`beats`).
+    """
+    rows = [(question["question"], row) for question in questions for row in question.get("trained", ())]
+    pairs = sum(row["compared"] for _, row in rows)
+    family, claims = Family(pairs, (), 1.0), []
+    for question, row in rows:
+        value, ends, freedom = row["difference"]["value"], row["difference"]["ci"], row["units"] - 1
+        if not ends or row["p"] is None or ends[1] <= ends[0]:
+            continue
+        error = (ends[1] - ends[0]) / 2 / float(t_quantile(freedom))
+        p = family.p(strength_of(max(student_p(value, error, freedom), row["p"])))
+        if p >= LEVEL:
+            continue
+        row["beats"] = "yes" if value > 0 else "no"
+        half = error * reach(family.critical, freedom)
+        low, high = sorted((abs(value) - half, abs(value) + half))
+        sentence = (
+            f"{row['rater']} is {'above' if value > 0 else 'below'} {row['judge']}, the best prompted judge, in "
+            f"{'F1' if row['measure'] == 'f1' else 'accuracy'} against people’s majority: {decimal(abs(value))} "
+            f"(simultaneous {INTERVAL} {decimal(low)}–{decimal(high)}, {sized(row['n'])})."
+        )
+        claims.append(
+            {
+                "page": "agreement",
+                "kind": "trained",
+                "family": plural(pairs, "pair of a trained model and a judge", "pairs of a trained model and a judge"),
+                "sentence": sentence,
+                **{"measure": row["measure"], "estimate": value, "ci": [value - half, value + half], "n": [row["n"]]},
+                **{"p": p, "question": question, "rater": row["rater"], "judge": row["judge"]},
+            }
+        )
+    return claims

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from analysis.agreement import tables
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import (
+    WITHOUT,
     Gathered,
     LabelChoice,
     compare_raters,
@@ -87,6 +88,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         choice=choice,
         chosen=choice != LabelChoice(pilot=choice.pilot),
         offered=list_offered(request.study, choice.pilot),
+        without=[(name, words) for name, (words, _) in WITHOUT.items()],
         questions=found["questions"],
         simulated=found["simulated"],
         plain=write_choice(choice),
@@ -157,8 +159,8 @@ def contents_of(
         "told_writers": make_told_writers(question),
         "labels": labels,
         "raters": tables.make_raters(question, labels, times),
-        "scores": tables.labels_of(tables.SCORES),
-        "together": question["together"] | {"scores": tables.read_scores(question["together"])},
+        "scores": [*tables.SCORES, tables.F1_OF_ALL],
+        "together": question["together"] | {"scores": [score.cell(question["together"]) for score in tables.SCORES]},
         "maybe": make_maybe(question),
         "verification": make_verification(question),
         "trained": make_trained(question),

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 
+from analysis.charts.tables import Column
 from analysis.charts.theme import COLUMN_PX, CONFIG, LIGHT, NARROW, WIDE, printable
 
 Spec = dict[str, Any]
@@ -92,7 +93,7 @@ def prompt_name(slug: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-Columns = Sequence[tuple[str, str, str]]  # name, label, unit
+Columns = Sequence[Column]
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Figure:
     alt: str
     spec: Row
     table: list[Row]
-    columns: list[tuple[str, str, str]]
+    columns: list[Column]
     width: int  # px of the column it is drawn for
 
 

@@ -21,7 +21,7 @@ ATTRIBUTES = {
     "stroke-linejoin", "stroke-miterlimit", "opacity", "font-family", "font-size", "font-weight", "font-style",
     "text-anchor", "clip-path", "id",
 }  # fmt: skip
-LONG_FRACTION = re.compile(r"(\d+\.\d{2})\d+")
+LONG_FRACTION = re.compile(r"(\d\.\d{2})\d+")
 NUMERIC = ("transform", "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "stroke-width", "viewBox")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from analysis.charts.figure import BESIDE, Columns, Options, Report, Row
+from analysis.charts.tables import Column, Made, at
 from analysis.charts.theme import printable
 from analysis.models.conditions import LABELS, SOURCES
 from surveys.console.wording import INTERVAL, THIN, join_words, number, plural, sized, span
@@ -119,27 +120,38 @@ def counts_in(rows: Iterable[Row], key: str = "n") -> list[int]:
     return [int(count) for row in rows if (count := number(row.get(key))) is not None]
 
 
-# --- the table below a figure, in columns of name, label and unit
+# --- the table below a figure: a row for each mark, made of the report's row
 
-PLACE = [("prompt", "prompt", ""), ("model", "model", ""), ("source", "source", "")]
-TESTED = [("p", "p", ""), ("p_holm", "p, Holm over prompts", "")]
-WHY = ("why", "why undefined", "")
-
-
-def ends_in(unit: str = "") -> Columns:
-    return [("low", "from", unit), ("high", "to", unit)]
+PLACE = [Column("prompt", "prompt"), Column("model", "model"), Column("source", "source")]
+TESTED = [Column("p", "p"), Column("p_holm", "p, Holm over the page")]
+WHY = Column("why", "why undefined", value=lambda row: row.get("why", ""))
 
 
-def drawn_row(row: Row, columns: Columns, *numbers: str, ci: str = "ci") -> Row:
-    """What the table says of a row: its values, `numbers` and the interval's ends None where undefined, and why."""
-    low, high = span(row.get(ci)) or (None, None)
-    found = {name: row.get(name) for name, _, _ in columns} | {name: number(row.get(name)) for name in numbers}
-    return found | {"low": low, "high": high, "why": row.get("why", "")}
+def end_of(ci: str, place: int) -> Made:
+    """The lower (0) or the upper (1) end of the interval of this name."""
+    return lambda row: (span(at(row, ci)) or (None, None))[place]
+
+
+def ends_in(unit: str = "", ci: str = "ci", name: str = "") -> list[Column]:
+    """The ends of an interval; `name` stands in front of their names."""
+    labels = {"low": "from", "high": "to"}
+    return [Column(name + end, labels[end], unit=unit, value=end_of(ci, place)) for place, end in enumerate(labels)]
+
+
+def drawn_row(row: Row, columns: Columns) -> Row:
+    """The row in these columns; an undefined number is None."""
+    values = {column.name: column.of(row) for column in columns}
+    return {name: number(value) if isinstance(value, float) else value for name, value in values.items()}
 
 
 def told_ends(row: Row, digits: int) -> str:
     """What stands behind a value where it has an interval."""
     return "" if row["low"] is None else f", {INTERVAL} {row['low']:.{digits}f} to {row['high']:.{digits}f}"
+
+
+def from_to(values: Sequence[float]) -> str:
+    """From the lowest to the highest, or the one that there is."""
+    return " to ".join(dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values))))
 
 
 # --- captions

@@ -17,6 +17,7 @@ from analysis.corpora.erased import ErasedUsers
 from analysis.corpora.reading import CorpusFile
 from analysis.corpora.records import Record, RecordError, count_turns, encode_messages
 from analysis.models import Conversation, ConversationRepeat, Corpus
+from surveys.imports.files import batches
 
 BATCH = 500
 MARKS = ("toxic", "redacted")
@@ -76,7 +77,8 @@ class Report:
     there: int = 0  # the same messages were in the corpus already, or earlier in the file
     empty: int = 0  # without a message; nothing is kept of them
     erased: int = 0  # of users who were erased; nothing is kept of them either
-    faults: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)  # the first ones
+    fault_count: int = 0
 
 
 def import_corpus(
@@ -102,7 +104,7 @@ def import_corpus(
     if limit is None:
         rows = read_ahead(rows)
     wanted = islice(_without_erased(rows, erased, allow_erased, report), limit)
-    while batch := list(islice(wanted, BATCH)):
+    for batch in batches(wanted, BATCH, size_of):
         if corpus is None:
             corpus = Corpus.objects.create(name=name, format=form)
         elif corpus.format != form:  # made for attributes, so far without conversations
@@ -111,7 +113,7 @@ def import_corpus(
         store(corpus, batch, report)
         reset_queries()  # of which Django keeps the text when DEBUG is on: all that was imported
         show(reading.share, report.whole)
-    report.faults = reading.faults
+    report.faults, report.fault_count = reading.faults, reading.fault_count
     if not report.whole:
         reason = reading.faults[0] if reading.faults else "it is empty"
         raise ImportFailed(f"{path} holds no whole {form} conversation, so nothing was imported: {reason}")
@@ -144,11 +146,16 @@ def open_reading(path: Path, most_bytes: int | None = None) -> CorpusFile:
 
 def read_ahead(rows: Iterator[Row]) -> Iterator[Row]:
     """Read in a thread, a batch ahead: PostgreSQL, a process of its own, stores one while the next is decoded."""
+    ahead = batches(rows, BATCH, size_of)
     with ThreadPoolExecutor(1) as thread:
-        batch = thread.submit(lambda: list(islice(rows, BATCH)))
+        batch = thread.submit(next, ahead, None)
         while ready := batch.result():
-            batch = thread.submit(lambda: list(islice(rows, BATCH)))
+            batch = thread.submit(next, ahead, None)
             yield from ready
+
+
+def size_of(row: Row) -> int:
+    return len(row.messages)
 
 
 def read_records(reading: CorpusFile, form: str) -> Iterator[Record]:
@@ -157,7 +164,7 @@ def read_records(reading: CorpusFile, form: str) -> Iterator[Record]:
         try:
             record = IMPORTERS[form](written)
         except RecordError as error:
-            reading.faults.append(f"{place} {error}")
+            reading.note(f"{place} {error}")
             continue
         yield record
 

@@ -13,6 +13,7 @@ from analysis.corpora.records import storable
 from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Persona, PersonaSet
 from surveys.imports.files import CellFault, Faults, batches, open_lines
+from surveys.reading.nesting import read_json
 
 SENTENCES = 5  # drawn when the sentences stand alone; a group of one person's sentences is used as it is
 
@@ -66,7 +67,7 @@ def rows_of(personas: PersonaSet, hashes: Sequence[str]) -> list[Persona]:
 
 
 def profile_of(rows: Sequence[Persona]) -> str:
-    """The system message that describes the user; docs/corpora.md shows it."""
+    """The system message that describes the user; docs/runs.md shows it."""
     parts = [f"Profile of the user:\n{row.description}" for row in rows if row.description]
     sentences = [f"- {sentence}" for row in rows for sentence in row.sentences]
     if sentences:
@@ -148,8 +149,8 @@ def _read_object(text: str) -> PersonaLine:
     if not text:
         raise CellFault("is empty")
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        record = read_json(text)
+    except ValueError as error:
         raise CellFault(f"is not JSON ({error})") from None
     if not isinstance(record, Mapping):
         raise CellFault("is not an object")
@@ -170,7 +171,7 @@ def _is_list_of_texts(value: Any) -> bool:
 def _store(name: str, lines: Iterator[PersonaLine]) -> tuple[int, int]:
     personas, _ = PersonaSet.objects.get_or_create(name=name)
     before, number = personas.personas.count(), 0
-    for batch in batches(lines, BATCH):
+    for batch in batches(lines, BATCH, lambda line: len(line.description) + sum(map(len, line.sentences))):
         number += len(batch)
         Persona.objects.bulk_create([make_row(personas, line) for line in batch], ignore_conflicts=True)
     return personas.personas.count() - before, number

@@ -3,22 +3,28 @@
 import codecs
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow
+import pyarrow.compute
 import pyarrow.parquet
 import zstandard
 
+from analysis.corpora.page_sizes import check_footer, rows_at_once
+from surveys.reading.nesting import LONGEST_RECORD as LONGEST
+from surveys.reading.nesting import read_json, read_json_at
+
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BLOCK = 1 << 18  # larger ones cost the processor more: what is made of them lies in no cache
-LONGEST = 64 << 20  # characters of one record; more is a broken file
 ZSTD_STEP = 1 << 10  # bytes unpacked at a time: each four of them may become 128 KiB
-PARQUET_ROWS = 256
-PARQUET_BYTES = 512 << 20  # of rows read at a time, were each as long as its column allows
-PARQUET_COLUMN = 2 << 30  # unpacked bytes of a column in one row group; more is a broken file
+PARQUET_BYTES = LONGEST  # of records made at a time, and of one of them
+# Bytes of a column may be so many times those that it takes in the file, where they are more than the first number.
+PARQUET_SMALL, MOST_PACKED = 64 << 20, 1_000
+OBJECT = 64  # bytes that a value takes besides its own
+MOST_FAULTS, LONGEST_FAULT = 1_000, 1_000  # of those that are told, and characters of one
 NEAR_THE_END = 16  # characters: an error so late may come from the end of what was read so far
 
 
@@ -30,7 +36,13 @@ class CorpusFile:
         self.most_bytes = most_bytes  # to unpack
         self.size = max(path.stat().st_size, 1)
         self.position = 0
-        self.faults: list[str] = []
+        self.faults: list[str] = []  # the first ones
+        self.fault_count = 0
+
+    def note(self, fault: str) -> None:
+        self.fault_count += 1
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(fault[:LONGEST_FAULT])
 
     @property
     def share(self) -> float:
@@ -62,7 +74,7 @@ class CorpusFile:
                     return
                 yield block
         except (EOFError, BadGzipFile, zlib.error, zstandard.ZstdError) as error:
-            self.faults.append(
+            self.note(
                 f"the compressed data ends abruptly at byte {file.tell():,} of {self.size:,} "
                 f"({written:,} bytes unpacked): {error}"
             )
@@ -70,20 +82,20 @@ class CorpusFile:
     def _is_too_much(self, unpacked: int) -> bool:
         if self.most_bytes is None or unpacked <= self.most_bytes:
             return False
-        self.faults.append(f"more than {self.most_bytes:,} bytes when unpacked; the rest was not read")
+        self.note(f"more than {self.most_bytes:,} bytes when unpacked; the rest was not read")
         return True
 
     def _lines(self, blocks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(_split_lines(blocks), 1):
             if len(line) > LONGEST:
-                self.faults.append(f"line {number:,}: is longer than {LONGEST:,} bytes; nothing after it was read")
+                self.note(f"line {number:,}: is longer than {LONGEST:,} bytes; nothing after it was read")
                 return
             if not line.strip():
                 continue
             try:
-                record = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except (ValueError, RecursionError) as error:
-                self.faults.append(f"line {number:,}: {error}")
+                record = read_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except ValueError as error:
+                self.note(f"line {number:,}: {error}")
                 continue
             yield f"line {number:,}", record
 
@@ -91,34 +103,83 @@ class CorpusFile:
         scanner = _ArrayScanner()
         try:
             yield from scanner.all_items(blocks)
-        except (ValueError, RecursionError) as error:
-            self.faults.append(f"{scanner.place()}: {error}")
+        except ValueError as error:
+            self.note(f"{scanner.place()}: {error}")
 
     def _parquet_rows(self) -> Iterator[tuple[str, Any]]:
         number = 0
         try:
-            # Else the library keeps all that it has read until the file is closed.
-            with pyarrow.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BLOCK) as file:
-                rows, unpacked = max(file.metadata.num_rows, 1), 0
-                for group in range(file.num_row_groups):
-                    for batch in file.iter_batches(_rows_at_a_time(file.metadata.row_group(group)), [group]):
-                        unpacked += batch.nbytes
+            check_footer(self.path)
+            shape = pyarrow.parquet.read_metadata(self.path)
+            # Without pre_buffer, else the library keeps all that it has read until the file is closed. A text that
+            # rows share is stored once and stays so, until it is known how much it is for all of them.
+            options = {"pre_buffer": False, "buffer_size": BLOCK, "read_dictionary": _texts_of(shape)}
+            with pyarrow.parquet.ParquetFile(self.path, **options) as file:
+                rows, unpacked, plain = max(shape.num_rows, 1), 0, shape.schema.to_arrow_schema()
+                whole = 0  # rows of the groups so far
+                for group in range(shape.num_row_groups):
+                    _check_group(shape.row_group(group))
+                    at_once = rows_at_once(self.path, shape, group)
+                    for batch, size in _in_portions(file.iter_batches(at_once, [group])):
+                        unpacked += size
                         if self._is_too_much(unpacked):
                             return
-                        for record in batch.to_pylist():
+                        for record in batch.cast(plain).to_pylist():
                             number += 1
                             self.position = int(self.size * number / rows)
                             yield f"row {number:,}", record
+                    whole += shape.row_group(group).num_rows
+                    if number != whole:  # the library leaves out rows without a word whose lists go over many pages
+                        raise ValueError(f"of its rows {whole - number:,} cannot be read")
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            self.faults.append(f"after row {number:,}: {error}")
+            self.note(f"after row {number:,}: {error}")
 
 
-def _rows_at_a_time(group: pyarrow.parquet.RowGroupMetaData) -> int:
-    """A long text that all rows share is stored once and read as often as there are rows."""
-    longest = max((group.column(number).total_uncompressed_size for number in range(group.num_columns)), default=1)
-    if longest > PARQUET_COLUMN:
-        raise ValueError(f"a column of one row group has more than {PARQUET_COLUMN:,} bytes when unpacked")
-    return min(max(PARQUET_BYTES // max(longest, 1), 1), PARQUET_ROWS)
+def _columns(group: pyarrow.parquet.RowGroupMetaData) -> Iterator[pyarrow.parquet.ColumnChunkMetaData]:
+    return (group.column(number) for number in range(group.num_columns))
+
+
+def _texts_of(shape: pyarrow.parquet.FileMetaData) -> list[str]:
+    """The columns of which a text may stand in the file once and in many rows."""
+    groups = map(shape.row_group, range(shape.num_row_groups))
+    return list({one.path_in_schema: None for group in groups for one in _columns(group) if _is_shared(one)})
+
+
+def _is_shared(column: pyarrow.parquet.ColumnChunkMetaData) -> bool:
+    return column.physical_type == "BYTE_ARRAY" and column.has_dictionary_page
+
+
+def _check_group(group: pyarrow.parquet.RowGroupMetaData) -> None:
+    """Raise ValueError where the sizes that a row group gives of itself are those of a broken file."""
+    for column in _columns(group):
+        if column.total_uncompressed_size > max(PARQUET_SMALL, MOST_PACKED * column.total_compressed_size):
+            raise ValueError(f"a column of one row group becomes more than {MOST_PACKED:,} times larger when unpacked")
+
+
+def _in_portions(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[pyarrow.RecordBatch, int]]:
+    """Rows that may be made into records at once, with the bytes that these take."""
+    for batch in batches:
+        size = sum(map(_bytes_of, batch.columns))
+        if size <= PARQUET_BYTES:
+            yield batch, size
+        elif batch.num_rows == 1:
+            raise ValueError(f"one record has more than {PARQUET_BYTES:,} bytes when unpacked")
+        else:
+            half = batch.num_rows // 2
+            yield from _in_portions((batch.slice(0, half), batch.slice(half)))
+
+
+def _bytes_of(values: pyarrow.Array) -> int:
+    """What the values take when every one has its own text."""
+    kind, own = values.type, OBJECT * len(values)
+    if pyarrow.types.is_dictionary(kind):
+        lengths = pyarrow.compute.binary_length(values.dictionary)
+        return own + (pyarrow.compute.sum(lengths.take(values.indices), min_count=0).as_py() or 0)
+    if pyarrow.types.is_struct(kind):
+        return own + sum(map(_bytes_of, values.flatten()))
+    if pyarrow.types.is_nested(kind) and hasattr(values, "flatten"):
+        return own + _bytes_of(values.flatten())
+    return own + values.nbytes
 
 
 class _ArrayScanner:
@@ -132,7 +193,7 @@ class _ArrayScanner:
         self.lines = 0  # of all that was read
         self.number = 0
         self.opened = self.closed = False
-        self.decode = json.JSONDecoder().raw_decode
+        self.decoder = json.JSONDecoder()
 
     def all_items(self, blocks: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
         decode = codecs.getincrementaldecoder("utf-8-sig")().decode
@@ -159,7 +220,7 @@ class _ArrayScanner:
         self.text, self.at, self.more = "".join([self.text[self.at :], *self.more]), 0, []
         while self._skip_to_item():
             try:
-                record, end = self.decode(self.text, self.at)
+                record, end = read_json_at(self.decoder, self.text, self.at)
             except json.JSONDecodeError as error:
                 if self._may_go_on(error):
                     break
@@ -206,7 +267,8 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
     """Frame by frame, since the library's own reader takes a file that is cut off for one that has ended."""
     frame, waiting = zstandard.ZstdDecompressor().decompressobj(), b""
     while waiting or (waiting := file.read(ZSTD_STEP)):
-        yield frame.decompress(waiting)
+        unpacked = frame.decompress(waiting)
+        yield from (unpacked[at : at + BLOCK] for at in range(0, len(unpacked), BLOCK))
         waiting = frame.unused_data if frame.eof else b""
         if frame.eof and (waiting or (waiting := file.read(ZSTD_STEP))):
             frame = zstandard.ZstdDecompressor().decompressobj()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from django.db import connection, transaction
 
-from analysis.corpora.vectors import load_vectors, read_vectors
+from analysis.corpora.vectors import read_vectors
 from analysis.models import Corpus
 
 TIE = 1e-6  # similarities from the database that differ less are equal
@@ -37,7 +37,7 @@ def nearest_to_many(
 ) -> list[list[Near]]:
     """For each question the `number` nearest conversations, nearest first; equal ones by their hash."""
     # First all of them: numpy's threads would slow PostgreSQL down.
-    pieces = load_vectors(corpus, model) if user is None else list(read_vectors(corpus, model, user))
+    pieces = list(read_vectors(corpus, model, user))
     ranking = Ranking(questions, number)
     for piece in pieces:
         ranking.add(*piece)
@@ -89,7 +89,7 @@ def measure_recall(corpus: Corpus, model: str, number: int) -> float | None:
 
     The questions are the vectors of conversations spread evenly over it. None for an empty corpus.
     """
-    matrices = [piece.matrix for piece in load_vectors(corpus, model)]
+    matrices = [piece.matrix for piece in read_vectors(corpus, model)]
     if not matrices:
         return None
     matrix = np.concatenate(matrices)

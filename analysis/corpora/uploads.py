@@ -97,9 +97,9 @@ def _import(upload: CorpusUpload, path: Path, show: Callable[[float, int], None]
 
 
 def _say_faults(upload: CorpusUpload, report: Report) -> str:
-    more = len(report.faults) - FAULTS_TOLD
+    more = report.fault_count - FAULTS_TOLD
     lines = [
-        f"{upload.filename}: nothing was imported. Faults: {len(report.faults):,}, beside {report.whole:,} "
+        f"{upload.filename}: nothing was imported. Faults: {report.fault_count:,}, beside {report.whole:,} "
         "conversations that can be read. Correct the file, or import without its faulty records.",
         *report.faults[:FAULTS_TOLD],
         *([f"and {more:,} more."] if more > 0 else []),

@@ -11,14 +11,16 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.validators import MinValueValidator
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.endpoints.endpoints import NAME, EndpointError, add_endpoint
 from analysis.models import Endpoint
+from analysis.owners.sharing import take_back
 from surveys.console.pages import may, show, study_page
+from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role, studies_of
 
@@ -215,11 +217,13 @@ def save(request: HttpRequest, form: EndpointForm) -> bool:
     owner = {} if old else {"study": request.study}
     try:
         with transaction.atomic():
+            before = set(users_of(old)) if old else set()
             changed = {
                 key: [getattr(old, key), value] for key, value in fields.items() if old and getattr(old, key) != value
             }
             endpoint = add_endpoint(form.cleaned_data["name"], **fields, **owner)
             shared_with = share(endpoint, form)
+            take_back(endpoint, before - set(users_of(endpoint)))
             audit.record(
                 endpoint.study or request.study, request.user.get_username(), "endpoint saved", endpoint.name,
                 model=endpoint.model, base_url=endpoint.base_url, key_env=endpoint.key_env,
@@ -230,6 +234,13 @@ def save(request: HttpRequest, form: EndpointForm) -> bool:
         form.add_error(None, str(error))
         return False
     return True
+
+
+def users_of(endpoint: Endpoint) -> QuerySet[Study]:
+    """The studies that may use it."""
+    if endpoint.study is None or endpoint.shared:
+        return Study.objects.all()
+    return Study.objects.filter(Q(pk=endpoint.study_id) | Q(pk__in=endpoint.shared_with.values("pk")))
 
 
 def share(endpoint: Endpoint, form: EndpointForm) -> list[str]:

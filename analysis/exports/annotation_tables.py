@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from analysis.exports.codebook import Column, Row, Table, boolean, integer, labels, moment, named, number, text
 from analysis.exports.people_tables import ORIGIN, Selection
 from surveys.annotation.counted import Label, counted, iter_labels, questions_of, rater_name
+from surveys.annotation.labels import was_driven, was_quick, was_read
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import PART, turn_back
 
@@ -62,6 +63,10 @@ ANNOTATION = (
     text("guidelines_version", "the guidelines that the rater had"),
     text("opened", "numbers of the evidence snippets that were opened"),
     number("active_seconds", "time with the page in use; of models, of the call", "seconds"),
+    boolean("seen_to_ends", "whether both answers had been in view to their ends; empty where the page could not tell"),
+    boolean("quick", "whether it took less time than reading the item does"),
+    boolean("driven", "whether a program was at work in the browser, as far as the browser says"),
+    Column("trace", "json", "how it came to be: what was in view and for how long, keys, presses, scrolling"),
     moment("shown_at", "when the server sent the page"),
     moment("submitted_at", "when it was stored"),
     Column("detail", "json", "of a model: temperature, prompt version and the like"),
@@ -160,7 +165,18 @@ class AnnotationRows:
 SAME = ("left", "state", "revision", "reason", "guidelines_version", "shown_at", "detail")
 PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
 FIELDS = (
-    *("id", "judge", "labels", "opened", "active_ms", "created_at", "item__key", "item__pilot", "item__purpose"),
+    *(
+        "id",
+        "judge",
+        "labels",
+        "opened",
+        "active_ms",
+        "trace",
+        "created_at",
+        "item__key",
+        "item__pilot",
+        "item__purpose",
+    ),
     *("version__number", "version__sha256", *PERSON, *SAME),
 )
 
@@ -181,6 +197,10 @@ def describe(row: Row) -> Row:
         "purpose": row["item__purpose"],
         "opened": " ".join(map(str, row["opened"])),
         "active_seconds": None if row["active_ms"] is None else row["active_ms"] / 1000,
+        "seen_to_ends": was_read(row["left"], row["trace"]),
+        "quick": was_quick(row["trace"], row["active_ms"]),
+        "driven": was_driven(row["trace"]),
+        "trace": row["trace"],
         "submitted_at": row["created_at"],
     }
 

@@ -10,6 +10,7 @@ from analysis.exports.first_lines import LINES, first_lines
 from surveys.models import Participant, Study, StudyVersion
 from surveys.studies.files.definitions import Definition, prompt_text
 from surveys.studies.files.schema import NONE, SEVERAL
+from surveys.studies.perception import FIGURES, OWN_QUESTION, UNSEEN, UNSEEN_LABEL
 
 Row = dict[str, Any]
 FENCES = {"pandas": "python", "r": "r"}
@@ -154,6 +155,25 @@ def check_columns(versions: tuple[Version, ...]) -> Iterator[Column]:
             versions=numbers,
             source=(*source, "passed"),
         )
+    yield from perception_columns(versions)
+
+
+def perception_columns(versions: tuple[Version, ...]) -> Iterator[Column]:
+    shown = [(version.number, asked) for version in versions if (asked := version.definition.perception)]
+    figures = {name: label for name, (label, _inside) in FIGURES.items()}
+    words = {option: option for _, asked in shown for option in (asked.options or OWN_QUESTION.options)}
+    picked = figures | {UNSEEN: UNSEEN_LABEL} | words
+    columns = (
+        text("figure", "the figure in moving dots that the page showed; empty where it could not", figures),
+        text("picked", "what the person chose: a figure, or an answer to the question in words", picked),
+        boolean("right", "whether that was right; empty where the person said that they cannot see a figure"),
+        boolean("alternative", "whether the question in words was answered instead"),
+        integer("ms", "from opening the page to sending it, by the browser's clock", "milliseconds"),
+        integer("plays", "how often the dots were set in motion", "times"),
+    )
+    for column in columns if shown else ():
+        source = ("checks", "perception", column.name)
+        yield replace(column, name=f"perception_{column.name}", versions=numbers_of(shown, versions), source=source)
 
 
 def by_slug(versions: tuple[Version, ...], part: str) -> dict[str, list[tuple[int, Any]]]:

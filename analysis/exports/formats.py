@@ -52,8 +52,8 @@ def figure_csv(figure: Any) -> str:
     """A figure's table, a row for each mark; units stand in the header."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow([name for name, _, _ in figure.columns])
-    writer.writerows([csv_cell(row.get(name)) for name, _, _ in figure.columns] for row in figure.table)
+    writer.writerow([column.name for column in figure.columns])
+    writer.writerows([csv_cell(row.get(column.name)) for column in figure.columns] for row in figure.table)
     return out.getvalue()
 
 

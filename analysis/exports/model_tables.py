@@ -124,8 +124,8 @@ class Prompts:
 
 
 def all_runs(study: Study, selection: Selection) -> QuerySet[Run]:
-    """The study's runs, judges and tasks among them, and the benchmark runs that belong to no study."""
-    runs = Run.objects.filter(Q(study=study) | Q(study__isnull=True) & ~Q(condition__in=ASIDE))
+    """The study's runs, judges and tasks among them, and the benchmark runs without a study shared with it."""
+    runs = Run.objects.of_study(study).filter(Q(study=study) | ~Q(condition__in=ASIDE))
     runs = runs if selection.pilot else runs.filter(pilot=False)
     return (runs if selection.simulated else runs.exclude(endpoint__provider=FAKE)).order_by("pk")
 

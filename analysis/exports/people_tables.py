@@ -245,6 +245,10 @@ def evidence(name: str) -> dict[str, Any]:
     return {"made": lambda row: row["evidence"].get(name), "needs": ("evidence",)}
 
 
+def evidence_in(group: str, name: str) -> dict[str, Any]:
+    return {"made": lambda row: (row["evidence"].get(group) or {}).get(name), "needs": ("evidence",)}
+
+
 def count_revisions(person: str) -> Subquery:
     return Subquery(same_answers().annotate(n=Count("id")).values("n"))
 
@@ -261,6 +265,10 @@ def same_answers() -> QuerySet:
 def seconds_away(row: Row) -> float | None:
     away = row["evidence"].get("away_ms")
     return None if away is None else away / 1000
+
+
+def count_page_words(row: Row) -> int | None:
+    return len(row["evidence"].get("page_words", ())) if "pastes" in row["evidence"] else None
 
 
 def count_pastes(row: Row) -> int | None:
@@ -301,6 +309,25 @@ TIMING = (
     number("share_pasted", "pasted / (pasted + typed)", "share from 0 to 1", **evidence("share_pasted")),
     boolean("edited_after", "whether anything was changed after pasting", **evidence("edited_after")),
     integer("pastes", "how often something was pasted", "pastes", made=count_pastes, needs=("evidence",)),
+    *(
+        integer(name, f"{words}; empty where the page did not count", unit, **evidence_in("hands", name))
+        for name, words, unit in (
+            ("keys", "keys pressed", "keys"),
+            ("pointer", "moves of the mouse or finger that the browser reported", "moves"),
+            ("presses", "presses of the mouse or finger", "presses"),
+            ("scrolls", "turns of the wheel and moves of a scrolling finger", "events"),
+            ("untrusted", "keys, presses, moves and pastes that a script had made", "events"),
+        )
+    ),
+    boolean("automated", "whether the browser said that a program drives it", **evidence("automated")),
+    text("agent", "the agent that the request said it comes from", **evidence("agent")),
+    integer(
+        "page_words",
+        "lines of the chatbot's own page that were taken out in one press",
+        "lines",
+        made=count_page_words,
+        needs=("evidence",),
+    ),
 )
 
 

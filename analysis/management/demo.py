@@ -30,7 +30,7 @@ from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Prompt, Study
-from surveys.simulation.demo import ACTOR, PROFILES
+from surveys.simulation.demo import ACTOR, LARGE, PROFILES, demo_user
 
 # Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
 MODELS = {
@@ -272,6 +272,17 @@ def messages(about: str, random: Random, turns: int) -> Iterator[dict[str, str]]
     for question in random.sample(ASKING, turns):
         yield {"role": "user", "content": question.format(about=about)}
         yield {"role": "assistant", "content": random.choice(ANSWERING)}
+
+
+def give_to_demo() -> None:
+    """What was made up belongs to the demo's account, and its studies may use it."""
+    account, studies = demo_user(), Study.objects.filter(slug__in=["demo", LARGE, PROFILES])
+    rows: list[Any] = [row for model in (Corpus, PersonaSet) for row in model.objects.filter(source=SOURCE, owner=None)]
+    rows += Run.objects.filter(study=None, owner=None, created_by=ACTOR)
+    for row in rows:
+        row.owner = account
+        row.save(update_fields=["owner"])
+        row.shared_with.set(studies)
 
 
 def make_personas() -> PersonaSet:

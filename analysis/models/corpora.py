@@ -1,13 +1,16 @@
 """Conversations of real people as read from a corpus, their embeddings, and personas from which profiles are drawn."""
 
+from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from pgvector.django import VectorField
 
+from analysis.models.owners import Owned
+
 DIMENSIONS = 384  # all-MiniLM-L6-v2
 
 
-class Corpus(models.Model):
+class Corpus(Owned):
     name = models.SlugField(max_length=50, unique=True)
     format = models.CharField(max_length=20, help_text="The importer that read it.")
     source = models.CharField(max_length=500, blank=True, help_text="Where the conversations come from.")
@@ -79,7 +82,7 @@ class ConversationVector(models.Model):
         return f"{self.conversation_id} {self.model}"
 
 
-class PersonaSet(models.Model):
+class PersonaSet(Owned):
     name = models.SlugField(max_length=50, unique=True)
     source = models.CharField(max_length=500, blank=True, help_text="Where the personas come from.")
     licence = models.CharField(max_length=100, blank=True, help_text="Under which they may be used.")
@@ -130,6 +133,9 @@ class CorpusUpload(models.Model):
     filename = models.CharField(max_length=200)
     size = models.PositiveBigIntegerField(help_text="Bytes that are to come.")
     whole_only = models.BooleanField(default=True, help_text="Import nothing where a record cannot be read.")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+", help_text="Who sends it."
+    )
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from analysis.models import conditions
 from analysis.models.conditions import CONDITIONS
 from analysis.models.corpora import Conversation, Corpus, PersonaSet
+from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from analysis.models.people import CorpusUser
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion
 
@@ -98,7 +99,17 @@ class Schedule(models.Model):
         return f"every {self.every_days} days"
 
 
-class Run(models.Model):
+class RunQuerySet(OfStudyOrOwnedQuerySet):
+    def shown_to(self, account: Any, study: Study) -> Any:
+        """Of runs without a study those alone whose corpus and personas may be seen too: their calls show them."""
+        rows = super().shown_to(account, study)
+        for name, model in (("corpus", Corpus), ("personas", PersonaSet)):
+            shown = model.objects.shown_to(account, study).values("pk")
+            rows = rows.filter(Q(study=study) | Q(**{name: None}) | Q(**{f"{name}__in": shown}))
+        return rows
+
+
+class Run(Owned):
     # The registered conditions, and the runs that ask no prompt in one of them.
     Condition: Any = models.TextChoices(
         "Condition",
@@ -167,6 +178,8 @@ class Run(models.Model):
     began_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
+    objects = RunQuerySet.as_manager()
+
     class Meta:
         ordering = ["-id"]
         constraints = [
@@ -205,6 +218,7 @@ class Run(models.Model):
                 & ~Q(instruction="")
                 | ~Q(condition__in=ASIDE) & Q(instruction="", both_orders=False, pilot=False),
             ),
+            models.CheckConstraint(name="run_of_study_or_owner", condition=Q(study=None) | Q(owner=None)),
             models.CheckConstraint(name="run_spends_forward", condition=Q(spent__gte=0)),
         ]
 

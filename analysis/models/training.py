@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from surveys.models import Study
 
 
@@ -13,7 +14,7 @@ class Task(models.TextChoices):
     REWARD = "reward", "Reward"
 
 
-class ExampleSet(models.Model):
+class ExampleSet(Owned):
     """Labelled examples that a file brought, all for one task."""
 
     name = models.SlugField(max_length=50, unique=True)
@@ -57,7 +58,7 @@ class Example(models.Model):
         return f"{self.key} {self.part}".strip()
 
 
-class TrainedModel(models.Model):
+class TrainedModel(Owned):
     """A model that was or is being trained. Its folder is known by the hash of all files in it."""
 
     class Tier(models.TextChoices):
@@ -91,6 +92,8 @@ class TrainedModel(models.Model):
     began_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
 
+    objects = OfStudyOrOwnedQuerySet.as_manager()
+
     class Meta:
         constraints = [
             models.CheckConstraint(
@@ -105,6 +108,7 @@ class TrainedModel(models.Model):
                 name="trained_on_study_or_examples",
                 condition=Q(study__isnull=False, examples=None) | Q(study=None, examples__isnull=False),
             ),
+            models.CheckConstraint(name="trained_of_study_or_owner", condition=Q(study=None) | Q(owner=None)),
             models.CheckConstraint(name="failed_training_says_why", condition=~Q(state="failed") | ~Q(reason="")),
         ]
 

@@ -67,7 +67,7 @@ def keep_attributes(
     done, users = Kept(), set()
     erased = ErasedUsers(corpus)
     with transaction.atomic():
-        for batch in batches(rows, BATCH):
+        for batch in batches(rows, BATCH, lambda row: len(row.reasoning) + sum(map(len, row.evidence))):
             gone = {row.user for row in batch if row.user in erased}
             if allow_erased:
                 erased.take_back(gone)

@@ -6,7 +6,6 @@ from django.db import transaction
 from django.db.models import Q
 
 from analysis.corpora.erased import note_erased
-from analysis.corpora.vectors import remove_stretches, stretches_of
 from analysis.models import (
     Attribute,
     Completion,
@@ -52,13 +51,11 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
         repeats.delete()
         _hand_over(own)
         done["completions"] += Completion.objects.filter(task__conversation__in=own).count()
-        copied = stretches_of(own)
         own.delete()
         remove_unused(hashes)
         for user in SimulatedUser.objects.filter(run__corpus=corpus, recipe__corpus_user=key):
             user.recipe["corpus_user"] = ERASED
             user.save(update_fields=["recipe"])
-    remove_stretches(corpus, copied)
     return done
 
 

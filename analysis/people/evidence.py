@@ -9,7 +9,20 @@ from surveys.pasting.privacy import REPLACEMENTS, find_personal
 Message = Mapping[str, str]
 # One character for one, so that places stay what they are: models set other quotation marks, dashes and spaces.
 ALIKE = str.maketrans("‘’‚‛“”„‟«»‐‑‒–—―\u00a0\u202f", "''''" + '""""""' + "------" + "  ")
+SPACES = re.compile(r"\s+")
 AROUND = " \t\r\n\"'.…"
+
+
+class _Folding(dict[int, int | str | None]):
+    """The same for capitals, each of which stays one character; filled as they occur."""
+
+    def __missing__(self, code: int) -> int:
+        sign = chr(code)
+        self[code] = ord(next((small for small in (sign.casefold(), sign.lower()) if len(small) == 1), sign))
+        return self[code]  # type: ignore[return-value]
+
+
+FOLDING = _Folding(ALIKE | str.maketrans("İı", "ii"))
 
 
 class QuotePlace(NamedTuple):
@@ -30,14 +43,25 @@ def locate(quote: str, messages: Sequence[Message]) -> QuotePlace | None:
         if quote in messages[number]["content"]:
             start = messages[number]["content"].index(quote)
             return QuotePlace(number, start, start + len(quote))
-    words = quote.translate(ALIKE).strip(AROUND).split()
+    words = " ".join(quote.translate(ALIKE).strip(AROUND).translate(FOLDING).split())
     if not words:
         return None
-    pattern = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
     for number in order:
-        if found := pattern.search(messages[number]["content"].translate(ALIKE)):
-            return QuotePlace(number, *found.span())
+        text = messages[number]["content"].translate(FOLDING)
+        at = SPACES.sub(" ", text).find(words)
+        if at >= 0:
+            return QuotePlace(number, _place_in(text, at), _place_in(text, at + len(words) - 1) + 1)
     return None
+
+
+def _place_in(text: str, at: int) -> int:
+    """Where in `text` the character stands that is at `at` where every white space is one."""
+    dropped = 0
+    for space in SPACES.finditer(text):
+        if space.start() - dropped >= at:
+            break
+        dropped += len(space[0]) - 1
+    return at + dropped
 
 
 def locate_in(quotes: Sequence[str], conversations: Iterable[tuple[str, Sequence[Message]]]) -> list[dict[str, Any]]:

@@ -1,16 +1,21 @@
 """What is done with the users of a corpus is noted: by whom, with which settings, how far it is, and what came out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection, connections
+from django.contrib.auth import get_user_model
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
-from analysis.models import Corpus, CorpusStep
+from analysis.models import Corpus, CorpusStep, Endpoint
 from analysis.models.conditions import ConditionError
+from analysis.owners.sharing import NotShared, require_role, require_use
+from surveys.models import Study
+from surveys.studies.access import role_in
 
 ACTOR = "command line"
+Whose = dict[str, int] | None  # who ordered something: `account` and `study`
 NAMES = CorpusStep.Name
 # What rests on a step is no longer so when it is repeated.
 LATER = {"filter": ("sample",), "merge": ("sample",)}
@@ -22,6 +27,42 @@ class PeopleError(Exception):
 
 class PeopleBusy(PeopleError):
     """Something else is being done with the same people; it may be tried again."""
+
+
+def require_step(account: Any, study: Study, corpus: Corpus, settings: Mapping[str, Any]) -> None:
+    """Until the transaction ends the study may use the corpus and the endpoint. Raises PeopleError where it may not."""
+    endpoint = Endpoint.objects.filter(name=settings["endpoint"]).first() if settings.get("endpoint") else None
+    try:
+        require_role(account, study)
+        require_use(account, study, corpus, endpoint)
+        for other in Study.objects.filter(slug__in=[settings[key] for key in ("study", "prompts") if key in settings]):
+            require_other(account, corpus, other, is_target="study" in settings)
+    except NotShared as refusal:
+        raise PeopleError(str(refusal)) from None
+
+
+def require_other(account: Any, corpus: Corpus, other: Study, *, is_target: bool) -> None:
+    """Of the study that gets the items, or whose prompts are asked about."""
+    if not is_target:
+        if role_in(account, other) is None:
+            raise NotShared(f"{account} is no longer a member of {other.slug}.")
+        return
+    require_role(account, other)
+    if not corpus.may_be_changed_by(account):
+        require_use(account, other, corpus)
+
+
+def ask_again(whose: Whose, corpus: Corpus, settings: Mapping[str, Any]) -> tuple[Any, Study] | None:
+    """Who ordered a step and for which study, if they still may; None for what the server itself does."""
+    if whose is None:
+        return None
+    account = get_user_model().objects.filter(pk=whose["account"]).first()
+    study = Study.objects.filter(pk=whose["study"]).first()
+    if account is None or study is None:
+        raise PeopleError("The account or the study that ordered it is gone.")
+    with transaction.atomic():
+        require_step(account, study, corpus, settings)
+    return account, study
 
 
 class Step:

@@ -14,7 +14,7 @@ from analysis.people.funnel import filter_users
 from analysis.people.merging import merge_attributes
 from analysis.people.pushing import push_attributes
 from analysis.people.sampling import sample_users
-from analysis.people.steps import NAMES, PeopleBusy, PeopleError, note_failure, step_of
+from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, ask_again, note_failure, step_of
 from surveys.imports.files import ImportFault
 from surveys.models import Study
 
@@ -22,10 +22,13 @@ AGAIN_SECONDS = 60  # until an import looks whether what was done before it is o
 
 
 @shared_task
-def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str) -> None:
-    """Do one of the steps; why it could not be done is kept with it."""
+def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str, whose: Whose = None) -> None:
+    """Do one of the steps, if those who ordered it still may; why it could not be done is kept with it."""
     corpus = Corpus.objects.get(pk=corpus_id)
     try:
+        ordered = ask_again(whose, corpus, settings)
+        if ordered and name == NAMES.IMPORT and not corpus.may_be_changed_by(ordered[0]):
+            raise PeopleError(f"{corpus.name} belongs to others now. Nothing was imported.")
         if name == NAMES.FILTER:
             filter_users(corpus, FilterSettings(**settings), actor=actor)
         elif name == NAMES.MERGE:
@@ -38,7 +41,7 @@ def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str)
             _import(corpus, settings, actor)
     except (PeopleError, SettingError, EmbeddingError) as error:
         if isinstance(error, PeopleBusy) and name == NAMES.IMPORT:  # its file lies here, and nobody will order it again
-            people_step.apply_async((corpus_id, name, settings, actor), countdown=AGAIN_SECONDS)
+            people_step.apply_async((corpus_id, name, settings, actor, whose), countdown=AGAIN_SECONDS)
             return
         note_failure(corpus, name, str(error))
     except Exception as error:
@@ -77,4 +80,4 @@ def _import(corpus: Corpus, settings: dict[str, Any], actor: str) -> None:
             report = asdict(import_upload(upload, lambda share, number: step.show(share)))
         except ImportFailed as failed:
             raise PeopleError(str(failed)) from None
-        step.report = report | {"faults": report["faults"][:20], "faults_in_all": len(report["faults"])}
+        step.report = report | {"faults": report["faults"][:20], "faults_in_all": report.pop("fault_count")}

@@ -12,8 +12,9 @@ from analysis.charts.figure import Options, Report
 from analysis.charts.rows import names_in
 from analysis.exports.api import AnyType, BadRequest, StudyView
 from analysis.exports.refusals import refused
-from analysis.report.filters import FILTERS, Filter, FilterError, Filters, checked
+from analysis.report.filters import FILTERS, Filter, FilterError, Filters
 from analysis.report.pages.shown import ask_for, has_few_texts
+from analysis.report.pairs.sides import checked
 from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS
 from analysis.report.reports import ReportError, compute_parts, views_for, write_report
 from analysis.stats.resampling import DRAWS
@@ -50,9 +51,12 @@ REPORT = inline_serializer(
         **{
             part: serializers.ListField(child=serializers.DictField(), required=False)
             for part in PARTS
-            if part not in ("about", "flow")
+            if part not in ("about", "flow", "pair")
         },
         "flow": serializers.DictField(required=False),
+        "pair": serializers.DictField(required=False, help_text="Empty unless `compare` names two sides."),
+        "claims": serializers.ListField(child=serializers.DictField(), help_text="All that pages assert."),
+        "families": serializers.ListField(child=serializers.DictField(), help_text="By page: what was tested."),
         "definitions": serializers.DictField(child=serializers.CharField()),
         "intervals": serializers.DictField(help_text="By part: kind and unit of each column that is an interval."),
     },
@@ -138,7 +142,9 @@ class FigureSpec(StudyView):
         return Response(
             {
                 **{field: getattr(figure, field) for field in ("name", "title", "caption", "alt", "spec", "table")},
-                "columns": [dict(zip(("name", "label", "unit"), column, strict=True)) for column in figure.columns],
+                "columns": [
+                    {part: getattr(column, part) for part in ("name", "label", "unit")} for column in figure.columns
+                ],
             }
         )
 

@@ -1,108 +1,35 @@
-"""What tables of the report are made of: columns that say once what they hold, how it is written and its interval.
+"""The parts of the report and their tables: what each computes, the columns that many share, and the measures."""
 
-Pages, terminal, HTML and PDF render them, each in its own type; a part of the report declares them.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.charts.figure import Figure, Options, Report, Row
 from analysis.charts.panels import Panel
+from analysis.charts.tables import (
+    CHANGE,
+    COUNT,
+    FINE,
+    PLAIN,
+    POINTS,
+    SHARE,
+    Cell,
+    Column,
+    Made,
+    NumberFormat,
+    P,
+    Table,
+    at,
+)
+from analysis.report.claims.enough import few_in
 from analysis.report.samples import Data
 from surveys.console.wording import Span, number, plural, sized, span
-
-Ends = Sequence[float] | None
-Made = Callable[[Row], Any]
-
-
-@dataclass(frozen=True)
-class Form:
-    """How a value is written. `kind` is number, count, p, dollars, ends or words, or a name: prompt, source, …"""
-
-    kind: str = "number"
-    digits: int = 2
-    scale: float = 1
-    unit: str = ""
-    sign: bool = False
-
-    @property
-    def is_number(self) -> bool:
-        return self.kind in ("number", "count", "p", "dollars", "ends")
-
-
-WORDS, COUNT, P, DOLLARS = Form("words"), Form("count", 0), Form("p"), Form("dollars")
-PLAIN, FINE = Form(), Form(digits=3)
-SHARE, FINE_SHARE = Form(digits=0, scale=100, unit="%"), Form(digits=1, scale=100, unit="%")
-ENDS, FINE_ENDS = Form("ends", 0, 100, "%"), Form("ends", 1, 100, "%")  # from where to where, as [low, high]
-CHANGE, POINTS = Form(sign=True), Form(digits=0, scale=100, sign=True)
-
-
-def at(row: Any, path: str) -> Any:
-    """What stands in a row under keys joined by dots; None where one of them is missing."""
-    for key in path.split("."):
-        row = row.get(key) if isinstance(row, Mapping) else None
-    return row
-
-
-@dataclass(frozen=True)
-class Column:
-    """One number or word of a row, which stands at `name` (keys joined by dots) unless `value` finds it.
-
-    `ci` is where its interval stands; beside it, or where `ci_why` finds it, is why there is none. `texts` says which
-    texts a page's number leads to: what to ask for besides the row's prompt, source and model, or None. `short` is the
-    label where there is little room. `why` is where a row says
-    why the value is undefined. `chip` and `soft` stand beside the value.
-    """
-
-    name: str
-    label: str
-    form: Form = WORDS
-    ci: str | Callable[[Row], Ends] = ""
-    ci_why: Callable[[Row], str | None] | None = None
-    short: str = ""
-    value: Made | None = None
-    texts: Made | None = None
-    href: Callable[[Row], tuple[str, Any]] | None = None  # a page of another kind, as its name and number
-    why: str | Callable[[Row], str] = ""
-    chip: Callable[[Row], str] | None = None
-    soft: Callable[[Row], str] | None = None
-    mark: Callable[[Row], str] | None = None  # a sign behind the value
-    key: Made | None = None  # what it is sorted by
-    nothing: str = "–"
-    form_of: Callable[[Row], Form] | None = None  # where rows differ in how they are written
-
-    def of(self, row: Row) -> Any:
-        return self.value(row) if self.value else at(row, self.name)
-
-    def around(self, row: Row) -> Ends:
-        found: Ends = self.ci(row) if callable(self.ci) else at(row, self.ci) if self.ci else None
-        return found
-
-    def unsure(self, row: Row) -> str:
-        """Why a value that is known has no interval."""
-        if not self.ci or self.of(row) is None or self.around(row) is not None:
-            return ""
-        found = self.ci_why(row) if self.ci_why else at(row, f"{self.ci}_why") if isinstance(self.ci, str) else None
-        return found if isinstance(found, str) else ""
-
-    def form_in(self, row: Row) -> Form:
-        return self.form_of(row) if self.form_of else self.form
-
-    def reason(self, row: Row) -> str:
-        return self.why(row) if callable(self.why) else at(row, self.why) or "" if self.why else ""
-
-    @property
-    def head(self) -> str:
-        """The label within a line: what is no name begins small."""
-        return self.short or self.label[:1].lower() + self.label[1:]
-
 
 Columns = Sequence[Column]
 
 
 @dataclass(frozen=True)
-class Listing:
+class TableSpec:
     """A table as it is declared: of which rows, in which columns. `name` is its anchor on a page."""
 
     name: str
@@ -114,16 +41,17 @@ class Listing:
     empty: str | Callable[[Options], str] = "Nothing to show for these filters."
     optional: bool = False  # not there at all without rows
 
-    def columns_of(self, rows: list[Row], options: Options) -> Columns:
-        return self.columns(rows, options) if callable(self.columns) else self.columns
-
-
-@dataclass(frozen=True)
-class Finder:
-    """What finds sentences of one kind; `place` is where in the order of all kinds they are told."""
-
-    place: int
-    find: Callable[[Report], Iterable[Row]]
+    def table(self, rows: list[Row], options: Options, cell: Callable[[Column, Row], Cell] = Column.cell) -> Table:
+        columns = self.columns(rows, options) if callable(self.columns) else self.columns
+        return Table(
+            columns,
+            [[cell(column, row) for column in columns] for row in rows],
+            self.title(options) if callable(self.title) else self.title,
+            self.name,
+            self.note(rows) if callable(self.note) else self.note,
+            self.definitions,
+            self.empty(options) if callable(self.empty) else self.empty,
+        )
 
 
 def intervals(kind: str, unit: str, *columns: str, of: str = "") -> tuple[Row, ...]:
@@ -144,9 +72,8 @@ class Part:
     """A part of the report, from its numbers to its sentences.
 
     `tables` are for documents, `pages` for the comparing pages. `words` say what is computed; `say` is what a page
-    opens with where no finding does. A figure is called like its part unless `figure` says otherwise; `draws_from` are
-    other parts whose rows it takes. `begin` has a second process begin with the part while this one is at others;
-    `reads` says that it is one of these, which wait for the database.
+    opens with where nothing is compared. A figure is called like its part unless `figure` says otherwise; `draws_from`
+    are other parts whose rows it takes.
     """
 
     name: str
@@ -154,17 +81,14 @@ class Part:
     compute: Callable[[Data], Any]
     definitions: Mapping[str, str]
     intervals: tuple[Row, ...] = ()
-    tables: tuple[Listing, ...] = ()
-    pages: tuple[Listing, ...] = ()
+    tables: tuple[TableSpec, ...] = ()
+    pages: tuple[TableSpec, ...] = ()
     draw: Callable[[Report, Options], Figure] | None = None
     figure: str = ""
     draws_from: tuple[str, ...] = ()
     say: Callable[[Report], str] | None = None
-    finders: tuple[Finder, ...] = ()
     is_brief: bool = False  # printed on a terminal unless parts are named
     is_long: bool = False  # lists of single numbers, which paper leaves to the figure
-    begin: Callable[[Data], None] | None = None
-    reads: bool = False
 
     @property
     def drawn_as(self) -> str:
@@ -185,12 +109,12 @@ def is_list(row: Row) -> bool:
 
 # --- columns that many tables share
 
-PROMPT = Column("prompt", "Prompt", Form("prompt"))
-SOURCE = Column("source", "Source", Form("source"))
-VARIANT = Column("source", "Source", Form("variant"))  # with what sets it apart from others of its name
-MODEL = Column("model", "Model", Form("model"))
-COMPARED = Column("model", "Compared", Form("model"), short="model")
-CHATBOT = Column("model", "Chatbot", Form("model"))
+PROMPT = Column("prompt", "Prompt", NumberFormat("prompt"))
+SOURCE = Column("source", "Source", NumberFormat("source"))
+VARIANT = Column("source", "Source", NumberFormat("variant"))  # with what sets it apart from others of its name
+MODEL = Column("model", "Model", NumberFormat("model"))
+COMPARED = Column("model", "Compared", NumberFormat("model"), short="model")
+CHATBOT = Column("model", "Chatbot", NumberFormat("model"))
 WHO = (PROMPT, SOURCE, COMPARED)
 
 
@@ -203,7 +127,20 @@ def units_of(row: Row) -> str:
 N = Column("n", "n", COUNT, texts=lambda row: {}, soft=units_of)
 SIZE = Column("n", "n", COUNT, soft=units_of)
 UNKNOWN = Column("unknown", "Unknown", COUNT)
-P_HOLM = Column("p_holm", "p", P, short="p (Holm)", why="why")
+P_HOLM = Column(
+    "p_holm",
+    "p",
+    P,
+    value=lambda row: None if few_in(row) else row.get("p_holm"),
+    short="p (Holm)",
+    why=lambda row: row.get("why") or few_in(row),
+)
+CORRECTED = "p is corrected for all tests of this page, over prompts, sources, models and measures (Holm)."
+HOLM = {
+    "p_holm": "p corrected by Holm’s method for all tests of its page, over prompts, sources, models, measures: where "
+    "nothing differs, any of them is below .05 in at most 5 of 100 studies.",
+    "p_tail": "The p that the correction takes: finer than one draw in all where few draws are as large.",
+}
 
 
 def settings(row: Row) -> str | None:
@@ -219,12 +156,34 @@ def settings(row: Row) -> str | None:
 SETTINGS = Column("settings", "Settings", value=settings)
 
 
-def tested(path: str, label: str, form: Form) -> tuple[Column, Column]:
+def tested(path: str, label: str, form: NumberFormat) -> tuple[Column, Column]:
     """A difference with its corrected p."""
-    short = "difference, points" if form is POINTS else "difference"
+    short, inside = "difference, points" if form is POINTS else "difference", path.partition(".")[0]
+
+    def held(row: Row) -> str:
+        return str(at(row, f"{inside}.held") or "")
+
+    def unless_held(name: str) -> Made:
+        return lambda row: None if held(row) else at(row, f"{path}.{name}")
+
+    def p(row: Row) -> float | None:
+        found: float | None = None if few_in(row, at(row, path)) else unless_held("p_holm")(row)
+        return found
+
     return (
-        Column(f"{path}.effect", label, form, f"{path}.ci", short=short),
-        Column(f"{path}.p_holm", "p", P, short="p (Holm)"),
+        Column(
+            f"{path}.effect",
+            label,
+            form,
+            unless_held("ci"),
+            value=unless_held("effect"),
+            short=short,
+            why=held,
+            ci_why=lambda row: at(row, f"{path}.ci_why"),
+        ),
+        Column(
+            f"{path}.p_holm", "p", P, value=p, short="p (Holm)", why=lambda row: held(row) or few_in(row, at(row, path))
+        ),
     )
 
 
@@ -243,8 +202,8 @@ class Measure:
     title: str
     definition: str
     unit: str = ""
-    form: Form = PLAIN
-    changes: Form = CHANGE  # how differences are written
+    format: NumberFormat = PLAIN
+    changes: NumberFormat = CHANGE  # how differences are written
     complement: "Measure | None" = None
     ticks: str = "~s"
     is_whole: bool = False
@@ -291,12 +250,24 @@ class Measure:
         return Column(
             f"{inside}.{self.name}" if inside else self.name,
             label or self.label,
-            self.form,
+            self.format,
             lambda row: self.interval(values(row)),
             lambda row: self.why_no_interval(values(row)),
             value=lambda row: self.value(values(row)),
             why=lambda row: at(row, f"{inside}.why" if inside else "why") or row.get("why") or "",
         )
+
+    def drawn(self, values: Callable[[Row], Row], ends: str = "", unit: str = "") -> list[Column]:
+        """A figure's columns: its value and interval in what `values` finds; `ends` stands in front of their names."""
+
+        def end(row: Row, place: int) -> float | None:
+            return (self.interval(values(row)) or (None, None))[place]
+
+        return [
+            Column(self.name, self.spoken, unit=unit, value=lambda row: self.value(values(row))),
+            Column(f"{ends}low", "from", unit=unit, value=lambda row: end(row, 0)),
+            Column(f"{ends}high", "to", unit=unit, value=lambda row: end(row, 1)),
+        ]
 
     def differences(self, inside: str, label: str = "") -> tuple[Column, Column]:
         """A difference in it with its corrected p, as `inside` (`against_field`) has it."""
@@ -317,7 +288,7 @@ class Measure:
         return replace(found, value=negated, ci=turned, ci_why=found.unsure), p
 
     def rarefied(self) -> Column:
-        """Its value in as many units as all have; nothing where these are all responses that there are."""
+        """Its value in as many units as it is compared at; nothing where these are all responses that there are."""
 
         def drawn(row: Row) -> Any:
             found = row.get("rarefied")
@@ -326,7 +297,7 @@ class Measure:
         return Column(
             f"rarefied.{self.name}",
             f"Rarefied {self.spoken}",
-            self.form,
+            self.format,
             lambda row: self.interval(drawn(row)),
             lambda row: self.why_no_interval(drawn(row)),
             value=lambda row: self.value(drawn(row)),
@@ -340,8 +311,8 @@ UNIQUE = Measure(
     "Distinct items",
     "How many distinct items the responses name.",
     unit="items",
-    form=Form(digits=0),
-    changes=Form(digits=0, sign=True),
+    format=NumberFormat(digits=0),
+    changes=NumberFormat(digits=0, sign=True),
     is_whole=True,
 )
 COVERAGE = Measure(
@@ -350,7 +321,7 @@ COVERAGE = Measure(
     "Share of the five most frequent items",
     "Share of all mentions that the five most frequent items take.",
     unit="share",
-    form=SHARE,
+    format=SHARE,
     changes=POINTS,
 )
 OUTSIDE = Measure(
@@ -359,7 +330,7 @@ OUTSIDE = Measure(
     "Share outside the five most frequent",
     f"1 minus {COVERAGE.name}: higher is more heterogeneous.",
     unit="share",
-    form=SHARE,
+    format=SHARE,
     changes=POINTS,
     complement=COVERAGE,
     ticks=".1~f",
@@ -380,7 +351,7 @@ CORRECT = Measure(
     "Share answered correctly",
     "Correct answers divided by all answers, unknown ones counted as wrong.",
     unit="share",
-    form=SHARE,
+    format=SHARE,
     changes=POINTS,
     ticks=".1~f",
     is_bounded=True,
@@ -392,7 +363,7 @@ DISTANCE = Measure(
     "Jensen–Shannon divergence, bits",
     "Jensen–Shannon divergence (base 2) between the item distributions of field and source, 0 to 1.",
     unit="bits",
-    form=FINE,
+    format=FINE,
     ticks=".2~f",
     is_sole=True,
 )
@@ -402,7 +373,7 @@ NOVEL = Measure(
     "Questions with a new answer",
     "Share of questions on which a run gives a letter that no offline run at temperature 1 gives.",
     unit="share",
-    form=SHARE,
+    format=SHARE,
 )
 
 # What is measured of recommendations, and of questions with choices, in the order in which it is shown.

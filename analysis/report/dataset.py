@@ -118,6 +118,20 @@ class Frame:
         return {str(name): self.table[name].to_numpy() for name in self.table.columns if name != "prompt"}
 
     @cached_property
+    def who(self) -> NDArray[np.int64]:
+        """A number for whoever gave each answer, the same in all prompts: a person, a simulated user, or else a repeat
+        of a run.
+        """
+        columns = self.columns
+        if "respondent" not in columns:
+            return np.asarray(columns["unit"])
+        alone = np.zeros(len(self.table), np.int64)
+        for name in ("unit", "user", "repeat"):
+            codes = pd.factorize(columns[name])[0]
+            alone = alone * (int(codes.max(initial=0)) + 1) + codes
+        return np.where(columns["respondent"] == OWN, OWN - 1 - alone, columns["respondent"])
+
+    @cached_property
     def prompt_rows(self) -> dict[str, NDArray[np.int64]]:
         """The rows of each prompt."""
         asked = self.table["prompt"].cat

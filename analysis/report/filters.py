@@ -103,7 +103,8 @@ class Filter:
             return [words] if (words := self.options[value][1]) else []
         if self.type is tuple:
             return [f"{question} answered “{answer}”" for question, answer in value]
-        return [f"{self.label.lower()} {' or '.join(map(str, value))}"] if value else []
+        joined = " with " if self.label == "Pair" else " or "
+        return [f"{self.label.lower()} {joined.join(map(str, value))}"] if value else []
 
 
 def choice(label: str, options: dict[str, tuple[str, str]], **more: Any) -> Any:
@@ -338,6 +339,11 @@ class Filters:
         people=simulated,
         source=lambda source, wanted: bool(only_marked(wanted, source.simulated)),
     )
+    compare: tuple[str, ...] = several(
+        "Pair",
+        "Two sides to compare with each other, such as field/chatgpt and offline/gpt-4o-mini; `pair` has the answer.",
+        lambda offer: {},
+    )
     people: str = choice(
         "People",
         {"completed": ("who completed", ""), "all": ("all who answered", "with people who did not complete")},
@@ -428,7 +434,7 @@ ROW_FILTERS = tuple(name for name, entry in FILTERS.items() if entry.of_rows)
 def filter_options(study: Study) -> dict[str, Mapping[Any, str]]:
     """For each filter that takes names or numbers, those that this study has, with their words."""
     offer = Offer(study)
-    return {name: entry.offered(offer) for name, entry in FILTERS.items() if not entry.options}
+    return {name: entry.offered(offer) for name, entry in FILTERS.items() if not entry.options and name != "compare"}
 
 
 def names_of(study: Study) -> dict[tuple[str, str], str]:
@@ -436,13 +442,6 @@ def names_of(study: Study) -> dict[tuple[str, str], str]:
     offer = Offer(study)
     named = {name: FILTERS[name].offered(offer) for name in ("prompt", "chatbot", "cell")}
     return {(name, slug): words for name, offered in named.items() for slug, words in offered.items()}
-
-
-def checked(study: Study, filters: Filters) -> Filters:
-    """The filters, when everything that they name is there; raises FilterError."""
-    if filters.to_pairs():
-        check_filters(filters, filter_options(study))
-    return filters
 
 
 def check_filters(filters: Filters, offered: Mapping[str, Collection[Any]]) -> None:

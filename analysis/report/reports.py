@@ -2,40 +2,52 @@
 
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 from django.db import connection, transaction
 
 from analysis.answers.compared import runs_of
 from analysis.answers.kept import answer_stamp
-from analysis.answers.withdrawals import hold_withdrawals, withdrawals
+from analysis.answers.withdrawals import withdrawals
 from analysis.charts.figure import Report, Row
 from analysis.models import MetricValue
+from analysis.report.claims.gate import claims_of
+from analysis.report.claims.kinds import KINDS
 from analysis.report.dataset import ALL, FIELD, Frames, load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
-from analysis.stats.second import Second
 from analysis.stats.speed import uncollected
 from surveys.models import (
     Study,
 )
 from surveys.reading.answers import RULES_VERSION
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
 HERE = Path(__file__).parent
 # What numbers come from: whoever changes a formula or a column has kept results computed again.
-CODE = ("parts", "benchmark_letters.py", "columns.py", "dataset.py", "samples.py", "../answers/compared.py", "../stats")
+CODE = (
+    *(
+        "parts",
+        "pairs",
+        "claims/enough.py",
+        "benchmark_letters.py",
+        "beyond.py",
+        "mixes.py",
+        "columns.py",
+        "dataset.py",
+    ),
+    *("samples.py", "../answers/compared.py", "../stats"),
+)
 
 
 @cache
@@ -46,19 +58,22 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def fingerprint(study: Study, filters: Filters, seed: int, draws: int, people: list[Any]) -> str:
-    """`people`: of `people_stamp`."""
+def stamp_of(study: Study) -> dict[str, Any]:
+    """What the results of any view rest on: runs, answers, and `people` as `people_stamp` has them."""
     asked = ("model", "provider", "extra", "json_schema")
     endpoint = [f"endpoint__{name}" for name in asked]
     runs = list(runs_of(study).values_list("pk", "benchmark", *endpoint, "first_run", "spent"))
+    return {"people": people_stamp(study), "answers": answer_stamp(study), "runs": sorted(runs)}
+
+
+def fingerprint(filters: Filters, seed: int, draws: int, stamp: dict[str, Any]) -> str:
+    """`stamp`: of `stamp_of`."""
     content = {
         "code": code_version(),
         "rules": RULES_VERSION,
         "filters": filters.to_pairs(),
         "draws": [seed, draws],
-        "people": people,
-        "answers": answer_stamp(study),
-        "runs": sorted(runs),
+        **stamp,
     }
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -138,7 +153,7 @@ def discard_old(kept: MetricValue) -> None:
 # --- filters that only choose among rows
 
 # Of parts whose rows are made of several prompts or sources: the filters that still choose among them.
-MIXED = {"calibration": ("source", "model"), "scores": ()}
+MIXED = {"calibration": ("source", "model"), "scores": (), "pair": ("source", "model")}
 
 
 def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filters:
@@ -149,7 +164,7 @@ def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filt
     names = MIXED.get(part, ROW_FILTERS)
     if part == "items" and every_item:
         names = tuple(name for name in names if name != "prompt")
-    dropped: dict[str, Any] = dict.fromkeys(names, ())
+    dropped: dict[str, Any] = dict.fromkeys(names if part == "pair" else (*names, "compare"), ())
     return replace(filters, **dropped)
 
 
@@ -218,7 +233,7 @@ def tidy(value: Any) -> Any:
 class Reporting:
     """One view of one study: `part` reads what is kept and computes what is not, loading the answers once.
 
-    `load` is for views that share the answers between them.
+    `load` and `stamp` are for views that share the answers, and what these are of, between them.
     """
 
     def __init__(
@@ -228,13 +243,13 @@ class Reporting:
         seed: int = 0,
         draws: int = DRAWS,
         load: Callable[[Study], Frames] = load_frames,
+        stamp: dict[str, Any] | None = None,
     ) -> None:
         check_definition(study)
-        self.load, self.second = load, Second(threads_of_pool)
-        self.study, self.filters, self.seed, self.draws = study, filters or Filters(), seed, draws
-        people = people_stamp(study)
-        self.aliases = people[-1]
-        self.fingerprint = fingerprint(study, self.filters, seed, draws, people)
+        self.study, self.filters, self.seed, self.draws, self.load = study, filters or Filters(), seed, draws, load
+        stamp = stamp or stamp_of(study)
+        self.aliases = stamp["people"][-1]
+        self.fingerprint = fingerprint(self.filters, seed, draws, stamp)
         # The same view of other data has the same name, so that what it was before can be thrown away.
         view = repr((self.filters.to_pairs(), seed, draws))
         self.view = hashlib.sha256(view.encode()).hexdigest()[:16]
@@ -244,7 +259,7 @@ class Reporting:
         definition = definition_of(self.study.current_id)
         with uncollected():
             frames = self.load(self.study)
-        return Data(self.study, definition, frames, self.filters, self.seed, self.draws, second=self.second)
+        return Data(self.study, definition, frames, self.filters, self.seed, self.draws)
 
     def part(self, name: str) -> Any:
         """The rows of one of PARTS; of `about` and `flow` one object."""
@@ -277,12 +292,6 @@ class Reporting:
         }
 
 
-def threads_of_pool() -> list[str]:
-    """Those that keep the pool's connections, which only this process has to do with."""
-    pool = connection.pool
-    return [thread.name for thread in threading.enumerate() if pool and thread.name.startswith(f"{pool.name}-")]
-
-
 def views_for(
     study: Study,
     filters: Filters,
@@ -293,11 +302,11 @@ def views_for(
     every_item: bool = False,
 ) -> dict[str, Reporting]:
     """For each part, and `about`, the view that it is computed in. The answers are loaded once for all of them."""
-    load, views = cache(load_frames), {}
+    load, stamp, views = cache(load_frames), stamp_of(study), {}
     asked = {part: computed_with(part, filters, every_item) for part in ("about", *parts)}
     for computed in asked.values():
         if computed not in views:
-            views[computed] = Reporting(study, computed, seed, draws, load)
+            views[computed] = Reporting(study, computed, seed, draws, load, stamp)
     return {part: views[computed] for part, computed in asked.items()}
 
 
@@ -313,8 +322,7 @@ def report(
     """The report as one JSON object; `parts` leaves out others (what it rests on is always there)."""
     filters = filters or Filters()
     wanted = [name for name in PARTS if name in parts and name != "about"]
-    in_turn = sorted(wanted, key=lambda name: not PARTS[name].reads)
-    views = views_for(study, filters, in_turn, seed=seed, draws=draws, every_item=True)
+    views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
     kept = dict(compute_parts(views, progress))
     return write_report(views["about"], filters, {name: kept[name] for name in ("about", *wanted)})
 
@@ -324,31 +332,35 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
     rests_on = dict(kept["about"].value)
     rests_on["groups"] = narrow_groups(rests_on["groups"], filters.model)
     chatbots = chatbots_of(rests_on["groups"])
-    newest = max(part.computed_at for part in kept.values())
+    newest, heading = max(part.computed_at for part in kept.values()), about.heading()
+    claims, families = claims_of(heading | rests_on | {name: part.value for name, part in kept.items()})
+    pair = kept["pair"].value if "pair" in kept else {}
+    of_pair = {"pair": {**pair, "claims": tidy(claims_on("pair", claims))}} if pair else {}
     return {
-        **about.heading(),
+        **heading,
         "filters": {"query": filters.to_query(), "words": filters.describe()},
         "generated_at": newest.isoformat(timespec="seconds"),
         **{name: narrow(part.value, filters, chatbots) for name, part in kept.items() if name != "about"},
         **rests_on,
+        **of_pair,
+        "claims": narrow(tidy(claims), filters, chatbots),
+        "families": tidy(families),
         "definitions": DEFINITIONS,
-        "intervals": {name: INTERVALS[name] for name in kept if name in INTERVALS},
+        "intervals": {name: INTERVALS[name] for name in (*kept, "claims") if name in INTERVALS},
     }
+
+
+def claims_on(page: str, claims: Iterable[Row]) -> list[Row]:
+    return [claim for claim in claims if claim["page"] == page]
 
 
 def compute_parts(
     views: Mapping[str, Reporting], progress: Progress | None = None
 ) -> Iterator[tuple[str, MetricValue]]:
-    with ExitStack() as stack:
-        for view in set(views.values()):
-            stack.enter_context(view.second)
-        for name, view in views.items():
-            if (begin := PARTS[name].begin) and not view.is_kept(name):
-                begin(view.data)
-        for number, (name, view) in enumerate(views.items()):
-            if progress:
-                progress(number, len(views), name)
-            yield name, view.kept(name)
+    for number, (name, view) in enumerate(views.items()):
+        if progress:
+            progress(number, len(views), name)
+        yield name, view.kept(name)
     if progress:
         progress(len(views), len(views), "")
 
@@ -363,17 +375,19 @@ def prompt_rows(study: Study) -> list[dict[str, Any]]:
 MOST_OF_A_KIND = 4
 
 
-def findings(report: Report, parts: Collection[str] = tuple(PARTS), most: int = 12) -> list[Row]:
-    """What differs most between field, offline and sock puppets, as the finders of these parts tell it.
+def findings(report: Report, page: str = "overview", most: int = 12) -> list[Row]:
+    """What a page claims, with the `kind` (the page that shows more) and `query` of that page's address.
 
-    Sentences with their `kind` (the page that shows more), `size` (0 to 1), `params` and `query` of that page's
-    address, and the names of the definitions that they rest on. Differences that chance explains are left out.
-
-    Sizes of different kinds have nothing in common, so the largest of each kind come first, in the order of their
-    places, then the second largest of each.
+    Sizes of different kinds have nothing in common, so the largest of each kind come first, then the second of each.
     """
-    chosen = []
-    for finder in (finder for name in parts for finder in PARTS[name].finders):
-        found = sorted(finder.find(report), key=lambda finding: -finding["size"])[:MOST_OF_A_KIND]
-        chosen += [(number, finder.place, finding) for number, finding in enumerate(found)]
-    return [finding for _, _, finding in sorted(chosen, key=lambda entry: entry[:2])[:most]]
+    here = claims_on(page, report.get("claims") or ())
+    places: dict[str, int] = {}
+    kept = []
+    for claim in here:
+        places[claim["kind"]] = places.get(claim["kind"], 0) + 1
+        if places[claim["kind"]] <= MOST_OF_A_KIND:
+            asked = parse_qsl(report["filters"]["query"])
+            others = [(name, value) for name, value in asked if name not in claim["params"]]
+            query = urlencode([*others, *claim["params"].items()])
+            kept.append({**claim, "kind": KINDS[claim["kind"]].page, "query": query})
+    return kept[:most]

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,18 +14,16 @@ from analysis.models import Endpoint, Run
 from analysis.report.dataset import ALL, FIELD, OWN, Frame, Frames
 from analysis.report.filters import Filters
 from analysis.stats import heterogeneity
-from analysis.stats.heterogeneity import Comparison, Difference, Distance, Heterogeneity, compare_sources
+from analysis.stats.heterogeneity import Chance, Comparison, Difference, Distance, Heterogeneity, compare_sources
 from analysis.stats.intervals import Interval, holm
-from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, generator
-from analysis.stats.second import Second
-from analysis.stats.speed import Once
+from analysis.stats.resampling import ChoiceSample, ItemSample, Roll, SharedDraws, generator
+from analysis.stats.speed import Once, each
 from surveys.models import Prompt, Study
 from surveys.studies.files.definitions import Definition, chatbot_of
 
 Rows = NDArray[np.int64]
 Cell = TypeVar("Cell")
 Value = TypeVar("Value")
-LONG = 10_000_000  # answers times draws: some tenths of a second
 
 
 @dataclass(frozen=True)
@@ -93,30 +91,17 @@ class Data:
     filters: Filters
     seed: int = 0
     draws: int = 2000
-    of_view: Once = field(default_factory=Once)  # results that several parts share, which two processes exchange
-    of_process: Once = field(default_factory=Once)  # what these are made of, which each process has for itself
-    of_frames: Once = field(default_factory=Once)  # what is the same through any filters; each process has its own too
-    second: Second = field(default_factory=Second)
+    of_view: Once = field(default_factory=Once)  # results that several parts share, and what these are made of
+    of_frames: Once = field(default_factory=Once)  # what is the same through any filters
 
     def narrowed(self, **filters: Any) -> "Data":
         """The same answers through other filters."""
         narrowed = replace(self.filters, **filters)
-        return replace(self, filters=narrowed, of_view=Once(), of_process=Once(), second=Second())
+        return replace(self, filters=narrowed, of_view=Once())
 
     def each(self, work: Callable[["Data", Cell], Value], cells: Sequence[Cell]) -> list[Value]:
-        """work(self, cell) of every cell, in their order; neighbours should be cells that need the same samples.
-
-        It must not use the database, and in what it returns and finds (`once`) nothing must be large.
-        """
-        return self.second.each(work, self, self.of_view, cells, self.is_long)
-
-    def begin(self, work: Callable[["Data", Cell], Value], cells: Sequence[Cell]) -> None:
-        """Where there is a second process, have it begin with what `each` will be called for."""
-        self.second.begin(work, self, self.of_view, cells, self.is_long)
-
-    @property
-    def is_long(self) -> bool:
-        return (len(self.frames.field.table) + len(self.frames.calls.table)) * self.draws >= LONG
+        """work(self, cell) of every cell, in order, without the database. Neighbours should need the same samples."""
+        return each(partial(work, self), cells)
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         """The result under this key; computed when a part first asks for it."""
@@ -206,7 +191,7 @@ class Data:
 
     def rows_of(self, source: Source, prompt: str) -> Rows:
         """Which rows of the source's frame are its answers to the prompt."""
-        return self.of_process.get(("rows", source, prompt), lambda: self._find_rows(source, prompt))
+        return self.once(("rows", source, prompt), lambda: self._find_rows(source, prompt))
 
     def _find_rows(self, source: Source, prompt: str) -> Rows:
         frame = self.frame(source.is_field)
@@ -251,9 +236,45 @@ class Data:
 
     def items(self, source: Source, prompt: str) -> ItemSample:
         def read() -> ItemSample:
-            return self.items_in(source.is_field, prompt, self.by_unit(source, self.rows_of(source, prompt)))
+            rows = self.by_unit(source, self.rows_of(source, prompt))
+            sample = self.items_in(source.is_field, prompt, rows)
+            return replace(sample, roll=self._roll_of(source, sample, rows), checked=True)
 
-        return self.of_process.get(("items", source, prompt), read)
+        return self.once(("items", source, prompt), read)
+
+    def roll(self, source: Source) -> NDArray[np.int64]:
+        """Who answered any recommendation, whatever prompts are shown, in the order of `by_unit`."""
+
+        def call() -> NDArray[np.int64]:
+            lists = [slug for slug, asked in self.frames.prompts.items() if asked.kind == Prompt.Kind.RECOMMENDATION]
+            rows = np.concatenate([np.empty(0, np.int64), *(self.rows_of(source, prompt) for prompt in lists)])
+            return np.asarray(pd.unique(self.frame(source.is_field).who[self.by_unit(source, rows)]))
+
+        return self.once(("roll", source), call)
+
+    def missing(self, source: Source, prompt: str) -> int:
+        """People of the field who answered something, whose answer to this prompt is not there or not counted; of
+        models none, whose failed calls are counted elsewhere.
+        """
+        if not source.is_field:
+            return 0
+
+        def everybody() -> int:
+            rows = [self.rows_of(source, slug) for slug in self.frames.prompts]
+            return len(np.unique(self.frames.field.who[np.concatenate(rows)])) if rows else 0
+
+        return max(0, int(self.once(("people", source), everybody)) - len(self.rows_of(source, prompt)))
+
+    def _roll_of(self, source: Source, sample: ItemSample, rows: Rows) -> Roll | None:
+        """None where the sample has them all, in their order."""
+        everybody, given = self.roll(source), self.frame(source.is_field).who[rows]
+        who = given
+        if sample.clusters:
+            who = np.empty(sample.unit_count, np.int64)
+            who[sample.clusters.of] = given
+        if np.array_equal(who, everybody):
+            return None
+        return pd.Index(everybody).get_indexer(who).astype(np.int64), len(everybody)
 
     def by_unit(self, source: Source, rows: Rows) -> Rows:
         """In the same order for every prompt: by person, or by run, simulated user and repeat."""
@@ -320,9 +341,6 @@ def source_order(source: Source) -> tuple:
 
 Row = dict[str, Any]
 
-# What rows that differ in their prompt only have in common.
-FAMILY = ("source", "model", "temperature", "history_size", "per_user", "corpus", "personas", "imported", "settings")
-
 
 def name_of(source: Source) -> str:
     """The source in one line: what random draws are named by."""
@@ -353,17 +371,14 @@ def interval_cells(name: str, found: Interval | None, why: str | None) -> Row:
     return {name: low_high(found)} | reasons(**{f"{name}_why": None if found else why})
 
 
-def correct_over_prompts(
-    rows: Iterable[Row], test_of: Callable[[Row], Row | None], family: Sequence[str] = FAMILY
-) -> None:
-    """Put `p_holm` beside the `p` of each row's test: Holm's over the prompts of one family of rows."""
-    families: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        if test := test_of(row):
-            families.setdefault(tuple(row.get(name) for name in family), []).append(test)
-    for tests in families.values():
-        for test, corrected in zip(tests, holm([test["p"] for test in tests]), strict=True):
-            test["p_holm"] = corrected
+def correct_over_prompts(rows: Iterable[Row], *tests_of: Callable[[Row], Row | None], tables: int = 1) -> None:
+    """Put `p_holm` beside the `p` of each row's tests: Holm's over all of them, whatever their prompt, source, model or
+    measure, and over as many such `tables` as a page has. It rests on `p_tail`, since a p by draws is never below one
+    draw in all, and is no smaller than `p`.
+    """
+    tests = [test for row in rows for test_of in tests_of if (test := test_of(row))]
+    for test, corrected in zip(tests, holm([test.get("p_tail", test["p"]) for test in tests]), strict=True):
+        test["p_holm"] = None if corrected is None else max(test["p"], min(1.0, tables * corrected))
 
 
 def difference_in(inside: str, name: str) -> Callable[[Row], Row | None]:
@@ -371,11 +386,11 @@ def difference_in(inside: str, name: str) -> Callable[[Row], Row | None]:
     return lambda row: row.get(inside, {}).get(name)
 
 
-FEWEST = 20  # units of a source, below which all others are not rarefied to it
+FEWEST = 20  # units of a part, below which all others are not rarefied to it
 
 
 def common_n(units: Iterable[int], least: int = FEWEST) -> int:
-    """The number of units to which all are rarefied that have as many: the smallest that is no less than `least`.
+    """The number of units to which all parts are rarefied that have as many: the smallest no less than `least`.
 
     Where none is, the smallest of all.
     """
@@ -384,17 +399,17 @@ def common_n(units: Iterable[int], least: int = FEWEST) -> int:
 
 
 def comparison(data: Data, group: Group, prompt: str) -> Comparison:
-    """All sources that were asked, rarefied to a common n; the field against each other one.
+    """The field against each other source that was asked, both rarefied to the smaller of the two.
 
-    A source smaller than the field and than FEWEST changes no other source's numbers.
+    Where no people answered, all sources to as many units as the smallest of at least FEWEST has.
     """
 
     def compute() -> Comparison:
         samples = {name_of(source): data.items(source, prompt) for source in group.sources}
         pairs = [(name_of(group.field), name_of(source)) for source in group.others]
-        people = samples[name_of(group.field)].unit_count
-        n = common_n((sample.unit_count for sample in samples.values()), min(FEWEST, people or FEWEST))
-        return compare_sources(samples, pairs, data.shared_draws, n)
+        of_models = common_n(sample.unit_count for sample in samples.values())
+        alone = None if samples[name_of(group.field)].n else of_models
+        return compare_sources(samples, pairs, data.shared_draws, alone)
 
     return data.once(("comparison", group, prompt), compute)
 
@@ -451,7 +466,7 @@ class Drawn:
         """Part minus rest, both of as many people as the smaller has. The test is the same for rest minus part."""
         n = min(len(part), len(rest))
 
-        def compute() -> dict[str, float | None]:
+        def compute() -> dict[str, Chance]:
             samples, names = (self.sample(part), self.sample(rest)), (self.name(part), self.name(rest))
             splits = self.data.shared_draws.split(*samples, *names)
             return heterogeneity.permutation_test(splits, n)

@@ -1,8 +1,6 @@
 """Words that sentences about the report share: whose answers, how many, and how significant."""
 
 from collections.abc import Sequence
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
 from analysis.charts.figure import Report, Row
 from analysis.charts.rows import SETTINGS, setting_words
@@ -10,22 +8,6 @@ from analysis.charts.theme import printable
 from analysis.models.conditions import SOURCES
 from analysis.report.dataset import ALL, FIELD
 from surveys.console.wording import INTERVAL, sized
-
-SIGNIFICANT = 0.05  # of a corrected p-value
-FEWEST = 20  # answers of either side, below which nothing is said
-
-
-def finding(report: Report, kind: str, size: float, sentence: str, definitions: list[str], **params: Any) -> Row:
-    """A sentence that stands out, with the page that shows more (`kind` and `query`) and what it rests on."""
-    kept = [(name, value) for name, value in parse_qsl(report["filters"]["query"]) if name not in params]
-    return {
-        "sentence": sentence[0].upper() + sentence[1:],
-        "kind": kind,
-        "size": round(size, 4),
-        "params": params,
-        "query": urlencode([*kept, *params.items()]),
-        "definitions": definitions,
-    }
 
 
 def who(report: Report, row: Row) -> str:

@@ -195,7 +195,7 @@ class Runs(APIView):
             return self.estimate(form, request.user.get_username())
         newest = study.runs.order_by("-id").values_list("pk", flat=True).first() or 0
         try:
-            run, estimate = order_run(form, request.user.get_username())
+            run, estimate = order_run(form, request.user)
         except RunError as error:
             raise Conflict(str(error)) from None
         except CANNOT_BE_DONE as error:
@@ -274,7 +274,7 @@ class ChangeRun(APIView):
     def post(self, request: Request, number: int) -> Response:
         run = run_for(request, number, Role.RESEARCHER)
         try:
-            act(self.action, run, request.user.get_username(), **self.read(request))
+            act(self.action, run, request.user, run.study, **self.read(request))
         except CANNOT_BE_DONE as error:
             raise Conflict(str(error)) from None
         return Response(describe_run(run_for(request, number)))

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
 from analysis.models import Corpus, PersonaSet, Run
 from analysis.models.conditions import CONDITIONS, ConditionError
+from analysis.owners.sharing import lend
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
 from analysis.runs.lanes import batches
@@ -114,6 +115,9 @@ def execute(options: dict[str, Any], stdout: TextIO, version: StudyVersion | Non
             plan, options["repeats"], ACTOR, budget=options["budget"], again=options["new"],
             dry_run=options["dry_run"],
         )  # fmt: skip
+        if version and not options["dry_run"]:
+            for source in filter(None, (run.corpus, run.personas)):
+                lend(source, version.study, ACTOR)  # its members see the messages of the run
         note = say_few_users(plan, options["repeats"])
         words = " ".join(filter(None, (say_estimate(estimate), note)))
         if options["dry_run"]:

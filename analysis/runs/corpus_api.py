@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
 from analysis.exports.refusals import refused
-from analysis.people.pages.api import STEPS, corpus_for, tell_steps
+from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
 from analysis.runs.api import PROGRESS, RESUME, ResumeRun, StandingSerializer, describe_run
@@ -19,7 +19,6 @@ from analysis.runs.pages.actions import CANNOT_BE_DONE, act
 from analysis.runs.pages.asking_views import AskForm
 from analysis.runs.pages.reads import runs_about_corpora, stand
 from analysis.runs.tasks import ask_step
-from surveys.studies.access import Role, study_for
 
 ASKING = inline_serializer(
     "Asking",
@@ -46,8 +45,9 @@ class CorpusRuns(APIView):
         summary="Runs that ask about a corpus, the newest first",
     )
     def get(self, request: Request, slug: str, corpus: str) -> Response:
-        found, pages = corpus_for(request, slug, corpus), Pages()
-        page = pages.paginate_queryset(runs_about_corpora().filter(corpus=found), request, view=self)
+        (found, study), pages = corpus_and_study(request, slug, corpus), Pages()
+        rows = runs_about_corpora(request.user, study).filter(corpus=found)
+        page = pages.paginate_queryset(rows, request, view=self)
         return pages.get_paginated_response(StandingSerializer(stand(page), many=True).data)
 
 
@@ -61,13 +61,16 @@ class AskCorpus(APIView):
         description="A worker plans it as a step of the corpus, whose report then has calls and dollars, and the run.",
     )
     def post(self, request: Request, slug: str, corpus: str, task: str) -> Response:
-        found = corpus_for(request, slug, corpus)
+        found, study = corpus_and_study(request, slug, corpus)
         if task not in ORDERED:
             raise Http404
         given = dict(request.data) if isinstance(request.data, dict) else {}
         dry_run = given.pop("dry_run", False)
         form = AskForm(
-            {name: value for name, value in given.items() if value is not None}, task=task, user=request.user
+            {name: value for name, value in given.items() if value is not None},
+            task=task,
+            user=request.user,
+            study=study,
         )
         if unknown := sorted(set(given) - set(form.fields)):
             raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. The fields are {', '.join(form.fields)}.")
@@ -76,9 +79,8 @@ class AskCorpus(APIView):
         if not form.is_valid():
             raise BadRequest(first_fault(form))
         settings = form.settings() | ({"dry_run": True} if dry_run else {})
-        study = study_for(request.user, slug, Role.RESEARCHER)
         try:
-            order_step(found, task, settings, request.user.get_username(), study, ask_step)
+            order_step(found, task, settings, request.user, study, ask_step)
         except PeopleError as error:
             raise Conflict(str(error)) from None
         return Response(tell_steps(found), status=202)
@@ -93,12 +95,13 @@ class ChangeCorpusRun(APIView):
         summary="Pause, resume, cancel or retry a run about a corpus",
     )
     def post(self, request: Request, slug: str, corpus: str, number: int, action: str) -> Response:
-        run = get_object_or_404(runs_about_corpora().filter(corpus=corpus_for(request, slug, corpus)), pk=number)
+        found, study = corpus_and_study(request, slug, corpus)
+        run = get_object_or_404(runs_about_corpora(request.user, study).filter(corpus=found), pk=number)
         if action not in ACTIONS:
             raise Http404
         given = ResumeRun().read(request) if action == "resume" else {}
         try:
-            act(action, run, request.user.get_username(), study_for(request.user, slug), **given)
+            act(action, run, request.user, study, **given)
         except CANNOT_BE_DONE as error:
             raise Conflict(str(error)) from None
         return Response(describe_run(run))

@@ -37,6 +37,9 @@ NO_REPEAT = f"repeat must be a whole number below {MOST_REPEATS:,}, not {{!r}}"
 NO_TEMPERATURE = f"temperature must be a number from 0 to {HIGHEST_TEMPERATURE:g}, not {{!r}}"
 
 
+SEEN = 250  # bytes that are kept of a row while a file is checked
+
+
 class RunKey(NamedTuple):
     """What becomes one run: the same source, model, run, temperature and settings."""
 
@@ -159,6 +162,7 @@ def _check_file(reader: CompletionReader, path: Path) -> None:
             where = f"on line {seen[key]} already"
             reader.faults.add(row.line, f"this repeat of this prompt stands {where}; count them in `repeat`")
         seen[key] = row.line
+        reader.faults.keep(more=SEEN)
     reader.faults.raise_any()
 
 

@@ -11,7 +11,7 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 
 from analysis.models import Corpus, Run
-from analysis.people.steps import PeopleError, note_failure
+from analysis.people.steps import PeopleError, Whose, ask_again, note_failure
 from analysis.runs.asking.orders import order_asking
 from analysis.runs.asking.replies import read_all_replies, read_replies
 from analysis.runs.lanes import batches
@@ -94,11 +94,12 @@ def work_batches() -> int:
 
 
 @shared_task
-def ask_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str) -> None:
+def ask_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str, whose: Whose = None) -> None:
     """Plan what is asked about a corpus and hand it to lanes; why it could not be is kept with the step."""
     corpus = Corpus.objects.get(pk=corpus_id)
     try:
-        run = order_asking(corpus, name, settings, actor)
+        account, study = ask_again(whose, corpus, settings) or (None, None)
+        run = order_asking(corpus, name, settings, actor, account, study)
     except PeopleError as error:
         note_failure(corpus, name, str(error))
         return

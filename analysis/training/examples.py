@@ -20,6 +20,7 @@ from surveys.imports.files import Faults, batches, open_lines, read_json_lines, 
 BATCH = 500
 LONGEST_LINE = 4_000_000
 LONGEST_KEY = 200
+EXAMPLE = 1_000  # bytes that an example takes beside its texts
 TRAIN, VALID, TEST = "train", "valid", "test"
 # How other sets call their parts.
 SPLITS = {"training": TRAIN, "validation": VALID, "dev": VALID, "val": VALID, "testing": TEST}
@@ -205,13 +206,14 @@ def import_examples(name: str, path: Path) -> dict[str, Any]:
     found, task = read_file(path)
     found = fill_split(found)
     with transaction.atomic():
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         kept = ExampleSet.objects.create(name=name, task=task, file=path.name[:200], sha256=digest)
         rows = (
             Example(set=kept, position=number, **{field: getattr(each, field) for field in FIELDS})
             for number, each in enumerate(found, 1)
         )
-        for batch in batches(rows, BATCH):
+        for batch in batches(rows, BATCH, lambda row: len(row.context + row.first + row.second + row.third)):
             Example.objects.bulk_create(batch)
     return {"examples": name, "task": task, "file": path.name, **count_parts(found)}
 
@@ -237,6 +239,7 @@ def read_file(path: Path) -> tuple[list[Labelled], Task]:
                     line = seen[each.key, each.part]
                     faults.add(number, f"{f'{each.key} {each.part}'.strip()} stands in line {line} already")
                 seen[each.key, each.part] = number
+                faults.keep(each.group, each.context, each.first, each.second, each.third, more=EXAMPLE)
             found += examples
     if len(tasks) > 1:
         named = " and ".join(f"line {line} is for {task}" for task, line in tasks.items())

@@ -1,43 +1,33 @@
 """What models were asked about a study's items, as tables beside what people say."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from analysis.agreement.kind_tables import PUBLISHED, UNNAMED
-from analysis.agreement.tables import (
-    Number,
-    NumberColumn,
-    NumberLine,
-    NumberTable,
-    labels_of,
-    read_estimate,
-    read_estimates,
-)
+from analysis.agreement.kind_tables import PUBLISHED, WRITER
+from analysis.agreement.tables import count, estimate, make_table
+from analysis.charts.tables import COUNT, FINE_SHARE, SHARE, Cell, Column, Table
 from surveys.studies.files.kinds import ERROR
 
 Shape = Mapping[str, Any]
 OF_CHANGES = (
-    NumberColumn("before", "Before", is_share=True),
-    NumberColumn("after", "After", is_share=True),
-    NumberColumn("change", "Change", is_share=True),
+    estimate("before", "Before", SHARE),
+    estimate("after", "After", SHARE),
+    estimate("change", "Change", SHARE),
 )
-OF_REASONINGS = (NumberColumn("before", "Before", is_share=True), NumberColumn("after", "After", is_share=True))
-OF_TOLD = (NumberColumn("agreement", "Same as the rule", is_share=True), NumberColumn("kappa", "κ with the rule"))
+OF_REASONINGS = (estimate("before", "Before", SHARE), estimate("after", "After", SHARE))
+OF_TOLD = (estimate("agreement", "Same as the rule", SHARE), estimate("kappa", "κ with the rule"))
 ACCEPTANCE = {"accepted": "Share of its labels, mean over attributes", "majority": "Attributes that most accept"}
 
 
-def make_revisions(question: Shape) -> list[NumberTable]:
+def make_revisions(question: Shape) -> list[Table]:
     """Of each model that revised attributes how many are accepted before and after."""
+    columns = [Column("words", "“Makes sense”"), *OF_CHANGES, count("Attributes")]
     return [
-        NumberTable(
-            first="“Makes sense”",
-            heads=labels_of(OF_CHANGES),
-            lines=[
-                NumberLine(words, read_estimates(row[name], OF_CHANGES), f"{row['compared']:,}")
-                for name, words in ACCEPTANCE.items()
-            ],
-            last="Attributes",
-            caption=say_revised(row),
+        make_table(
+            columns,
+            [{"words": words, "n": row["compared"], **row[name]} for name, words in ACCEPTANCE.items()],
+            say_revised(row),
         )
         for row in question.get("revisions", ())
     ]
@@ -51,19 +41,12 @@ def say_revised(row: Shape) -> str:
     return f"{said}; flagged by {chosen}" if chosen else said
 
 
-def make_reasonings(question: Shape) -> list[tuple[NumberTable, list[Shape]]]:
+def make_reasonings(question: Shape) -> list[tuple[Table, list[Shape]]]:
     """Of each model that reasons how often it names the attribute, before and after it learned; and what it says."""
-    words = "Names the attribute, by the rule of words"
+    columns = [Column("words", "Reasoning"), *OF_REASONINGS]
+    words = {"words": "Names the attribute, by the rule of words"}
     return [
-        (
-            NumberTable(
-                first="Reasoning",
-                heads=labels_of(OF_REASONINGS),
-                lines=[NumberLine(words, read_estimates(row["named"], OF_REASONINGS))],
-                caption=say_reasonings(row),
-            ),
-            row["rows"],
-        )
+        (make_table(columns, [words | row["named"]], say_reasonings(row)), row["rows"])
         for row in question.get("reasonings", ())
     ]
 
@@ -73,24 +56,23 @@ def say_reasonings(row: Shape) -> str:
     return f"{said}, of these {row['changed_to_people']:,} with that of most people"
 
 
-def make_categories(question: Shape) -> NumberTable | None:
+def make_categories(question: Shape) -> Table | None:
     """Of each model how often it names each kind of mistake, beside what was published."""
     rows = question.get("categories", {}).get("models")
     if not rows:
         return None
     published = {row.measure.removeprefix("share:"): row.value for row in PUBLISHED[ERROR.name]}
-    lines = [
-        NumberLine(
-            choice.label,
-            [
-                *(read_estimate(row["shares"][choice.value], is_share=True) for row in rows),
-                Number(published.get(choice.value), why="not published", is_share=True, digits=3),
-            ],
-        )
+    kinds = [
+        {"label": choice.label, "published": published.get(choice.value)}
+        | {row["model"]: row["shares"][choice.value] for row in rows}
         for choice in ERROR.choices
     ]
-    heads = [*(f"{row['model']} (n = {row['n']:,})" for row in rows), "Table 5 of the paper"]
-    return NumberTable("Mistake", heads, lines, caption=say_categories(question["categories"]), is_broad=len(heads) > 2)
+    columns = [
+        Column("label", "Mistake"),
+        *(estimate(row["model"], f"{row['model']} (n = {row['n']:,})", SHARE) for row in rows),
+        Column("published", "Table 5 of the paper", FINE_SHARE, why=lambda row: "not published"),
+    ]
+    return make_table(columns, kinds, say_categories(question["categories"]), is_broad=len(rows) > 1)
 
 
 def say_categories(found: Shape) -> str:
@@ -99,54 +81,40 @@ def say_categories(found: Shape) -> str:
     return f"{said}; reasons: {reasons}" if reasons else said
 
 
-def make_told(question: Shape) -> NumberTable | None:
-    """Models that say which attributes a response names, beside the word rule."""
+def make_told(question: Shape) -> Table | None:
+    """Models that say which attributes a response names, beside the word rule; gaps of people, or the first judge."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
-    lines = [NumberLine(row["model"], [*read_estimates(row, OF_TOLD), find_gap(row)], f"{row['n']:,}") for row in rows]
-    heads = [*labels_of(OF_TOLD), "Gap by its word"]
-    return NumberTable("Model", heads, lines, "Attributes", "Models beside the word rule", is_broad=True)
+    columns = [Column("model", "Model"), *OF_TOLD, estimate("gap", "Gap by its word"), count("Attributes")]
+    gaps = [row | {"gap": row["gaps"][0]["gap"]} for row in rows]
+    return make_table(columns, gaps, "Models beside the word rule", is_broad=True)
 
 
-def make_told_writers(question: Shape) -> NumberTable | None:
+def make_told_writers(question: Shape) -> Table | None:
     """Of each writer how often its responses name the attribute, as each model says, and as the rule does."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
-    rates = [{each["generator"]: each["mention_rate"] for each in row["generators"]} for row in rows]
-    lines = [
-        NumberLine(
-            writer["generator"] or UNNAMED,
-            [
-                read_estimate(rate, is_share=True)
-                for rate in (writer["mention_rate"], *(each[writer["generator"]] for each in rates))
-            ],
-        )
+    rates = {row["model"]: {each["generator"]: each["mention_rate"] for each in row["generators"]} for row in rows}
+    writers = [
+        writer | {model: each[writer["generator"]] for model, each in rates.items()}
         for writer in question["ratings"]["generators"]
     ]
-    heads = ["As in the first table", *(row["model"] for row in rows)]
-    return NumberTable("Written by", heads, lines, caption="Responses that name the attribute", is_broad=True)
-
-
-def find_gap(row: Shape) -> Number:
-    """Of people, or of the first judge where nobody else rates."""
-    return read_estimate(row["gaps"][0]["gap"])
-
-
-def say_tables(tables: Sequence[NumberTable | None]) -> list[str]:
-    """For the terminal: each number with its interval, or the reason why there is none."""
-    return [
-        "\n".join(
-            [
-                f"  {table.caption}",
-                *(f"    {line.label}: {say_numbers(table.heads, line.numbers)}" for line in table.lines),
-            ]
-        )
-        for table in tables
-        if table
+    columns = [
+        replace(WRITER, label="Written by"),
+        estimate("mention_rate", "As in the first table", SHARE),
+        *(estimate(model, model, SHARE) for model in rates),
     ]
+    return make_table(columns, writers, "Responses that name the attribute", is_broad=True)
 
 
-def say_numbers(heads: Sequence[str], numbers: Sequence[Number]) -> str:
-    return "; ".join(f"{head} {number.words}" for head, number in zip(heads, numbers, strict=True))
+def say_tables(tables: Sequence[Table | None]) -> list[str]:
+    """For the terminal: each number with its interval, or the reason why there is none."""
+    return ["\n".join([f"  {table.title}", *(say_row(table, row) for row in table.rows)]) for table in tables if table]
+
+
+def say_row(table: Table, row: Sequence[Cell]) -> str:
+    numbers = zip(table.columns[1:], row[1:], strict=True)
+    said = [f"{column.label} {cell.words}" for column, cell in numbers if column.format is not COUNT]
+    return f"    {row[0].text}: {'; '.join(said)}"

@@ -13,6 +13,7 @@ import aiohttp
 
 from analysis.endpoints.providers.addresses import PublicResolver
 from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Settings, clean_reason, storable
+from surveys.reading.nesting import read_json
 
 NO_KEY = "none"  # local servers ask for no key, the package insists on one
 RETRIED = (408, 409, 425)
@@ -110,8 +111,8 @@ class OpenAIProvider:
         if not looks_like_json(content):
             raise self.no_api(status, content)
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError) as error:
+            return read_json(content)
+        except ValueError as error:
             reason = f"The answer is not whole JSON: {error}"
             raise CallFailed("bad-reply", self.clean(reason), maybe_paid=True) from None
 
@@ -155,8 +156,8 @@ def looks_like_json(content: bytes) -> bool:
 def read_error(content: bytes) -> tuple[str, str]:
     """The message and code in an error's body, in whatever form it has."""
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
+        document = read_json(content)
+    except ValueError:
         return content[:200].decode(errors="replace") or "no reason given", ""
     if isinstance(document, list) and document:  # Gemini's compatible address wraps its errors in a list
         document = document[0]

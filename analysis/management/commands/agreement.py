@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.agreement.agreements import DRAWS, THRESHOLD, agreement_of
-from analysis.agreement.annotations import LabelChoice
+from analysis.agreement.annotations import WITHOUT, LabelChoice
 from analysis.agreement.asked.tables import make_categories, make_revisions, make_told, say_tables
-from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, coefficient, mean
+from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 
@@ -24,6 +24,7 @@ class Command(StudyCommand):
         parser.add_argument("--cluster", default="", help="items about this user only")
         parser.add_argument("--tag", default="", metavar="NAME:VALUE", help="items with this tag only")
         parser.add_argument("--without-simulated", action="store_true")
+        parser.add_argument("--without", default="", choices=WITHOUT, help="labels of people that are left out")
         parser.add_argument("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count")
         parser.add_argument("--draws", type=int, default=DRAWS)
         parser.add_argument("--seed", type=int, default=0)
@@ -32,7 +33,9 @@ class Command(StudyCommand):
         if options["draws"] < 1 or options["threshold"] < 1:
             raise CommandError("--draws and --threshold must be 1 or more.")
         choice = LabelChoice(
-            options["pilot"], not options["without_simulated"], options["corpus"], options["cluster"], options["tag"]
+            options["pilot"],
+            not options["without_simulated"],
+            *(options[name] for name in ("corpus", "cluster", "tag", "without")),
         )
         found = agreement_of(study, choice, options["seed"], options["draws"], options["threshold"])
         if not found["questions"]:
@@ -57,8 +60,8 @@ def say(question: dict[str, Any]) -> str:
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
     size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
-    rows = [(column.short, coefficient(question, column.name)) for column in COEFFICIENTS]
-    rows += [(f"mean {column.short}", mean(question, column.name)) for column in OF_PAIRS]
+    rows = [(column.short, column.cell(question)) for column in COEFFICIENTS]
+    rows += [(f"mean {column.short}", column.cell(question["mean_pairwise"])) for column in OF_PAIRS]
     numbers = [
         f"  {name:<22}{write(number.value):>8}  {write_interval(number.ci)}"
         for name, number in rows

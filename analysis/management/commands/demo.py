@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from analysis.management.demo import analyse, make_sources
+from analysis.management.demo import analyse, give_to_demo, make_sources
 from analysis.management.people_demo import fill_people
 from analysis.models import Completion
 from analysis.people.steps import PeopleError
@@ -41,6 +41,7 @@ class Command(BaseCommand):
                 fill_people(self.show_step)
             except PeopleError as error:
                 raise CommandError(str(error)) from None
+        give_to_demo()
         report = {"study": study.slug, "state": study.state, "stage": stage, **counts()}
         line = "{study}: {state}; {simulated} simulated people in all studies, {completions:,} scripted completions"
         self.stdout.write(json.dumps(report) if options["json"] else line.format(**report))

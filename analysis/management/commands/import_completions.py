@@ -26,7 +26,7 @@ class Command(StudyCommand):
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         with reading(options["file"]):
             done = import_completions(study, options["file"], ACTOR, options["benchmark"])
-        read_new(study)
+        read_new(study, anew=False)
         line = "{study}: {completions} completions in {runs} new runs, {skipped} already there"
         report = {"study": study.slug, **vars(done)}
         self.tell(options, report, line.format(**report))

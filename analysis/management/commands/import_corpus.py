@@ -59,5 +59,5 @@ class Command(FileCommand):
     def tell_faults(self, report: Report, path: Path) -> None:
         for fault in report.faults[:FAULTS_SHOWN]:
             self.stderr.write(f"{path} {fault}. {report.whole:,} whole conversations were kept.")
-        if len(report.faults) > FAULTS_SHOWN:
-            self.stderr.write(f"... and {len(report.faults) - FAULTS_SHOWN:,} more.")
+        if report.fault_count > FAULTS_SHOWN:
+            self.stderr.write(f"... and {report.fault_count - FAULTS_SHOWN:,} more.")

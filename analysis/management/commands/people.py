@@ -13,13 +13,14 @@ from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.management.commands.embed_corpus import choose_embedder, find_corpus
 from analysis.models import Corpus
+from analysis.owners.sharing import lend
 from analysis.people.attributes import LEAST_CONFIDENCE
 from analysis.people.filters import FILTERS, FilterSettings, SettingError
 from analysis.people.funnel import filter_users
 from analysis.people.merging import SIMILARITY, merge_attributes
 from analysis.people.sampling import SIZE, sample_users
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
-from analysis.people.steps import PeopleError
+from analysis.people.steps import ACTOR, PeopleError
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
@@ -198,7 +199,9 @@ def run_push(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
     prompts = find_study_with_prompts(options["prompts"]) if options["prompts"] else None
     settings = PairSettings(prompts, *(options[name] for name in ("by", "users", "least", "seed")))
     try:
-        return push_people(corpus, study, pilot=options["pilot"], settings=settings)
+        pushed = push_people(corpus, study, pilot=options["pilot"], settings=settings)
+        lend(corpus, study, ACTOR)  # its members see these people anyway
+        return pushed
     except ImportFault as fault:
         raise CommandError(f"{study.slug}: nothing was added. Faults: {fault.count}\n{fault}") from None
 

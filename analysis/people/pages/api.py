@@ -17,12 +17,13 @@ from analysis.models import Attribute, Corpus
 from analysis.people.exporting import ATTRIBUTE, USER
 from analysis.people.pages import reads
 from analysis.people.pages.forms import FORMS, studies_for_items
-from analysis.people.pages.items import order_of
+from analysis.people.pages.items import order_of, push_for
 from analysis.people.pages.views import order_step
 from analysis.people.pages.waiting import CorpusStanding, asking_runs, cost_of, next_step, what_waits
 from analysis.people.stages.pairs import DEFAULTS
-from analysis.people.stages.pushes import PUSHES, push_into
+from analysis.people.stages.pushes import PUSHES
 from analysis.people.steps import PeopleError
+from surveys.models import Study
 from surveys.studies.access import Role, study_for
 
 STEPS = inline_serializer(
@@ -39,7 +40,9 @@ STANDING = inline_serializer(
     {
         "corpus": serializers.CharField(),
         "steps": serializers.DictField(child=serializers.DictField(), help_text="By name, as after a start."),
-        "usd": serializers.FloatField(help_text="What all runs of tasks about it have cost so far."),
+        "usd": serializers.FloatField(
+            help_text="What the account's and the study's runs of tasks about it have cost so far."
+        ),
         "next": serializers.CharField(allow_null=True, help_text="The step to do next."),
         "waits": serializers.ListField(
             child=serializers.DictField(), help_text="What waits: words, and the step or the run."
@@ -77,8 +80,12 @@ PUSHED = inline_serializer(
 
 
 def corpus_for(request: Request, slug: str, name: str) -> Corpus:
-    study_for(request.user, slug, Role.RESEARCHER)
-    return get_object_or_404(Corpus, name=name)
+    return corpus_and_study(request, slug, name)[0]
+
+
+def corpus_and_study(request: Request, slug: str, name: str) -> tuple[Corpus, Study]:
+    study = study_for(request.user, slug, Role.RESEARCHER)
+    return get_object_or_404(Corpus.objects.shown_to(request.user, study), name=name), study
 
 
 def tell_steps(corpus: Corpus) -> dict[str, Any]:
@@ -96,11 +103,11 @@ class Corpora(APIView):
     @extend_schema(
         operation_id="corpora",
         responses={200: CORPORA, **refused(403)},
-        summary="Corpora of this server and their sizes",
+        summary="Corpora that the study may use, and the account's own, with their sizes",
     )
     def get(self, request: Request, slug: str) -> Response:
-        study_for(request.user, slug, Role.RESEARCHER)
-        return Response({"corpora": reads.corpora()})
+        study = study_for(request.user, slug, Role.RESEARCHER)
+        return Response({"corpora": reads.corpora(request.user, study)})
 
 
 class OneCorpus(APIView):
@@ -110,13 +117,14 @@ class OneCorpus(APIView):
         summary="What was done with a corpus, and what waits",
     )
     def get(self, request: Request, slug: str, corpus: str) -> Response:
-        found = corpus_for(request, slug, corpus)
-        standing = CorpusStanding(found, reads.steps_of(found), asking_runs(found))
+        found, study = corpus_and_study(request, slug, corpus)
+        runs = asking_runs(found, request.user, study)
+        standing = CorpusStanding(found, reads.steps_of(found), runs)
         upcoming = next_step(standing)
         return Response(
             {
                 **tell_steps(found),
-                "usd": float(cost_of(found)),
+                "usd": float(cost_of(runs)),
                 "next": upcoming and upcoming.step,
                 "waits": [wait._asdict() for wait in what_waits(standing)],
                 "not_asked": standing.unasked,
@@ -134,18 +142,19 @@ class StartStep(APIView):
         summary="Begin filter, merge, sample or push; settings that are not given are those of the paper",
     )
     def post(self, request: Request, slug: str, corpus: str, step: str) -> Response:
-        found = corpus_for(request, slug, corpus)
+        found, study = corpus_and_study(request, slug, corpus)
         if step not in FORMS:
             raise Http404
         given = request.data.get("settings", {}) if isinstance(request.data, dict) else {}
-        blank = FORMS[step](user=request.user)
+        whose = {"user": request.user, "study": study, "corpus": found}
+        blank = FORMS[step](**whose)
         if not isinstance(given, dict) or set(given) - set(blank.fields):
             raise BadRequest(f"settings may name {', '.join(blank.fields)}.")
-        form = FORMS[step]({name: field.initial for name, field in blank.fields.items()} | given, user=request.user)
+        form = FORMS[step]({name: field.initial for name, field in blank.fields.items()} | given, **whose)
         if not form.is_valid():
             raise BadRequest(first_fault(form))
         try:
-            order_step(found, step, form.cleaned_data, request.user.get_username(), study_for(request.user, slug))
+            order_step(found, step, form.cleaned_data, request.user, study)
         except PeopleError as error:
             raise Conflict(str(error)) from None
         return Response(tell_steps(found), status=202)
@@ -167,7 +176,7 @@ class PushItems(APIView):
         if order is None:
             raise BadRequest(first_fault(form))
         try:
-            return Response(push_into(name, order, dry=data.get("dry") is True))
+            return Response(push_for(request.user, name, order, dry=data.get("dry") is True))
         except PeopleError as error:
             raise Conflict(str(error)) from None
 

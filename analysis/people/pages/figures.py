@@ -17,12 +17,13 @@ from analysis.charts.figure import (
     panel,
     specs_of,
 )
+from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
 from analysis.people.filters import FILTERS
 from surveys.console.wording import plural
 
 ROW, ROOM, TEXT = 40, 150, 200  # px: of a row, for names on the left, and for numbers at the end
-FUNNEL: Columns = [("step", "filter", ""), ("left_out", "users left out", ""), ("left", "users left", "")]
+FUNNEL: Columns = [Column("step", "filter"), Column("left_out", "users left out"), Column("left", "users left")]
 
 
 def draw_funnel(report: Mapping[str, Any], options: Options) -> Figure:

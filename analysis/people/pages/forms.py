@@ -31,7 +31,9 @@ def field_of(default: Any, **more: Any) -> forms.Field:
 
 
 class StepForm(forms.Form):
-    def __init__(self, *args: Any, user: Any = None, **given: Any) -> None:
+    """Of a step of `corpus`, begun by `user` on the pages of `study`."""
+
+    def __init__(self, *args: Any, user: Any, study: Study, corpus: Corpus, **given: Any) -> None:
         super().__init__(*args, **given)
 
 
@@ -61,9 +63,9 @@ class MergeForm(StepForm):
     without_sensitive = field_of(False, help_text="Leave out what is marked as sensitive.")
     endpoint = forms.ChoiceField(required=False, help_text="What embeds the texts; an endpoint serves /embeddings.")
 
-    def __init__(self, *args: Any, user: Any = None, **given: Any) -> None:
-        super().__init__(*args, user=user, **given)
-        names = endpoints_of(user).filter(embeddings=True).values_list("name", flat=True)
+    def __init__(self, *args: Any, study: Study, **given: Any) -> None:
+        super().__init__(*args, study=study, **given)
+        names = endpoints_of(study).filter(embeddings=True).values_list("name", flat=True)
         self.fields["endpoint"].choices = [("", "The model on this computer"), *((name, name) for name in names)]
 
 
@@ -73,28 +75,36 @@ class SampleForm(StepForm):
 
 
 class PushForm(StepForm):
-    """Into one of the user's own studies."""
+    """Into one of the user's own studies that the corpus is shared with; its owner's choice is free."""
 
     study = forms.ChoiceField(help_text="A study of annotators who judge attributes.")
     pilot = field_of(False, label="For the pilot’s annotators")
 
-    def __init__(self, *args: Any, user: Any = None, **given: Any) -> None:
-        super().__init__(*args, user=user, **given)
-        self.fields["study"].choices = [(study.slug, study.title) for study in studies_for_items(user)]
+    def __init__(self, *args: Any, user: Any, corpus: Corpus, **given: Any) -> None:
+        super().__init__(*args, user=user, corpus=corpus, **given)
+        self.fields["study"].choices = [(study.slug, study.title) for study in studies_to_push(user, corpus)]
 
 
-def endpoints_of(user: Any) -> QuerySet[Endpoint]:
-    """Which an account may use for a corpus, that belongs to no study."""
-    return Endpoint.objects.usable_in(studies_of(user, Role.RESEARCHER) if user else []).order_by("name")
+def endpoints_of(study: Study) -> QuerySet[Endpoint]:
+    """Which may be asked about a corpus on the pages of this study."""
+    return Endpoint.objects.usable_in([study]).order_by("name")
 
 
 def studies_for_items(user: Any) -> QuerySet[Study]:
     """Studies of the kind `attribute` in which the account is at least a researcher."""
-    mine = studies_of(user, Role.RESEARCHER) if user else Study.objects.none()
-    return mine.filter(current__document__annotation__kind=KIND).order_by("slug")
+    return studies_of(user, Role.RESEARCHER).filter(current__document__annotation__kind=KIND).order_by("slug")
+
+
+def studies_to_push(user: Any, corpus: Corpus) -> QuerySet[Study]:
+    mine = studies_for_items(user)
+    return mine if corpus.may_be_changed_by(user) else mine.filter(pk__in=corpus.shared_with.values("pk"))
 
 
 FORMS: dict[str, type[StepForm]] = {"filter": FilterForm, "merge": MergeForm, "sample": SampleForm, "push": PushForm}
+
+
+def say_taken(name: str) -> str:
+    return f"{name} is taken, and only its owner adds to it. Choose another name."
 
 
 class OriginForm(forms.Form):
@@ -110,8 +120,9 @@ class BroughtForm(OriginForm):
     model: Any
     name = forms.CharField(max_length=50, help_text="Up to 50 letters, digits, - and _, such as wildchat.")
 
-    def __init__(self, *args: Any, **given: Any) -> None:
+    def __init__(self, *args: Any, user: Any, **given: Any) -> None:
         super().__init__(*args, **given)
+        self.user = user
         for name in ("source", "licence"):
             self.fields[name].required = False
 
@@ -119,6 +130,9 @@ class BroughtForm(OriginForm):
         name = self.cleaned_data["name"]
         if not NAME.fullmatch(name):
             raise forms.ValidationError("Use up to 50 letters, digits, - and _.")
+        known = self.model.objects.filter(name=name).first()
+        if known and not known.may_be_changed_by(self.user):
+            raise forms.ValidationError(say_taken(name))
         return name
 
     def clean(self) -> dict[str, Any]:

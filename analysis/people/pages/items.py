@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.models import Corpus
+from analysis.owners.sharing import NotShared, require_use
 from analysis.people.stages.pairs import DEFAULTS, PairSettings
 from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
 from analysis.people.steps import PeopleError
@@ -49,11 +51,11 @@ class PushItemsForm(forms.Form):
     least = forms.IntegerField(min_value=1, initial=DEFAULTS.least, label="Candidates of a pair, at least")
     pilot = forms.BooleanField(required=False, label="For the pilot’s annotators")
 
-    def __init__(self, data: Any, way: Push, kind: str, user: Any, **given: Any) -> None:
+    def __init__(self, data: Any, way: Push, kind: str, user: Any, into: Study, **given: Any) -> None:
         super().__init__(data, **given)
         if way.source:
             self.fields["source"].label = "Corpus" if way.source is Corpus else "Stage before"
-            self.fields["source"].choices = [(name, name) for name in sources_of(way, user)]
+            self.fields["source"].choices = [(name, name) for name in sources_of(way, user, into)]
         left_out = [] if way.source else ["source"]
         left_out += [] if way.has_pilot else ["pilot"]
         left_out += [] if way.source is Corpus and kind == "relevance" else ["by", "users", "least"]
@@ -72,10 +74,10 @@ class Way(NamedTuple):
     words: str = ""
 
 
-def sources_of(way: Push, user: Any) -> list[str]:
-    """Corpora are shared by the server; of studies those in which the account is at least a researcher."""
+def sources_of(way: Push, user: Any, into: Study) -> list[str]:
+    """Corpora that this study may use; of studies those in which the account is at least a researcher."""
     if way.source is Corpus:
-        return list(Corpus.objects.order_by("name").values_list("name", flat=True))
+        return list(Corpus.objects.shown_to(user, into).order_by("name").values_list("name", flat=True))
     rows = studies_of(user).filter(current__document__annotation__kind="relevance").order_by("slug")
     return [study.slug for study in rows if may_push(user, study)]
 
@@ -98,7 +100,7 @@ def order_of(user: Any, study: Study, name: str, data: Any) -> tuple[PushItemsFo
     kind = kind_of(study)
     if name not in PUSHES or kind not in PUSHES[name].kinds:
         raise Http404
-    form = PushItemsForm(data, PUSHES[name], kind, user, auto_id=f"{name}-%s")
+    form = PushItemsForm(data, PUSHES[name], kind, user, study, auto_id=f"{name}-%s")
     source: Corpus | Study | None = None
     if PUSHES[name].source is Study:
         source = study_for(user, str(data.get("source", "")), Role.RESEARCHER)
@@ -109,6 +111,17 @@ def order_of(user: Any, study: Study, name: str, data: Any) -> tuple[PushItemsFo
         source = Corpus.objects.get(name=given["source"])
     drawn = {key: given[key] for key in ("by", "users", "least") if key in given}
     return form, PushOrder(study, user.get_username(), source, given.get("pilot", False), PairSettings(**drawn))
+
+
+def push_for(user: Any, name: str, order: PushOrder, *, dry: bool) -> dict[str, Any]:
+    """Add the items, or count them, while the study may use the corpus that they come from. Raises PeopleError."""
+    with transaction.atomic():
+        if isinstance(order.source, Corpus):
+            try:
+                require_use(user, order.study, order.source)
+            except NotShared as refusal:
+                raise PeopleError(str(refusal)) from None
+        return push_into(name, order, dry=dry)
 
 
 def say_report(report: dict[str, Any]) -> str:
@@ -175,7 +188,7 @@ def show_way(request: HttpRequest, name: str, into: Study, kind: str, asked: Way
     if asked and (asked.name, asked.into.pk) == (name, into.pk):
         return asked
     before = source or next((slug for slug in stages_of(into)[::-1] if next_is(slug, into)), "")
-    form = PushItemsForm(None, PUSHES[name], kind, request.user, auto_id=f"{name}-%s", initial={"source": before})
+    form = PushItemsForm(None, PUSHES[name], kind, request.user, into, auto_id=f"{name}-%s", initial={"source": before})
     return Way(name, PUSHES[name], into, form)
 
 
@@ -196,7 +209,7 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
         return show_items(request, status=422, asked=way)
     is_count = "count" in request.POST
     try:
-        report = push_into(name, order, dry=is_count)
+        report = push_for(request.user, name, order, dry=is_count)
     except PeopleError as error:
         messages.error(request, str(error))
         return redirect("people:items", request.study.slug)

@@ -27,12 +27,13 @@ DISTANCES = {
 }
 
 
-def corpora() -> list[dict[str, Any]]:
-    """Every corpus with how much of it there is."""
-    rows = Corpus.objects.order_by("name").annotate(n=Count("conversations"))
-    kept = dict(Corpus.objects.values_list("pk").annotate(n=Count("users", filter=Q(users__left_out_by=""))))
-    users = dict(Corpus.objects.values_list("pk").annotate(n=Count("users")))
-    attributes = dict(Corpus.objects.values_list("pk").annotate(n=Count("users__attributes")))
+def corpora(account: Any, study: Study) -> list[dict[str, Any]]:
+    """Every corpus that the account may use here, with how much of it there is."""
+    shown = Corpus.objects.shown_to(account, study)
+    rows = shown.order_by("name").annotate(n=Count("conversations"))
+    kept = dict(shown.values_list("pk").annotate(n=Count("users", filter=Q(users__left_out_by=""))))
+    users = dict(shown.values_list("pk").annotate(n=Count("users")))
+    attributes = dict(shown.values_list("pk").annotate(n=Count("users__attributes")))
     return [
         {
             "name": row.name,
@@ -48,11 +49,12 @@ def corpora() -> list[dict[str, Any]]:
     ]
 
 
-def persona_sets() -> list[dict[str, Any]]:
-    """Every set of personas with what is in it, and how many runs draw from it."""
+def persona_sets(account: Any, study: Study) -> list[dict[str, Any]]:
+    """Every set of personas that the account may use here, with what is in it, and how many runs draw from it."""
+    shown = PersonaSet.objects.shown_to(account, study)
     described = Count("personas", filter=~Q(personas__description=""))
-    sets = PersonaSet.objects.order_by("name").annotate(described=described, rows=Count("personas"))
-    runs = dict(PersonaSet.objects.values_list("pk").annotate(n=Count("run")))
+    sets = shown.order_by("name").annotate(described=described, rows=Count("personas"))
+    runs = dict(shown.values_list("pk").annotate(n=Count("run")))
     return [{"row": row, "sentences": row.rows - row.described, "runs": runs[row.pk]} for row in sets]
 
 

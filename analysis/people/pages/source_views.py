@@ -13,8 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from analysis.corpora.personas import PersonaFileError, import_personas, profile_of
 from analysis.models import Corpus, Persona, PersonaSet
+from analysis.owners.sharing import lend, require_owner
+from analysis.owners.views import sharing_of
 from analysis.people.pages import reads
-from analysis.people.pages.forms import OriginForm, PersonasForm
+from analysis.people.pages.forms import OriginForm, PersonasForm, say_taken
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import plural
 from surveys.studies import audit
@@ -28,7 +30,7 @@ PROFILES_ON_PAGE, CONVERSATIONS_ON_PAGE = 12, 5
 @study_page(Role.RESEARCHER)
 def personas(request: HttpRequest) -> HttpResponse:
     """Which sets there are, and a form that brings one."""
-    form = PersonasForm(request.POST or None, request.FILES or None)
+    form = PersonasForm(request.POST or None, request.FILES or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         try:
             new, number = bring(request, form.cleaned_data)
@@ -37,7 +39,7 @@ def personas(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, f"{plural(number, 'line')} read, {new:,} of them new.")
             return redirect("people:persona-set", request.study.slug, form.cleaned_data["name"])
-    page = {"form": form, "sets": reads.persona_sets()}
+    page = {"form": form, "sets": reads.persona_sets(request.user, request.study)}
     return show(request, "people/personas.html", HERE, 422 if form.errors else 200, **page)
 
 
@@ -51,8 +53,15 @@ def bring(request: HttpRequest, given: dict[str, Any]) -> tuple[int, int]:
         origin = {name: given[name] for name in ("source", "licence")}
         try:
             with transaction.atomic():
-                counts = import_personas(given["name"], Path(kept.name), given["lines"] or "persona", **origin)
                 actor = request.user.get_username()
+                personas, is_new = PersonaSet.objects.get_or_create(
+                    name=given["name"], defaults={"owner": request.user}
+                )
+                if is_new:
+                    lend(personas, request.study, actor)
+                elif not personas.may_be_changed_by(request.user):
+                    raise PersonaFileError(say_taken(personas.name))
+                counts = import_personas(given["name"], Path(kept.name), given["lines"] or "persona", **origin)
                 audit.record(request.study, actor, "personas uploaded", given["name"], file=file.name, lines=counts[1])
         except PersonaFileError as error:
             raise PersonaFileError(str(error).replace(kept.name, file.name)) from None
@@ -63,7 +72,7 @@ def bring(request: HttpRequest, given: dict[str, Any]) -> tuple[int, int]:
 @study_page(Role.RESEARCHER)
 def persona_set(request: HttpRequest, name: str) -> HttpResponse:
     """A set with some of it, in the order of hashes, which is as good as drawn."""
-    found = get_object_or_404(PersonaSet, name=name)
+    found = get_object_or_404(PersonaSet.objects.shown_to(request.user, request.study), name=name)
     rows = page_of(request, Persona.objects.filter(set=found).order_by("sha256"), PROFILES_ON_PAGE)
     form = OriginForm(initial={"source": found.source, "licence": found.licence})
     return show(
@@ -73,7 +82,8 @@ def persona_set(request: HttpRequest, name: str) -> HttpResponse:
         personas=found,
         rows=rows,
         profiles=[profile_of([row]) for row in rows],
-        form=form,
+        form=form if found.may_be_changed_by(request.user) else None,
+        sharing=sharing_of(request, found),
         query=address_without_page(request),
     )
 
@@ -82,8 +92,9 @@ def persona_set(request: HttpRequest, name: str) -> HttpResponse:
 @study_page(Role.RESEARCHER)
 def conversations(request: HttpRequest, name: str) -> HttpResponse:
     """A look into a corpus, in the order of hashes, with personal details taken out."""
-    corpus = get_object_or_404(Corpus, name=name)
+    corpus = get_object_or_404(Corpus.objects.shown_to(request.user, request.study), name=name)
     rows = page_of(request, corpus.conversations.order_by("sha256"), CONVERSATIONS_ON_PAGE)
+    form = OriginForm(initial={"source": corpus.source, "licence": corpus.licence})
     return show(
         request,
         "people/conversations.html",
@@ -91,18 +102,19 @@ def conversations(request: HttpRequest, name: str) -> HttpResponse:
         corpus=corpus,
         rows=rows,
         conversations=reads.marked(list(rows), None),
-        form=OriginForm(initial={"source": corpus.source, "licence": corpus.licence}),
+        form=form if corpus.may_be_changed_by(request.user) else None,
         query=address_without_page(request),
     )
 
 
 def origin_page(model: Any, address: str, action: str) -> Callable[..., HttpResponse]:
-    """Says anew where a row of this model comes from, and under which licence."""
+    """Its owner says anew where a row of this model comes from, and under which licence."""
 
     @require_POST
     @study_page(Role.RESEARCHER)
     def page(request: HttpRequest, name: str) -> HttpResponse:
-        found = get_object_or_404(model, name=name)
+        found = get_object_or_404(model.objects.shown_to(request.user, request.study), name=name)
+        require_owner(request.user, found)
         form = OriginForm(request.POST)
         if not form.is_valid():
             messages.error(request, "Say both, source and licence, or that they are not known.")

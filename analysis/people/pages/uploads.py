@@ -12,9 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from analysis.corpora.importing import ImportFailed
 from analysis.corpora.uploads import MOST_BYTES, PART_BYTES, begin_upload, is_complete, keep_part
 from analysis.models import Corpus, CorpusStep, CorpusUpload
+from analysis.owners.sharing import lend
 from analysis.people.attributes import FORMAT
 from analysis.people.pages import reads
-from analysis.people.pages.forms import PartsForm, UploadForm
+from analysis.people.pages.forms import PartsForm, UploadForm, say_taken
 from analysis.people.steps import NAMES, PeopleError, note_waiting
 from analysis.people.tasks import people_step
 from surveys.console.pages import show, study_page
@@ -28,7 +29,7 @@ HERE = "corpora"
 @study_page(Role.RESEARCHER)
 def corpora(request: HttpRequest) -> HttpResponse:
     """Which corpora there are, and a form that brings one; without JavaScript its file comes in one piece."""
-    form = UploadForm(request.POST or None, request.FILES or None)
+    form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
         upload = begin(request, form, filename=file.name[-200:], size=file.size)
@@ -40,34 +41,45 @@ def corpora(request: HttpRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return redirect("people:corpus", request.study.slug, upload.corpus_name)
-    page = {"form": form, "corpora": reads.corpora(), "part_bytes": PART_BYTES, "most_bytes": MOST_BYTES}
+    shown = reads.corpora(request.user, request.study)
+    page = {"form": form, "corpora": shown, "part_bytes": PART_BYTES, "most_bytes": MOST_BYTES}
     return show(request, "people/corpora.html", HERE, 422 if form.errors else 200, **page)
 
 
 def begin(request: HttpRequest, form: UploadForm, **file: Any) -> CorpusUpload:
     given = form.cleaned_data
     told = {name: given[name] for name in ("format", "source", "licence")}
-    actor = request.user.get_username()
-    return begin_upload(corpus_name=given["name"], whole_only=not given["faulty"], created_by=actor, **told, **file)
+    whose = {"owner": request.user, "created_by": request.user.get_username()}
+    return begin_upload(corpus_name=given["name"], whole_only=not given["faulty"], **whose, **told, **file)
 
 
 def order_import(request: HttpRequest, upload: CorpusUpload) -> None:
-    """Note that a worker is to read it, and call one; once. Raises PeopleError while something else is done."""
+    """Note that a worker is to read it, and call one; once. Raises PeopleError while something else is done.
+
+    A corpus that it makes belongs to the account and is shared with the study whose page this is.
+    """
     actor, settings = request.user.get_username(), {"upload": upload.pk, "file": upload.filename}
+    whose = {"account": request.user.pk, "study": request.study.pk}
     with transaction.atomic():
         is_here = CorpusUpload.objects.select_for_update().filter(pk=upload.pk).exists()
         if not is_here or find_import(request, upload.pk):
             return
-        corpus, _ = Corpus.objects.get_or_create(name=upload.corpus_name, defaults={"format": FORMAT})
+        own = {"format": FORMAT, "owner": request.user}
+        corpus, is_new = Corpus.objects.get_or_create(name=upload.corpus_name, defaults=own)
+        if is_new:
+            lend(corpus, request.study, actor)
+        elif not corpus.may_be_changed_by(request.user):
+            raise PeopleError(say_taken(corpus.name))
         note_waiting(corpus, NAMES.IMPORT, settings, actor)
         audit.record(request.study, actor, "corpus uploaded", corpus.name, file=upload.filename, bytes=upload.size)
-        transaction.on_commit(lambda: people_step.delay(corpus.pk, NAMES.IMPORT, settings, actor), robust=True)
+        transaction.on_commit(lambda: people_step.delay(corpus.pk, NAMES.IMPORT, settings, actor, whose), robust=True)
     messages.success(request, f"{upload.filename} is here. It is imported as soon as a worker is free.")
 
 
 def find_import(request: HttpRequest, number: int) -> CorpusStep | None:
     """The import that the account ordered of this upload, whether it still waits or is over."""
-    own = CorpusStep.objects.filter(name=NAMES.IMPORT, started_by=request.user.get_username())
+    rows = CorpusStep.objects.filter(corpus__in=Corpus.objects.owned_by(request.user))
+    own = rows.filter(name=NAMES.IMPORT, started_by=request.user.get_username())
     return own.filter(settings__upload=number).select_related("corpus").first()
 
 
@@ -78,7 +90,7 @@ def find_import(request: HttpRequest, number: int) -> CorpusStep | None:
 @study_page(Role.RESEARCHER)
 def begin_parts(request: HttpRequest) -> HttpResponse:
     """Say what will come: its number and address, or what is wrong with the form."""
-    form = PartsForm(request.POST)
+    form = PartsForm(request.POST, user=request.user)
     if not form.is_valid():
         faults = [
             f"{form.fields[at].label or at.capitalize()}: {error}" for at in form.errors for error in form.errors[at]
@@ -96,7 +108,7 @@ def keep(request: HttpRequest, number: int) -> HttpResponse:
 
     An end whose answer was lost is sent again, and may come when the file has been imported.
     """
-    upload = CorpusUpload.objects.filter(pk=number, created_by=request.user.get_username()).first()
+    upload = CorpusUpload.objects.filter(pk=number, owner=request.user).first()
     if upload is None:
         known = find_import(request, number) if "end" in request.GET else None
         if known is None:

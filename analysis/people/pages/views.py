@@ -14,10 +14,11 @@ from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, figure_csv
 from analysis.models import Corpus, CorpusUser
+from analysis.owners.views import sharing_of
 from analysis.people.attributes import own_conversations
 from analysis.people.pages import reads
 from analysis.people.pages.figures import draw_funnel, say_funnel
-from analysis.people.pages.forms import FORMS, StepForm, settings_of, studies_for_items
+from analysis.people.pages.forms import FORMS, StepForm, settings_of, studies_for_items, studies_to_push
 from analysis.people.pages.waiting import (
     CorpusStanding,
     NextStep,
@@ -28,7 +29,7 @@ from analysis.people.pages.waiting import (
     what_waits,
 )
 from analysis.people.pushing import quotes_of
-from analysis.people.steps import NAMES, PeopleError, note_waiting
+from analysis.people.steps import NAMES, PeopleError, note_waiting, require_step
 from analysis.people.tasks import people_step
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import dollars, plural
@@ -41,17 +42,17 @@ USERS_ON_PAGE, CONVERSATIONS_ON_PAGE, MOST_RUNS = 25, 10, 10
 STOPS_POLLING = 286  # htmx: nothing more will come
 
 
-def find_corpus(name: str) -> Corpus:
-    return get_object_or_404(Corpus, name=name)
+def find_corpus(request: HttpRequest, name: str) -> Corpus:
+    return get_object_or_404(Corpus.objects.shown_to(request.user, request.study), name=name)
 
 
 @require_safe
 @study_page(Role.RESEARCHER)
 def corpus(request: HttpRequest, name: str) -> HttpResponse:
-    found = find_corpus(name)
+    found = find_corpus(request, name)
     rows = page_of(request, reads.sampled_users(found), USERS_ON_PAGE)
     top = reads.top_attributes(rows)
-    now = progress_page(found)
+    now = progress_page(request, found)
     report = now["steps"]["filter"]["row"].report if "filter" in now["steps"] else {}
     wide, narrow = (draw_funnel(report, Options(narrow=narrow)) for narrow in (False, True))
     return show(
@@ -66,9 +67,10 @@ def corpus(request: HttpRequest, name: str) -> HttpResponse:
         funnel=wide,
         drawings=[mark_safe(render(figure, "svg").decode()) for figure in (wide, narrow)] if report else [],
         forms=[(NAMES(step), form_of(found, step, request)) for step in FORMS],
-        may_push=studies_for_items(request.user).exists(),
+        may_push=studies_to_push(request.user, found).exists(),
         distances=reads.distances(now["steps"]),
         verifiers=reads.verifiers(found, studies_for_items(request.user)),
+        sharing=sharing_of(request, found),
         **now,
     )
 
@@ -76,7 +78,7 @@ def corpus(request: HttpRequest, name: str) -> HttpResponse:
 def form_of(found: Corpus, step: str, request: HttpRequest) -> StepForm:
     """With the settings of the last time."""
     usual = settings_of(found.steps.filter(name=step).first())
-    return FORMS[step](initial=usual, user=request.user)
+    return FORMS[step](initial=usual, user=request.user, study=request.study, corpus=found)
 
 
 def usual_settings(form: StepForm) -> dict[str, Any]:
@@ -90,9 +92,9 @@ def say_corpus(found: Corpus, report: dict) -> str:
     return f"{plural(number, 'conversation')}; nobody has been filtered yet." if number else "No conversations yet."
 
 
-def progress_page(found: Corpus) -> dict:
+def progress_page(request: HttpRequest, found: Corpus) -> dict:
     """What changes while the page is open: steps, runs, what waits, which step is next."""
-    steps, runs = reads.steps_of(found), asking_runs(found)
+    steps, runs = reads.steps_of(found), asking_runs(found, request.user, request.study)
     standing = CorpusStanding(found, steps, runs)
     upcoming = next_step(standing)
     going = any(step["state"] in reads.OPEN for step in steps.values())
@@ -101,7 +103,7 @@ def progress_page(found: Corpus) -> dict:
         "steps": steps,
         "runs": runs[:MOST_RUNS],
         "more_runs": len(runs) - MOST_RUNS,
-        "cost": dollars(cost_of(found)),
+        "cost": dollars(cost_of(runs)),
         "waits": [wait for wait in what_waits(standing) if not said_above(wait, upcoming)],
         "next": upcoming,
         "next_title": title_of(upcoming),
@@ -126,7 +128,7 @@ def title_of(upcoming: NextStep | None) -> str:
 @study_page(Role.RESEARCHER)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
     """How far steps and runs are; when nothing is under way any more, the page is loaded anew."""
-    page = progress_page(find_corpus(name))
+    page = progress_page(request, find_corpus(request, name))
     response = show(request, "people/_progress.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
     if not page["live"]:
         response["HX-Refresh"] = "true"
@@ -139,12 +141,12 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
     """Begin a step with the form's settings, or with `usual` with those of the last time."""
     if step not in FORMS:
         raise Http404
-    found = find_corpus(name)
+    found = find_corpus(request, name)
     usual = usual_settings(form_of(found, step, request)) if "usual" in request.POST else None
-    form = FORMS[step](usual or request.POST, user=request.user)
+    form = FORMS[step](usual or request.POST, user=request.user, study=request.study, corpus=found)
     if form.is_valid():
         try:
-            order_step(found, step, form.cleaned_data, request.user.get_username(), request.study)
+            order_step(found, step, form.cleaned_data, request.user, request.study)
             messages.success(request, f"{NAMES(step).label} begins as soon as a worker is free.")
         except PeopleError as error:
             messages.error(request, str(error))
@@ -156,20 +158,26 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
 
 
 def order_step(
-    found: Corpus, step: str, settings: dict[str, Any], actor: str, study: Study, task: Any = people_step
+    found: Corpus, step: str, settings: dict[str, Any], account: Any, study: Study, task: Any = people_step
 ) -> None:
-    """Note that a worker is to do it, and call one. Raises PeopleError while something else is done."""
+    """Note that a worker is to do it, and call one, which asks again who may.
+
+    Raises PeopleError while something else is done, or where the study may not use the corpus or the endpoint.
+    """
+    actor = account.get_username()
     with transaction.atomic():
+        require_step(account, study, found, settings)
         note_waiting(found, step, settings, actor)
         audit.record(study, actor, f"people: {step}", found.name, **settings)
-        transaction.on_commit(lambda: task.delay(found.pk, step, settings, actor), robust=True)
+        whose = {"account": account.pk, "study": study.pk}
+        transaction.on_commit(lambda: task.delay(found.pk, step, settings, actor, whose), robust=True)
 
 
 @require_safe
 @study_page(Role.RESEARCHER)
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     """The funnel as a file; `json` is its Vega-Lite spec with the numbers, `csv` the numbers alone."""
-    row = find_corpus(name).steps.filter(name="filter").first()
+    row = find_corpus(request, name).steps.filter(name="filter").first()
     if kind not in FIGURE_FILES or row is None or not row.report:
         raise Http404
     drawn = draw_funnel(row.report, Options())
@@ -183,7 +191,8 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
 @study_page(Role.RESEARCHER)
 def person(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """One user: verdicts, attributes, and conversations; with `attribute` those that its evidence is from."""
-    user = get_object_or_404(CorpusUser.objects.select_related("corpus"), corpus__name=name, pk=number)
+    users = CorpusUser.objects.select_related("corpus")
+    user = get_object_or_404(users, corpus=find_corpus(request, name), pk=number)
     own = own_conversations(user.corpus, user.key)
     asked = request.GET.get("attribute", "")
     chosen = user.attributes.filter(pk=asked).first() if asked.isdecimal() and len(asked) < 19 else None

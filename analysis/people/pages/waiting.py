@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 
 from analysis.models import Attribute, Completion, Corpus, CorpusStep, Endpoint, Run, Task
 from analysis.people.funnel import conversations_to_ask
 from analysis.people.steps import NAMES, PeopleError
 from surveys.console.wording import plural
-from surveys.models import AnnotationItem
+from surveys.models import AnnotationItem, Study
 
 Status, State = Completion.Status, Run.State
 GOING = (CorpusStep.State.WAITING, CorpusStep.State.RUNNING)
@@ -64,9 +64,10 @@ class AskingRun:
         return usual.get(self.run.state, "")
 
 
-def asking_runs(corpus: Corpus) -> list[AskingRun]:
-    """The newest first, in three queries."""
-    runs = list(runs_about(corpus).select_related("endpoint").order_by("-id"))
+def asking_runs(corpus: Corpus, account: Any, study: Study) -> list[AskingRun]:
+    """Those that the account may see here, the newest first, in three queries."""
+    shown = runs_about(corpus).filter(pk__in=Run.objects.shown_to(account, study).values("pk"))
+    runs = list(shown.select_related("endpoint").order_by("-id"))
     counts: dict[int, dict[str, int]] = {}
     calls = Completion.objects.filter(run__in=runs).order_by().values_list("run", "status")
     for run, status, number in calls.annotate(count=Count("id")):
@@ -80,9 +81,9 @@ def runs_about(corpus: Corpus) -> Any:
     return Run.objects.filter(corpus=corpus, condition=Run.Condition.TASK)
 
 
-def cost_of(corpus: Corpus) -> Decimal:
-    """Dollars that all runs of tasks about the corpus have cost so far."""
-    return runs_about(corpus).aggregate(usd=Sum("spent"))["usd"] or Decimal(0)
+def cost_of(runs: Sequence[AskingRun]) -> Decimal:
+    """Dollars that these runs have cost so far."""
+    return sum((asked.run.spent for asked in runs), Decimal(0))
 
 
 class Wait(NamedTuple):

@@ -33,7 +33,7 @@ from analysis.report.reports import Progress, check_definition, report
 from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("recompute.py", "bundle_data.py")
+SCRIPTS = ("recompute.py", "bundle_data.py", "bundle_beyond.py")
 # Tables that the exports have too.
 EXPORTED = (
     *("participants", "context", "flags", "timings", "flow"),
@@ -178,11 +178,14 @@ def figures_of(report: Mapping[str, Any]) -> Iterator[tuple[str, Options]]:
 
 def spec_of(figure: Figure) -> dict[str, Any]:
     words = {"title": figure.title, "caption": figure.caption, "alt": figure.alt}
-    return words | {"columns": [list(column) for column in figure.columns], "spec": figure.spec}
+    return words | {
+        "columns": [[column.name, column.label, column.unit] for column in figure.columns],
+        "spec": figure.spec,
+    }
 
 
 def table_of(figure: Figure) -> Chunks:
-    columns = [Column(name, "text", label, unit) for name, label, unit in figure.columns]
+    columns = [Column(column.name, "text", column.label, column.unit) for column in figure.columns]
     rows = ({column.name: row.get(column.name) for column in columns} for row in figure.table)
     return FORMATS["csv"].chunks(columns, rows)
 
@@ -201,7 +204,7 @@ class Bundle:
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
         """The zip file, piece by piece. New answers are read first."""
-        read_new(self.study)
+        read_new(self.study, anew=False)
         found = report(self.study, progress=progress)
         with TemporaryFile() as file:
             self.write(file, found)

@@ -1,64 +1,42 @@
 """The sentence that Compare opens with, in shares of people, and which two answers stand below it side by side."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from analysis.charts.figure import Report, Row
-from analysis.charts.rows import shown_source
-from analysis.report.dataset import ALL, FIELD, OFFLINE
-from analysis.report.parts.items import find_items
-from analysis.report.sentences import chatbot_name, field_of
-from analysis.stats.intervals import share_difference
-from surveys.console.wording import percent
+from analysis.report.dataset import FIELD, OFFLINE
+from analysis.report.sentences import field_of
 
 RULE = "Of each side the answer that has most items in common with all others of that side."
 
 
 @dataclass(frozen=True)
 class Headline:
-    """`row` and `people` are the rows of the two sources, `item` the one that is named."""
+    """A claim about an item, with the rows of the two sources that it is about."""
 
-    sentence: str
-    detail: str
+    claim: Row
     row: Row
     people: Row
-    item: str
-    definitions: list[str] = field(default_factory=list)
+
+    @property
+    def item(self) -> str:
+        return str(self.claim["item"])
+
+    @property
+    def detail(self) -> str:
+        return str(self.claim["detail"])
 
 
 def find_headline(report: Report) -> Headline | None:
-    """The item whose shares lie farthest apart between offline and people, else of any source; None without one."""
-    found = sorted(find_items(report), key=lambda finding: (finding["params"]["source"] != OFFLINE, -finding["size"]))
-    return headline_of(report, found[0]) if found else None
-
-
-def headline_of(report: Report, finding: Row) -> Headline:
-    params = finding["params"]
+    """The first claim of the page where it is about an item and filters show both sources; None otherwise."""
+    claim = next((claim for claim in report.get("claims") or () if claim["page"] == "overview"), None)
+    if claim is None or "headline" not in claim:
+        return None
     rows = report["heterogeneity"]
-    row = next(row for row in rows if all(row[name] == params[name] for name in ("prompt", "source", "model")))
-    people = field_of(rows, row)
-    assert people is not None  # a finding has both
-    here, there = (share_of(each, params["item"]) for each in (row, people))
-    whose = "the API" if row["source"] == OFFLINE else shown_source(row["source"])
-    who = "the people" if people["model"] == ALL else f"{chatbot_name(report, people)}’s users"
-    topic = row["prompt"].replace("-", " ")
-    sentence = (
-        f"Asked for {topic}, {whose} names {here['name']} in {percent(here['share'])} of answers. "
-        f"Of {who}, {percent(there['share'])} get it."
-    )
-    return Headline(sentence, detail_of(row, people, here, there), row, people, params["item"], finding["definitions"])
-
-
-def share_of(row: Row, item: str) -> Row:
-    return next(dict(entry) for entry in row["top_items"] if entry["item"] == item)
-
-
-def detail_of(row: Row, people: Row, here: Row, there: Row) -> str:
-    found = share_difference(here["share"], here["ci"], there["share"], there["ci"])
-    assert found is not None  # a finding has both intervals
-    unit = {"repeat": "call"}.get(row["unit"], row["unit"])
-    ends = sorted(abs(100 * end) for end in found)
-    return f"{row['model']} · difference {ends[0]:.0f} to {ends[1]:.0f} points, 95 % interval over people and {unit}s"
+    names = ("prompt", "source", "model")
+    row = next((row for row in rows if all(row[name] == claim[name] for name in names)), None)
+    people = field_of(rows, row) if row else None
+    return Headline(claim, row, people) if row and people else None
 
 
 def pair_of(report: Report, headline: Headline | None) -> tuple[Row, Row] | None:

@@ -13,6 +13,7 @@ from analysis.charts.ranges import axis_domain, references_of
 from analysis.charts.rows import (
     PLACE,
     by_group,
+    drawn_row,
     ends_in,
     in_order,
     label_variants,
@@ -23,20 +24,19 @@ from analysis.charts.rows import (
     shown_source,
     write_caption,
 )
+from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, series_of_sources, text_width
-from analysis.models.conditions import PUPPETS
 from analysis.report import columns as col
+from analysis.report.claims.gate import said_of
 from analysis.report.dataset import FIELD, OFFLINE
 from analysis.report.glance.far import Glance
 from analysis.report.parts import choices
-from analysis.report.sentences import SIGNIFICANT, chatbot_name
-from surveys.console.wording import join_words, number, percent, span
+from surveys.console.wording import number, percent, span
 
 MOST = 2  # chatbots side by side in a small figure
 HEIGHT, BETWEEN, AXIS = 84, 14, 30  # px: of a panel, between panels, and of the labels of a first one
 NAMES = 84  # px for the names of sources
 SIDES = (FIELD, OFFLINE)
-SURELY = f"(p < {SIGNIFICANT})"  # Holm-corrected
 
 
 def columns_of(models: Sequence[str], first: int) -> tuple[list[str], int]:
@@ -57,7 +57,7 @@ def small(options: Options) -> Options:
 # How varied the answers are --------------------------------------------------------------------------------
 
 VARIED = "How varied are the answers?"
-VARIETY_COLUMNS = [*PLACE, (col.ENTROPY.name, col.ENTROPY.spoken, col.ENTROPY.unit), *ends_in("bits")]
+VARIETY_COLUMNS = [*PLACE, Column(col.ENTROPY.name, col.ENTROPY.spoken, unit=col.ENTROPY.unit), *ends_in("bits")]
 
 
 def drawn_down(row: Row) -> Row:
@@ -66,11 +66,23 @@ def drawn_down(row: Row) -> Row:
     return found if number(found.get(col.ENTROPY.key)) is not None else row
 
 
+def at_one_n(rows: Sequence[Row]) -> list[Row]:
+    """The field drawn down as far as the source that it is drawn beside."""
+    of_field = {
+        (row["prompt"], row["model"]): field for row in rows if (field := (row.get("rarefied") or {}).get("field"))
+    }
+    places = [(row["prompt"], row["model"]) for row in rows]
+    return [
+        row | {"rarefied": of_field[place]} if row["source"] == FIELD and place in of_field else row
+        for row, place in zip(rows, places, strict=True)
+    ]
+
+
 def draw_variety(report: Report, options: Options) -> Figure:
     options = small(options)
-    rows = [row for row in line_up(report, rows_of(report, "heterogeneity")) if row["source"] in SIDES]
+    rows = at_one_n([row for row in line_up(report, rows_of(report, "heterogeneity")) if row["source"] in SIDES])
     marks = [variety_mark(row, options) for row in rows if col.ENTROPY.value(drawn_down(row)) is not None]
-    table = [{name: mark["table"][name] for name, _, _ in VARIETY_COLUMNS} for mark in marks]
+    table = [mark["table"] for mark in marks]
     if not marks:
         nothing = "No answers with recommendations yet."
         return figure.empty_figure("varied", VARIED, nothing, VARIETY_COLUMNS, options)
@@ -101,7 +113,7 @@ def variety_mark(row: Row, options: Options) -> Row:
     source, prompt = shown_source(row["source"]), options.name(row["prompt"])
     where = {"model": shown_model(row["model"], options), "prompt": prompt, "series": source}
     found = {"value": value, "low": low, "high": high, "text": f"{source}, {prompt}: {value:.2f} bits"}
-    table = {name: row.get(name) for name, _, _ in PLACE} | {col.ENTROPY.name: value, "low": low, "high": high}
+    table = drawn_row(row, PLACE) | {col.ENTROPY.name: value, "low": low, "high": high}
     return {**where, **found, "table": table}
 
 
@@ -137,27 +149,18 @@ def small_legend() -> alt.Legend:
 
 
 def say_variety(report: Report) -> str:
-    """For how many prompts the field is significantly more varied than offline, by chatbot."""
-    found = []
-    rows = [row for row in rows_of(report, "heterogeneity") if row["source"] == OFFLINE and "against_field" in row]
-    for chatbot in in_order(row.get("chatbot") or "all" for row in rows):
-        tests = [row["against_field"][col.ENTROPY.key] for row in rows if str(row.get("chatbot") or "all") == chatbot]
-        sure = [test for test in tests if (test["p_holm"] or 0) < SIGNIFICANT and (test["effect"] or 0) > 0]
-        sure = [test for test in sure if test["p_holm"] is not None]
-        found.append((len(sure), len(tests), chatbot_name(report, {"model": chatbot})))
-    if not found:
-        return ""
-    if len({(sure, asked) for sure, asked, _ in found}) == 1:
-        each = f" of {'each' if len(found) > 2 else 'either'} chatbot" if len(found) > 1 else ""
-        return f"The field is more varied than offline for {found[0][0]} of {found[0][1]} prompts{each} {SURELY}."
-    counts = join_words([f"{sure} of {asked} prompts with {name}" for sure, asked, name in found])
-    return f"The field is more varied than offline for {counts} {SURELY}."
+    return said_of(report, ("variety",))
 
 
 # Which options are chosen ----------------------------------------------------------------------------------
 
 CHOSEN = "Which options are chosen?"
-CHOICE_COLUMNS = [*PLACE, ("option", "option", ""), ("start", "from", "share"), ("end", "to", "share")]
+CHOICE_COLUMNS = [
+    *PLACE,
+    Column("option", "option"),
+    Column("start", "from", unit="share"),
+    Column("end", "to", unit="share"),
+]
 BAR, LABELS_OF_BARS = 11, 48  # px
 
 
@@ -165,7 +168,7 @@ def draw_options(report: Report, options: Options) -> Figure:
     options = small(options)
     rows = [row for row in line_up(report, rows_of(report, "choices")) if row["source"] in SIDES and row["n"]]
     pieces = [piece for row in rows for piece in pieces_of(row, options)]
-    table = [{name: piece["table"][name] for name, _, _ in CHOICE_COLUMNS} for piece in pieces]
+    table = [piece["table"] for piece in pieces]
     if not pieces:
         nothing = "No answers to questions with choices yet."
         return figure.empty_figure("chosen", CHOSEN, nothing, CHOICE_COLUMNS, options)
@@ -192,7 +195,7 @@ def pieces_of(row: Row, options: Options) -> list[Row]:
     for letter in choices.in_stack(row):
         end = start + row["counts"][letter] / n
         if end > start:
-            place = {name: row.get(name) for name, _, _ in PLACE}
+            place = drawn_row(row, PLACE)
             where = {"model": shown_model(row["model"], options), "prompt": prompt, "source": source}
             ends: dict[str, Any] = {"start": start, "end": end, "option": letter}
             text = f"{source}, {prompt}: {letter} {percent(end - start)}"
@@ -213,32 +216,19 @@ def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
 
 
 def say_options(report: Report) -> str:
-    """How many questions get letters in the field that offline never gives."""
-    rows = line_up(report, rows_of(report, "choices"))
-    asked = prompts_in_order(report, [row for row in rows if row["source"] == OFFLINE])
-    if not asked:
-        return ""
-    found = []
-    for prompt in asked:
-        here = [row for row in rows if row["prompt"] == prompt and row["n"]]
-        by_model = [[row for row in here if row["model"] == model] for model in in_order(row["model"] for row in here)]
-        found.append(any(choices.only_in_field(some) for some in by_model))
-    if not any(found):
-        return f"Of {len(asked)} questions none gets a letter in the field that offline never gives."
-    gets = "gets" if sum(found) == 1 else "get"
-    return f"{sum(found)} of {len(asked)} questions {gets} letters in the field that offline never gives."
+    return said_of(report, ("letters", "right"))
 
 
 # Whether benchmark scores hold -----------------------------------------------------------------------------
 
 HOLD = "Do benchmark scores hold?"
 SCORE_COLUMNS = [
-    ("benchmark", "benchmark", ""),
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("min", "lowest accuracy", "share"),
-    ("max", "highest accuracy", "share"),
-    ("runs", "runs", ""),
+    Column("benchmark", "benchmark"),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("min", "lowest accuracy", unit="share"),
+    Column("max", "highest accuracy", unit="share"),
+    Column("runs", "runs", value=lambda row: len(row["runs"])),
 ]
 ROW = 21  # px
 
@@ -254,7 +244,7 @@ def compared(report: Report) -> list[Row]:
 def draw_scores(report: Report, options: Options) -> Figure:
     options = small(options)
     rows = by_group(report, compared(report))
-    table = [{name: row.get(name) for name, _, _ in SCORE_COLUMNS} | {"runs": len(row["runs"])} for row in rows]
+    table = [drawn_row(row, SCORE_COLUMNS) for row in rows]
     if not rows:
         return figure.empty_figure("hold", HOLD, "No complete benchmark runs yet.", SCORE_COLUMNS, options)
     names = label_variants(rows)
@@ -307,14 +297,7 @@ def score_layers(names: Sequence[str], domain: tuple[float, float], series: Seri
 
 
 def say_scores(report: Report) -> str:
-    """How far simulated users move a score, and how far repeats alone do."""
-    rows = compared(report)
-    puppets = [row["max"] - row["min"] for row in rows if row["source"] in PUPPETS and len(row["runs"]) > 1]
-    repeats = [row["max"] - row["min"] for row in rows if row["source"] == OFFLINE and len(row["runs"]) > 1]
-    if puppets:
-        beside = f", repeats alone by up to {100 * max(repeats):.0f}" if repeats else ""
-        return f"Who is simulated moves the score by up to {100 * max(puppets):.0f} points{beside}."
-    return f"Repeats alone move the score by up to {100 * max(repeats):.0f} points." if repeats else ""
+    return said_of(report, ("spread", "ranges", "novel"))
 
 
 GLANCES = (

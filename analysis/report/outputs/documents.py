@@ -15,7 +15,9 @@ from django.utils.safestring import mark_safe
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.charts.rows import names_in
-from analysis.report.outputs.text import TextTable, basis, tables_of
+from analysis.charts.tables import Table
+from analysis.report.claims.gate import opening_of
+from analysis.report.outputs.text import basis, tables_of
 from analysis.report.parts import PARTS
 from analysis.report.reports import findings
 
@@ -32,7 +34,7 @@ class Section:
     title: str
     definitions: list[tuple[str, str]]
     drawings: list[Drawing]
-    tables: list[TextTable]
+    tables: list[Table]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Document:
     report: Mapping[str, Any]
     basis: list[str]
     findings: list[dict[str, Any]]
+    opening: str
     flow: list[tuple[str, int]]
     sections: list[Section]
 
@@ -50,6 +53,7 @@ def make_document(report: Mapping[str, Any], scheme: str) -> Document:
         report=report,
         basis=list(basis(report)),
         findings=findings(report),
+        opening=opening_of(report, "overview"),
         flow=list(flow_rows(report.get("flow") or {})),
         sections=list(sections_of(report, scheme)),
     )
@@ -81,9 +85,9 @@ FLOW = {
 
 
 def sections_of(report: Mapping[str, Any], scheme: str) -> Iterator[Section]:
-    tables: dict[str, list[TextTable]] = {}
-    for table in tables_of(report):
-        tables.setdefault(table.part, []).append(table)
+    tables: dict[str, list[Table]] = {}
+    for part, table in tables_of(report):
+        tables.setdefault(part, []).append(table)
     for part, of_part in tables.items():
         names = dict.fromkeys(name for table in of_part for name in table.definitions)
         defined = [(name, report["definitions"][name]) for name in names]
@@ -139,13 +143,14 @@ def page_data(document: Document) -> dict[str, Any]:
         "simulated": report["simulated"]["is_any"],
         "basis": document.basis,
         "findings": [finding["sentence"] for finding in document.findings],
+        "opening": document.opening or "There is too little to compare yet.",
         "flow": [[name, f"{count:,}"] for name, count in document.flow],
         "sections": [section_data(section) for section in document.sections],
     }
 
 
 def section_data(section: Section) -> dict[str, Any]:
-    tables = [table_data(table) for table in section.tables if not PARTS[table.part].is_long]
+    tables = [] if PARTS[section.part].is_long else [table_data(table) for table in section.tables]
     return {
         "title": section.title,
         "definitions": section.definitions,
@@ -166,11 +171,11 @@ def height_of(svg: str) -> float:
     return min(HIGH, WIDE * high / wide)
 
 
-def table_data(table: TextTable) -> dict[str, Any]:
+def table_data(table: Table) -> dict[str, Any]:
     return {
         "title": table.title,
-        "labels": table.labels,
-        "right": table.right,
-        "rows": table.rows,
-        "notes": table.notes,
+        "labels": [column.head for column in table.columns],
+        "right": [column.is_number for column in table.columns],
+        "rows": table.lines,
+        "notes": table.reasons,
     }

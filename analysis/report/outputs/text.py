@@ -2,99 +2,43 @@
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from analysis.charts.figure import Options, Report, Row
-from analysis.report.columns import Column, Ends, Form, Listing
+from analysis.charts.tables import NOTHING, Table
+from analysis.report.claims.gate import opening_of
+from analysis.report.columns import TableSpec
 from analysis.report.parts import PARTS
 from analysis.report.reports import findings
-from surveys.console.wording import decimal, dollars, p_value, plural, with_unit
-
-NOTHING = "–"
+from surveys.console.wording import plural
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """Cells as they are shown; `right` says which columns hold numbers."""
-
-    part: str
-    title: str
-    definitions: tuple[str, ...]
-    labels: tuple[str, ...]
-    right: tuple[bool, ...]
-    rows: list[list[str]]
-    notes: list[str]  # why values are undefined
-
-    @property
-    def heads(self) -> list[dict[str, Any]]:
-        return [{"label": label, "right": right} for label, right in zip(self.labels, self.right, strict=True)]
-
-    @property
-    def cells(self) -> list[list[dict[str, Any]]]:
-        """Each cell with the side it stands on, for templates."""
-        return [
-            [{"text": cell, "right": right} for cell, right in zip(row, self.right, strict=True)] for row in self.rows
-        ]
-
-
-def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[TextTable]:
-    """The tables of these parts that have rows, in the order of the registry; by default of all."""
+def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[tuple[str, Table]]:
+    """The tables of these parts that have rows, each with its part's name, in the order of the registry."""
     wanted = PARTS.keys() if parts is None else set(parts)
-    chosen = [(part.name, listing) for part in PARTS.values() if part.name in wanted for listing in part.tables]
-    found = [make_table(name, listing, listing.rows(report, Options())) for name, listing in chosen]
-    return [table for table in found if table.rows]
+    chosen = [(part.name, spec) for part in PARTS.values() if part.name in wanted for spec in part.tables]
+    return [(name, make_table(spec, rows)) for name, spec in chosen if (rows := spec.rows(report, Options()))]
 
 
-def make_table(part: str, listing: Listing, rows: list[Row]) -> TextTable:
+def make_table(spec: TableSpec, rows: list[Row]) -> Table:
     """Columns that hold nothing are left out."""
-    written = [(column, [write(column, row) for row in rows]) for column in listing.columns_of(rows, Options())]
-    shown = [(column, cells) for column, cells in written if any(cell != NOTHING for cell in cells)]
+    table = spec.table(rows, Options())
+    shown = [at for at in range(len(table.columns)) if any(row[at].line != NOTHING for row in table.rows)]
     undefined = [row[key] for row in rows for key in ("why", "why_references", "why_nearest") if row.get(key)]
-    unsure = [why for column, _ in shown for row in rows if (why := column.unsure(row))]
-    return TextTable(
-        part=part,
-        title=str(listing.title),
-        definitions=listing.definitions,
-        labels=tuple(column.head for column, _ in shown),
-        right=tuple(column.form.is_number for column, _ in shown),
-        rows=[list(cells) for cells in zip(*(cells for _, cells in shown), strict=True)],
-        notes=list(dict.fromkeys([*undefined, *unsure])),
+    unsure = [why for at in shown for row in table.rows if (why := row[at].unsure)]
+    return replace(
+        table,
+        columns=[table.columns[at] for at in shown],
+        rows=[[row[at] for at in shown] for row in table.rows],
+        reasons=list(dict.fromkeys([*undefined, *unsure])),
     )
-
-
-def write(column: Column, row: Row) -> str:
-    written = write_value(column.form_in(row), column.of(row), column.around(row))
-    written += f" ({NOTHING})" * bool(column.unsure(row))
-    soft = column.soft(row) if column.soft and written != NOTHING else ""
-    return f"{written}, {soft}" if soft else written
-
-
-def write_value(form: Form, value: Any, ci: Ends = None) -> str:
-    """The value with its interval in brackets."""
-    if value is None or value == "":
-        return NOTHING
-    if form.kind == "p":
-        return p_value(value)
-    if form.kind == "ends":
-        return with_unit(ends(form, value), form.unit)
-    if form.kind == "dollars":
-        return dollars(value)
-    if not form.is_number:
-        return str(value)
-    shown = decimal(form.scale * value, form.digits, form.unit, form.sign)
-    return shown if ci is None else f"{shown} ({ends(form, ci)})"
-
-
-def ends(form: Form, pair: Sequence[float]) -> str:
-    return " to ".join(decimal(form.scale * end, form.digits) for end in pair)
 
 
 # What is printed unless parts are named.
 SHORT = tuple(part.name for part in PARTS.values() if part.is_brief)
-GAP = "  "
 
 
 def write_text(report: Mapping[str, Any], parts: Iterable[str] | None = None, width: int | None = None) -> str:
@@ -103,7 +47,7 @@ def write_text(report: Mapping[str, Any], parts: Iterable[str] | None = None, wi
     blocks = [
         "\n".join(heading(report, columns)),
         "\n".join(found_lines(report, columns)),
-        *("\n".join(table_lines(table, report["definitions"], columns)) for table in tables),
+        *("\n".join(table_lines(table, report["definitions"], columns)) for _, table in tables),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -131,6 +75,10 @@ def basis(report: Mapping[str, Any]) -> Iterator[str]:
         yield sentence
     if answers["unread"]:
         yield f"{plural(answers['unread'], 'answer')} not read yet."
+    if answers["outdated"]:
+        yield f"{plural(answers['outdated'], 'reading')} by earlier rules."
+    if report["reading_error"]:
+        yield report["reading_error"]
     if answers["reworded"]:
         yield f"{plural(answers['reworded'], 'answer')} to choices in an earlier wording left out."
     for rule in report["exclusions"]:
@@ -148,9 +96,11 @@ def moment(written: str) -> str:
 
 
 def found_lines(report: Mapping[str, Any], columns: int) -> Iterator[str]:
-    found = findings(report)
+    page = "pair" if report.get("pair") else "overview"
+    found = findings(report, page)
+    opening = opening_of(report, page) or "There is too little to compare yet."
     if not found:
-        yield from textwrap.wrap("Nothing stands out yet: no difference that chance does not explain.", columns)
+        yield from textwrap.wrap(opening, columns)
         return
     yield "WHAT STANDS OUT"
     for number, finding in enumerate(found, 1):
@@ -158,28 +108,12 @@ def found_lines(report: Mapping[str, Any], columns: int) -> Iterator[str]:
         yield from textwrap.wrap(finding["sentence"], columns, initial_indent=lead, subsequent_indent=" " * len(lead))
 
 
-def table_lines(table: TextTable, definitions: Mapping[str, str], columns: int) -> Iterator[str]:
+def table_lines(table: Table, definitions: Mapping[str, str], columns: int) -> Iterator[str]:
     yield table.title.upper()
     for name in table.definitions:
         if name in definitions:
             yield from textwrap.wrap(f"{name}: {definitions[name]}", columns, subsequent_indent="  ")
     yield ""
-    yield from aligned(table)
-    for note in table.notes:
-        yield from textwrap.wrap(f"– {note}", columns, subsequent_indent="  ")
-
-
-def aligned(table: TextTable) -> Iterator[str]:
-    """Numbers to the right, words to the left; what repeats the row above is left blank in the first column."""
-    lines = [list(table.labels), *table.rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(table.labels))]
-    previous = None
-    for line in lines:
-        first = line[0]
-        shown = ["" if first == previous else first, *line[1:]]
-        previous = first
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(shown, widths, table.right, strict=True)
-        ]
-        yield GAP.join(cells).rstrip()
+    yield from table.aligned()
+    for reason in table.reasons:
+        yield from textwrap.wrap(f"– {reason}", columns, subsequent_indent="  ")

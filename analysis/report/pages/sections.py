@@ -3,8 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -13,131 +13,26 @@ from django.core.cache import cache
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 
-from analysis.charts.figure import BESIDE, Figure, Options, for_column, prompt_name
+from analysis.charts.figure import BESIDE, Figure, Options, Row, for_column, prompt_name
 from analysis.charts.rendering import render
 from analysis.charts.rows import names_in
 from analysis.charts.rows import setting_words as words_of
+from analysis.charts.tables import Cell, Column, Table
 from analysis.charts.theme import COLUMN_PX
 from analysis.exports.formats import figure_csv
 from analysis.models.conditions import LABELS
-from analysis.report.columns import Column, Form, Listing
+from analysis.report.columns import TableSpec
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.filters import names_of
 from analysis.report.glance import GLANCES
 from analysis.report.pages.shown import FIGURE_PAGES, Shown
 from analysis.report.parts import FIGURES, PARTS
-from surveys.console.wording import decimal, dollars, language_name, number, p_value, span, with_unit
+from surveys.console.wording import language_name
 
-# --- tables
-
-NONE = "–"
 LONG = 330  # characters of a description
 PUT_AS = {"helm": "as HELM puts it", "bare": "question and choices only"}
 SENTENCE_END = re.compile(r"(?<=\.) ")
 
-
-@dataclass(frozen=True)
-class Cell:
-    """What stands in one field of a table; `key` is what it is sorted by."""
-
-    text: str
-    interval: str = ""
-    href: str = ""
-    why: str = ""
-    key: Any = None
-    is_number: bool = False
-    chip: str = ""
-    soft: str = ""
-
-
-@dataclass(frozen=True)
-class Header:
-    label: str
-    is_number: bool = False
-    sort: str = ""  # the address' value that sorts by this column
-    sorted: str = ""  # ascending, descending
-
-
-@dataclass(frozen=True)
-class PageTable:
-    """`definitions` names what its numbers are called in the report."""
-
-    name: str
-    title: str
-    headers: Sequence[Header]
-    rows: list[list[Cell]]
-    note: str = ""
-    definitions: tuple[str, ...] = ()
-    empty: str = "Nothing to show for these filters."
-    whys: list[str] = field(default_factory=list)
-
-    @property
-    def is_long(self) -> bool:
-        return len(self.rows) > 24
-
-
-def words(text: Any, href: str = "", chip: str = "", soft: str = "", key: Any = None) -> Cell:
-    return Cell(str(text), href=href, chip=chip, soft=soft, key=str(text).casefold() if key is None else key)
-
-
-def write(form: Form, value: Any, interval: Any = None, nothing: str = NONE, why: str = "", unsure: str = "") -> Cell:
-    """A number as a page shows it: 35 % and 30–40, +0.12 and −0.50 to 0.70; a p-value is never 0.
-
-    `why` says why it is undefined, `unsure` why it has no interval.
-    """
-    if form.kind == "ends" and span(value) is not None:
-        return Cell(with_unit(between(form, value, "–"), form.unit), key=value, is_number=True)
-    known, bounds = number(value), span(interval)
-    if known is None:
-        return Cell(nothing, why=why, is_number=True)
-    if form.kind == "p":
-        return Cell(p_value(known), key=known, is_number=True)
-    if form.kind == "dollars":
-        return Cell(dollars(known), key=known, is_number=True)
-    text = decimal(known * form.scale, form.digits, form.unit, form.sign)
-    around = between(form, bounds, " to " if bounds[0] < 0 else "–") if bounds else NONE if unsure else ""
-    return Cell(text, around, why=unsure or why, key=known, is_number=True)
-
-
-def between(form: Form, bounds: Sequence[float], joined: str) -> str:
-    return joined.join(decimal(end * form.scale, form.digits) for end in bounds)
-
-
-def make_table(name: str, title: str, labels: Sequence[str], rows: Iterable[list[Cell]], **more: Any) -> PageTable:
-    """A column is a column of numbers where its cells are."""
-    given = list(rows)
-    numbers = [bool(given) and all(row[place].is_number for row in given) for place in range(len(labels))]
-    headers = [Header(label, is_number) for label, is_number in zip(labels, numbers, strict=True)]
-    shown = (cell for row in given for cell in row if NONE in (cell.text, cell.interval))
-    whys = list(dict.fromkeys(cell.why for cell in shown if cell.why))
-    return PageTable(name, title, headers, given, whys=whys, **more)
-
-
-def sort_table(table: PageTable, wanted: str) -> PageTable:
-    """The rows by the column that `wanted` names (`items.2`, `-items.2`), undefined ones last."""
-    name, _, place = wanted.removeprefix("-").rpartition(".")
-    falling = wanted.startswith("-")
-    column = int(place) if name == table.name and place.isascii() and place.isdecimal() else -1
-    if column >= len(table.headers):
-        column = -1
-    headers = [header_of(table.name, header, at, column, falling) for at, header in enumerate(table.headers)]
-    rows = table.rows
-    if column >= 0:
-        known = [row for row in rows if row[column].key is not None]
-        unknown = [row for row in rows if row[column].key is None]
-        rows = [*sorted(known, key=lambda row: row[column].key, reverse=falling), *unknown]
-    return replace(table, headers=headers, rows=rows)
-
-
-def header_of(name: str, header: Header, place: int, column: int, falling: bool) -> Header:
-    """A click sorts numbers from the highest first, words from the first letter, and then the other way round."""
-    here = place == column
-    sign = ("" if falling else "-") if here else ("-" if header.is_number else "")
-    state = ("descending" if falling else "ascending") if here else ""
-    return replace(header, sort=f"{sign}{name}.{place}", sorted=state)
-
-
-Row = dict[str, Any]
 # --- how a page names what a row is about, and where the texts behind a number are
 
 ABOUT = ("prompt", "source", "model")
@@ -170,20 +65,20 @@ class Places:
     def prompt_cell(self, row: Row) -> Cell:
         order = list(self.names)
         place = order.index(("prompt", row["prompt"])) if ("prompt", row["prompt"]) in order else len(order)
-        return words(self.prompt(row["prompt"]), key=place)
+        return Cell(self.prompt(row["prompt"]), key=place)
 
     def source_cell(self, row: Row, settings: bool = False) -> Cell:
         """With all that sets it apart, or how much history stands in front."""
         made_up = "simulated" if row.get("simulated") else ""
         name = LABELS.get(row["source"], row["source"])
         history = ", ".join(words_of(row, ("history_size",)))
-        return words(name, chip=made_up, soft=setting_words(row) if settings else history)
+        return named(str(name), chip=made_up, soft=setting_words(row) if settings else history)
 
     def model_cell(self, row: Row) -> Cell:
         """The chatbot, with the model that stands for it; a model of no chatbot by itself."""
         name = self.model(row)
         chatbot, _, model = names_in(self.shown.report).get(name, name).partition(BESIDE)
-        return words(chatbot, soft=model)
+        return named(chatbot, soft=model)
 
     def texts(self, row: Row, **more: str) -> str:
         """The texts behind a row; `more` names an item or letter, or filters that narrow the field."""
@@ -218,33 +113,17 @@ class Places:
         wanted = self.shown.asked.filters.prompt
         return next((slug for slug in lists if not wanted or slug in wanted), "")
 
-    def table(self, listing: Listing, options: Options) -> PageTable | None:
-        rows = listing.rows(self.shown.report, options)
-        if listing.optional and not rows:
-            return None
-        columns = listing.columns_of(rows, options)
-        return make_table(
-            listing.name,
-            listing.title(options) if callable(listing.title) else listing.title,
-            [column.label for column in columns],
-            [[self.cell(column, row) for column in columns] for row in rows],
-            note=listing.note(rows) if callable(listing.note) else listing.note,
-            definitions=listing.definitions,
-            empty=listing.empty(options) if callable(listing.empty) else listing.empty,
-        )
+    def table(self, spec: TableSpec, options: Options) -> Table | None:
+        rows = spec.rows(self.shown.report, options)
+        return None if spec.optional and not rows else spec.table(rows, options, self.cell)
 
     def cell(self, column: Column, row: Row) -> Cell:
-        value, form = column.of(row), column.form_in(row)
-        if form.is_number:
-            cell = write(form, value, column.around(row), column.nothing, column.reason(row), column.unsure(row))
-        elif form.kind == "words":
-            cell = words(column.nothing if value is None or value == "" else value)
-        else:
-            cell = self.name_cell(form.kind, row, value)
+        is_name = column.format.kind in ("prompt", "model", "chatbot", "source", "variant")
+        cell = self.name_cell(column.format.kind, row, column.of(row)) if is_name else column.cell(row)
         changes: dict[str, Any] = {}
         if column.mark and cell.key is not None:
-            changes["text"] = cell.text + column.mark(row)
-        if column.texts and value:
+            changes["mark"] = column.mark(row)
+        if column.texts and cell.value:
             asked = column.texts(row)
             changes["href"] = self.texts(
                 row | asked, **{key: value for key, value in asked.items() if key not in ABOUT}
@@ -263,8 +142,12 @@ class Places:
         if kind == "model":
             return self.model_cell(row)
         if kind == "chatbot":
-            return words(self.chatbot(value))
+            return named(self.chatbot(value))
         return self.source_cell(row, settings=kind == "variant")
+
+
+def named(text: str, chip: str = "", soft: str = "") -> Cell:
+    return Cell(text, key=text.casefold(), chip=chip, soft=soft)
 
 
 def setting_words(row: Row) -> str:
@@ -376,10 +259,10 @@ def section_of(places: Places, name: str) -> dict[str, Any]:
     """A part's figure and the tables below it."""
     part = PARTS[name]
     options = places.options(part.drawn_as)
-    made = [table for listing in part.pages if (table := places.table(listing, options)) is not None]
+    made = [table for spec in part.pages if (table := places.table(spec, options)) is not None]
     return {
         **figure_of(places, part.drawn_as),
-        "tables": [sort_table(table, places.shown.asked.sort) for table in made],
+        "tables": [table.sorted(places.shown.asked.sort) for table in made],
     }
 
 

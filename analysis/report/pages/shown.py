@@ -14,9 +14,11 @@ from redis import RedisError
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report
 from analysis.models import Completion, MetricValue
+from analysis.report.claims.gate import opening_of
 from analysis.report.columns import ASKED
-from analysis.report.filters import FILTERS, FilterError, Filters, checked, write_value
+from analysis.report.filters import FILTERS, FilterError, Filters, write_value
 from analysis.report.glance import GLANCES
+from analysis.report.pairs.sides import checked, usual_pair
 from analysis.report.parts import PARTS
 from analysis.report.reports import Reporting, views_for, write_report
 from analysis.report.tasks import enqueue_report
@@ -28,7 +30,7 @@ from surveys.models import Response, Study
 class Page:
     """`parts` are what has to be computed, of which `shown` stand on the page, all unless it says so.
 
-    `kind` names the findings that may head it; `switches` what a reader may choose on it.
+    `kind` names the claims that lead to it; `switches` what a reader may choose on it.
     """
 
     name: str
@@ -38,15 +40,15 @@ class Page:
     kind: str = ""
     switches: tuple[str, ...] = ()
     shown: tuple[str, ...] | None = None
-    otherwise: str = ""  # what it opens with where no finding does, instead of the sentence of its first part
 
     @property
     def sections(self) -> tuple[str, ...]:
         return self.parts if self.shown is None else self.shown
 
     def say(self, report: Report) -> str:
+        """Its first claim, that there is none, or why nothing is compared."""
         say = PARTS[self.parts[0]].say
-        return self.otherwise or (say(report) if say else self.question)
+        return opening_of(report, self.name) or (say(report) if say else self.question)
 
 
 OVERVIEW = Page(
@@ -55,12 +57,12 @@ OVERVIEW = Page(
     "What differs most between the field, offline runs and sock puppets.",
     ("heterogeneity", "choices", "benchmarks", "calibration", "cells", "drift"),
     shown=(),
-    otherwise="No difference between the field and the models is significant yet.",
 )
 PAGES: dict[str, Page] = {
     page.name: page
     for page in (
         OVERVIEW,
+        Page("pair", "Pair", "What differs between two sides of your choice?", ("pair",), "pair"),
         Page(
             "heterogeneity",
             "Heterogeneity",
@@ -90,9 +92,9 @@ PAGES: dict[str, Page] = {
             "distances",
             "Distances",
             "How far is each source from the field, and which sock puppet comes nearest?",
-            ("distances", "calibration", "scores"),
+            ("distances", "calibration", "scores", "mixes"),
             "calibration",
-            shown=("calibration", "distances", "scores"),
+            shown=("calibration", "distances", "mixes", "scores"),
         ),
         Page(
             "demographics",
@@ -143,7 +145,7 @@ LONGEST_SEARCH = 200
 MOST_OFFERED = 40
 # Menus that stand open to sight; the other filters are behind one more.
 MENUS = ("chatbot", "cell", "source", "excluded")
-IN_FORM = tuple(dict.fromkeys(("prompt", "model", "chatbot", "source", *FILTERS)))
+IN_FORM = tuple(name for name in dict.fromkeys(("prompt", "model", "chatbot", "source", *FILTERS)) if name != "compare")
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,12 @@ class Asked:
         asked = replace(self, **changes)
         own = [(name, getattr(asked, name)) for name in ("values", "measure", "sort", "q")]
         return urlencode([*asked.filters.to_pairs(), *((name, v) for name, v in own if v != getattr(Asked, name))])
+
+    def of_pair(self, study: Study) -> Self:
+        """The same with the sides that a page opens with, where none are named."""
+        if self.filters.compare or not (usual := usual_pair(study)):
+            return self
+        return replace(self, filters=replace(self.filters, compare=usual))
 
     def with_filters(self, **changes: Any) -> str:
         return self.address(filters=replace(self.filters, **changes))
@@ -261,6 +269,7 @@ def chips_of(offered: Offered, asked: Asked) -> list[Chip]:
             asked.address(filters=asked.filters.without(name, value)),
         )
         for name, value in asked.filters.values()
+        if name != "compare"
     ]
 
 

@@ -1,5 +1,6 @@
 """The comparing pages: shown at once where their numbers are kept, else while a worker computes them."""
 
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -16,7 +17,7 @@ from analysis.exports.formats import FIGURE_FILES
 from analysis.exports.views import YES
 from analysis.report.bundle.bundles import open_bundle
 from analysis.report.columns import ASKED
-from analysis.report.filters import FilterError, filter_options
+from analysis.report.filters import FilterError, Filters, filter_options
 from analysis.report.glance import FAR, GLANCES
 from analysis.report.glance.headline import RULE, Headline, find_headline, pair_of
 from analysis.report.pages.sections import (
@@ -45,10 +46,13 @@ from analysis.report.pages.shown import (
     standing,
 )
 from analysis.report.pages.texts import load_texts, text_of
-from analysis.report.parts import DEFINITIONS, PARTS
+from analysis.report.pairs.sides import offered_sides
+from analysis.report.parts import DEFINITIONS
 from analysis.report.reports import ReportError, findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
+
+NO_FILTERS = Filters()
 
 
 def compare_page(view: View) -> View:
@@ -92,6 +96,7 @@ def show_page(request: HttpRequest, wanted: Page) -> HttpResponse:
     if "show" in request.GET:
         # The form sends every choice; the address keeps those that say something.
         return HttpResponseRedirect(f"{request.path}?{asked.address()}")
+    asked = asked.of_pair(request.study) if wanted.name == "pair" else asked
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
     if missing and (has_few_texts(request.study) or not begin(shown)):
@@ -181,25 +186,46 @@ def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
         "page": wanted,
         "asked": asked,
         "query": asked.address(),
-        "compare_pages": other_pages(study, asked.filters.to_query()),
+        "compare_pages": other_pages(study, asked.filters),
         "path": request.path,
         "form": form_of(offered, asked.filters),
         "chips": chips_of(offered, asked),
-        "hidden": [(name, value) for name, value in (("values", asked.values), ("measure", asked.measure))],
+        "hidden": [(name, value) for name, value in (("values", asked.values), ("measure", asked.measure))]
+        + [("compare", side) for side in asked.filters.compare],
         "link": request.build_absolute_uri(f"{request.path}?{asked.address()}".rstrip("?")),
         "switches": switches_of(wanted, asked),
+        "sides": pair_form(study, asked) if wanted.name == "pair" else None,
     }
 
 
-def other_pages(study: Study, query: str = "") -> list[tuple[str, str, str]]:
+def other_pages(study: Study, filters: Filters = NO_FILTERS) -> list[tuple[str, str, str]]:
     """The entries of the rail: the filters go with the reader."""
-    return [(f"compare-{page.name}", page.title, address_of(study, page.name, query)) for page in PAGES.values()]
+    query, of_pair = replace(filters, compare=()).to_query(), filters.to_query()
+    return [
+        (f"compare-{page.name}", page.title, address_of(study, page.name, of_pair if page.name == "pair" else query))
+        for page in PAGES.values()
+    ]
 
 
 def address_of(study: Study, name: str, query: str = "") -> str:
     path = reverse("compare:overview", args=[study.slug])
     path = path if name == OVERVIEW.name else reverse("compare:page", args=[study.slug, name])
     return f"{path}?{query}" if query else path
+
+
+def pair_form(study: Study, asked: Asked) -> dict[str, Any]:
+    """The menus of both sides, and the address with the sides swapped."""
+    offered = offered_sides(study)
+    known = {text for _, sides in offered for text in sides}
+    own = {text: text for text in asked.filters.compare if text not in known}
+    chosen = asked.filters.compare or ("", "")
+    groups = [*offered, *([("As written in the address", own)] if own else [])]
+    return {
+        "chosen": list(zip(("Compare", "with"), chosen, strict=True)),
+        "groups": groups,
+        "swapped": asked.with_filters(compare=chosen[::-1]),
+        "kept": [(name, value) for name, value in asked.filters.to_pairs() if name != "compare"],
+    }
 
 
 def switches_of(wanted: Page, asked: Asked) -> list[dict[str, Any]]:
@@ -219,21 +245,21 @@ def switches_of(wanted: Page, asked: Asked) -> list[dict[str, Any]]:
 def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str]) -> dict[str, Any]:
     places = Places(shown)
     report = shown.report
-    found = findings(report, PARTS if wanted is OVERVIEW else wanted.parts)
-    of_kind = found if wanted is OVERVIEW else [entry for entry in found if entry["kind"] == wanted.kind]
+    found = findings(report, wanted.name)
     sections = [section_of(places, section) for section in wanted.sections]
     opening = first_screen(places) if wanted is OVERVIEW else {}
     used = list(opening.pop("used", ()))
     used += [name for section in sections for table in section["tables"] for name in table.definitions]
-    used += [name for finding in of_kind for name in finding["definitions"]]
+    used += [name for finding in found for name in finding["definitions"]]
     picked = places.chosen_prompt if "prompt" in wanted.switches else ""
     return {
         **frame(request, wanted, shown.asked),
         "report": report,
-        "answer": of_kind[0]["sentence"] if of_kind else wanted.say(report),
+        "answer": wanted.say(report),
         **opening,
-        "found": [finding_links(places, entry) for entry in of_kind],
-        "others": [finding_links(places, entry) for entry in of_kind[1:]],
+        "found": [finding_links(places, entry) for entry in found],
+        "others": [finding_links(places, entry) for entry in found[1:]],
+        "tested": next((family for family in report["families"] if family["page"] == wanted.name), None),
         "sections": sections,
         "definitions": [(name, DEFINITIONS[name]) for name in dict.fromkeys(used) if name in DEFINITIONS],
         "computed_at": shown.computed_at,
@@ -256,12 +282,11 @@ def first_screen(places: Places) -> dict[str, Any]:
     headline = find_headline(places.shown.report)
     far, *small = [figure_of(places, name) | about_glance(places, name) for name in GLANCES]
     found: dict[str, Any] = {"far": far, "small": small, "pair": pair_on_page(places, headline)}
-    found["used"] = ["equal", "jsd_bits"]
+    found["used"] = ["jsd_excess", "jsd_bits"]
     if headline:
         rows = (("people", headline.people), ("calls", headline.row))
         behind = [(f"{row['n']:,} {whose}", places.texts(row, item=headline.item)) for whose, row in rows]
-        found |= {"answer": headline.sentence, "detail": headline.detail, "behind": behind}
-        found["used"] += headline.definitions
+        found |= {"detail": headline.detail, "behind": behind}
     return found
 
 

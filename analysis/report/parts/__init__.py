@@ -1,6 +1,8 @@
 """The parts of a report, one file each: numbers, tables, figure and sentences; and the registry of them all."""
 
-from analysis.report.columns import Part
+from analysis.report import mixes
+from analysis.report.columns import Part, intervals
+from analysis.report.pairs import part as pair
 from analysis.report.parts import (
     about,
     benchmarks,
@@ -21,11 +23,13 @@ from analysis.report.parts import (
 # In the order of a document.
 ALL_PARTS = (
     about.ABOUT,
+    pair.PART,
     heterogeneity.PART,
     items.PART,
     choices.PART,
     distances.PART,
     calibration.PART,
+    mixes.PART,
     benchmarks.PART,
     costs.COSTS,
     costs.LATENCY,
@@ -43,6 +47,8 @@ FIGURES = {part.drawn_as: part.draw for part in ALL_PARTS if part.draw}
 # The part that a figure draws.
 PART_OF_FIGURE = {part.drawn_as: part for part in ALL_PARTS if part.draw}
 # Of each part's columns that are an interval the kind, and the unit that is independent.
-INTERVALS = {part.name: list(part.intervals) for part in ALL_PARTS if part.intervals}
+INTERVALS = {part.name: list(part.intervals) for part in ALL_PARTS if part.intervals} | {
+    "claims": list(intervals("simultaneous", "unit", "ci"))
+}
 # Each number that the platform shows, in a sentence; docs/methods.md says more under the same names.
 DEFINITIONS = {name: sentence for part in ALL_PARTS for name, sentence in part.definitions.items()}

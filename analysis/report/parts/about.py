@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 
 from analysis.answers.read_backs import reader_accuracy
+from analysis.answers.readings import outdated
+from analysis.answers.reviews import answers_of, waiting
+from analysis.answers.samples import reading_errors, say_errors
 from analysis.report.columns import Part
 from analysis.report.samples import Data, Row, Source, is_made_up
 from surveys.console.wording import join_words, language_name
@@ -27,8 +30,12 @@ def about(data: Data) -> Row:
             "models": sum(row["answers"] for row in source_rows(data)),
             "unread": data.frames.unread,
             "reworded": data.frames.reworded,
+            "outdated": outdated(data.study),
+            "waiting": waiting(answers_of(data.study)).count(),
         },
         "readings": reader_accuracy(data.study),
+        "reading_errors": (errors := reading_errors(data.study)),
+        "reading_error": say_errors(errors),
         "simulated": simulated(data),
         "languages": languages(data),
         "exclusions": exclusions(data),
@@ -122,6 +129,5 @@ ABOUT = Part(
         "flagged": "A paste check asked about the answer, and the person said that it is what they got.",
         "simulated": "Made up by the platform: people that a program plays, models whose answers are scripted.",
     },
-    reads=True,
 )
-FLOW = Part("flow", "the flow of people", flow, {}, reads=True)
+FLOW = Part("flow", "the flow of people", flow, {})

@@ -1,7 +1,7 @@
 """Benchmark runs: the accuracy of every run, their range, and what offline evaluation does not see of it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,21 +11,31 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, below, e
 from analysis.charts.keys import draw_key
 from analysis.charts.panels import room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
-from analysis.charts.rows import by_group, in_order, label_variants, rows_of, shown_model, write_caption
+from analysis.charts.rows import (
+    WHY,
+    by_group,
+    drawn_row,
+    end_of,
+    ends_in,
+    in_order,
+    label_variants,
+    rows_of,
+    shown_model,
+    write_caption,
+)
+from analysis.charts.tables import COUNT, FINE_ENDS, FINE_SHARE, PLAIN, POINTS, SHARE, Column, NumberFormat
 from analysis.charts.theme import printable
-from analysis.models.conditions import LABELS
 from analysis.report import columns as col
 from analysis.report.benchmark_letters import BenchmarkRuns, load_keys, load_runs
-from analysis.report.columns import Column, Finder, Form, Listing, Part, intervals, rows_in
-from analysis.report.dataset import LETTERS, OFFLINE
+from analysis.report.columns import Part, TableSpec, intervals, rows_in
+from analysis.report.dataset import LETTERS
 from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
 from analysis.report.samples import Data, generator_for, interval_cells, low_high, reasons
-from analysis.report.sentences import SIGNIFICANT, finding, settings_among, who, within
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Interval
 from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import UNKNOWN
-from surveys.console.wording import INTERVAL, number, percent, plural, sized, span
+from surveys.console.wording import number, percent, plural, sized
 
 NO_OFFLINE = "There is no offline run at temperature 1 on these questions."
 OTHER_FORM = "No offline run at temperature 1 was asked these questions in the same form."
@@ -221,28 +231,27 @@ ACCURACY = "accuracy: Questions answered correctly in one run, unknown ones coun
 TITLE = "How far benchmark scores range"
 NOTHING = "No complete benchmark runs yet: there is nothing to compare."
 DRAWN_COLUMNS = [
-    ("benchmark", "benchmark", ""),
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("temperature", "temperature", ""),
-    ("history_size", "history size", "conversations"),
-    ("runs", "runs", ""),
-    ("questions", "questions", ""),
-    ("min", "lowest accuracy", "share"),
-    ("mean", "mean accuracy", "share"),
-    ("mean_low", "from", "share"),
-    ("mean_high", "to", "share"),
-    ("questions_low", "over questions from", "share"),
-    ("questions_high", "to", "share"),
-    ("max", "highest accuracy", "share"),
-    ("sd", "standard deviation", "share"),
-    ("highest_bound", "highest if unknown were right", "share"),
-    ("floor_low", "lowest of as many repeats", "share"),
-    ("floor_high", "highest of as many repeats", "share"),
-    (col.NOVEL.key, "questions with a new answer", "share"),
-    ("novel_chance", "of held-out offline runs", "share"),
-    ("novel_excess", "more than these", "share"),
-    ("why", "why undefined", ""),
+    Column("benchmark", "benchmark"),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("temperature", "temperature"),
+    Column("history_size", "history size", unit="conversations"),
+    Column("runs", "runs", value=lambda row: len(row["runs"])),
+    Column("questions", "questions"),
+    Column("min", "lowest accuracy", unit="share"),
+    Column("mean", "mean accuracy", unit="share"),
+    *ends_in("share", name="mean_"),
+    Column("questions_low", "over questions from", unit="share", value=end_of("ci_questions", 0)),
+    Column("questions_high", "to", unit="share", value=end_of("ci_questions", 1)),
+    Column("max", "highest accuracy", unit="share"),
+    Column("sd", "standard deviation", unit="share"),
+    Column("highest_bound", "highest if unknown were right", unit="share", value=lambda row: bound_of(row)),
+    Column("floor_low", "lowest of as many repeats", unit="share", value=end_of("noise_floor", 0)),
+    Column("floor_high", "highest of as many repeats", unit="share", value=end_of("noise_floor", 1)),
+    Column(col.NOVEL.key, "questions with a new answer", unit="share"),
+    Column("novel_chance", "of held-out offline runs", unit="share"),
+    Column("novel_excess", "more than these", unit="share"),
+    WHY,
 ]
 
 
@@ -253,7 +262,7 @@ def shown_rows(report: Report, options: Options) -> list[Row]:
 
 def draw_benchmarks(report: Report, options: Options) -> Figure:
     rows = shown_rows(report, options)
-    table = [table_row(row) for row in rows]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     drawn = [row for row in rows if number(row.get("min")) is not None and number(row.get("max")) is not None]
     if not drawn:
         return empty_figure("benchmarks", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
@@ -267,17 +276,6 @@ def draw_benchmarks(report: Report, options: Options) -> Figure:
         parts += more
     words = Words(TITLE, caption(report, rows, drawn), describe(list(zip(names, drawn, strict=True)), options))
     return make_figure("benchmarks", words, below(specs, 18), parts, table, DRAWN_COLUMNS, options)
-
-
-def table_row(row: Row) -> Row:
-    (mean_low, mean_high), floor = span(row.get("ci")) or (None, None), span(row.get("noise_floor")) or (None, None)
-    same = ("benchmark", "model", "source", "temperature", "history_size", "questions")
-    numbers = ("min", "mean", "max", "sd", col.NOVEL.key, "novel_chance", "novel_excess")
-    found = {name: row.get(name) for name in same} | {name: number(row.get(name)) for name in numbers}
-    found |= {"runs": len(row["runs"]), "mean_low": mean_low, "mean_high": mean_high, "why": row.get("why", "")}
-    found |= dict(zip(("questions_low", "questions_high"), span(row.get("ci_questions")) or (None, None), strict=True))
-    found |= {"highest_bound": bound_of(row), "floor_low": floor[0], "floor_high": floor[1]}
-    return {name: found[name] for name, _, _ in DRAWN_COLUMNS}
 
 
 # In words --------------------------------------------------------------------------------------------------
@@ -309,7 +307,7 @@ def unmatched(rows: Sequence[Row]) -> list[str]:
 
 
 def describe(rows: Sequence[tuple[str, Row]], options: Options) -> str:
-    """The range of each row, and which lie apart from the offline runs that they are compared with."""
+    """The range of each row."""
     return " ".join(
         describe_model(
             [pair for pair in rows if (pair[1]["benchmark"], pair[1]["model"]) == (benchmark, model)], options
@@ -322,62 +320,60 @@ def describe(rows: Sequence[tuple[str, Row]], options: Options) -> str:
 def describe_model(rows: Sequence[tuple[str, Row]], options: Options) -> str:
     ranges = [f"{name} {percent(row['min'], 1)} to {percent(row['max'], 1)}" for name, row in rows]
     first = rows[0][1]
-    sentence = f"{printable(first['benchmark'])}, {shown_model(first['model'], options)}: {'; '.join(ranges)}."
-    apart = [name for name, row in rows if row.get("overlaps_offline") is False]
-    return f"{sentence} Without overlap with offline: {', '.join(apart)}." if apart else sentence
+    return f"{printable(first['benchmark'])}, {shown_model(first['model'], options)}: {'; '.join(ranges)}."
 
 
 # In tables --------------------------------------------------------------------------------------------------
 
 NOVELTY = (col.NOVEL.name, "novel_excess")
-BENCHMARK, QUESTIONS = Column("benchmark", "Benchmark"), Column("questions", "Questions", col.COUNT)
+BENCHMARK, QUESTIONS = Column("benchmark", "Benchmark"), Column("questions", "Questions", COUNT)
 RUNS = Column(
     "runs",
     "Runs",
-    col.COUNT,
+    COUNT,
     value=lambda row: len(row["runs"]),
     texts=lambda row: {"prompt": "", "benchmark": row["benchmark"]},
 )
-MEAN_ACCURACY = Column("mean", "Mean accuracy", col.FINE_SHARE, short="mean", why="why")
-OVER_RUNS = Column("ci", "95 % over runs", col.FINE_ENDS, why="ci_why")
-OVER_QUESTIONS = Column("ci_questions", "95 % over questions", col.FINE_ENDS, why="ci_questions_why")
+MEAN_ACCURACY = Column("mean", "Mean accuracy", FINE_SHARE, short="mean", why="why")
+OVER_RUNS = Column("ci", "95 % over runs", FINE_ENDS, why="ci_why")
+OVER_QUESTIONS = Column("ci_questions", "95 % over questions", FINE_ENDS, why="ci_questions_why")
 RANGE = Column(
     "range",
     "Lowest to highest",
-    col.FINE_ENDS,
+    FINE_ENDS,
     value=lambda row: None if row["min"] is None else [row["min"], row["max"]],
     key=lambda row: -1 if row["range"] is None else row["range"],
 )
 FLOOR = Column(
     "noise_floor.range",
     "Range by chance, points",
-    Form(digits=1, scale=100),
+    NumberFormat(digits=1, scale=100),
     "noise_floor.ci",
     why="noise_floor.why",
 )
-UNKNOWN_SHARE = Column("unknown", "Unknown", col.FINE_SHARE)
+UNKNOWN_SHARE = Column("unknown", "Unknown", FINE_SHARE)
 OVERLAP = Column(
     "overlaps_offline", "Overlaps offline", value=lambda row: {True: "yes", False: "no"}.get(row["overlaps_offline"])
 )
-NEW_LETTERS = Column(col.NOVEL.key, col.NOVEL.label, col.NOVEL.form, "novel_ci", why="why_offline")
-BY_CHANCE = Column("novel_chance", "Novel by chance", col.SHARE, why="novel_why")
-ABOVE_CHANCE = Column("novel_excess", "Above chance, points", col.POINTS, "novel_excess_ci", why="novel_why")
-UNANIMOUS = Column("unanimous", "Unanimous", col.SHARE, "ci_unanimous")
-DISTINCT = Column("distinct_letters", "Distinct letters", col.PLAIN, "ci_distinct")
-TABLE = Listing(
+NEW_LETTERS = Column(col.NOVEL.key, col.NOVEL.label, col.NOVEL.format, "novel_ci", why="why_offline")
+BY_CHANCE = Column("novel_chance", "Novel by chance", SHARE, why="novel_why")
+ABOVE_CHANCE = Column("novel_excess", "Above chance, points", POINTS, "novel_excess_ci", why="novel_why")
+UNANIMOUS = Column("unanimous", "Unanimous", SHARE, "ci_unanimous")
+DISTINCT = Column("distinct_letters", "Distinct letters", PLAIN, "ci_distinct")
+TABLE = TableSpec(
     "benchmarks",
     "Benchmark runs",
     (
         *(BENCHMARK, col.SOURCE, col.MODEL, col.SETTINGS, QUESTIONS, RUNS, RANGE, MEAN_ACCURACY, OVER_RUNS),
         OVER_QUESTIONS,
-        Column("sd", "SD", col.FINE_SHARE, short="SD"),
+        Column("sd", "SD", FINE_SHARE, short="SD"),
         *(FLOOR, UNKNOWN_SHARE, BOUNDS, NEW_LETTERS, BY_CHANCE, ABOVE_CHANCE, OVERLAP),
         *(UNANIMOUS, DISTINCT, ENTROPY_OF_LETTERS),
     ),
     rows_in("benchmarks"),
     ("benchmark_run", "bounds", "noise_floor", *NOVELTY, "overlaps_offline", "unanimous", "distinct_letters"),
 )
-PAGE = Listing(
+PAGE = TableSpec(
     "benchmarks",
     "The numbers in the figure",
     (
@@ -400,50 +396,9 @@ def say(report: Report) -> str:
     known = [row for row in report["benchmarks"] if row["mean"] is not None]
     if not known:
         return "No benchmark has been run yet."
-    widest = max(known, key=lambda row: row["range"] or 0)
-    return (
-        f"{LABELS.get(widest['source'], widest['source'])} with {widest['model']} scores {100 * widest['min']:.0f} to "
-        f"{percent(widest['max'])} of {widest['benchmark']} over {len(widest['runs'])} runs."
-    )
-
-
-def several_runs(report: Report) -> Iterator[Row]:
-    """Benchmark rows of more than one run that offline runs stand beside."""
-    return (row for row in report.get("benchmarks", ()) if row["source"] != OFFLINE and len(row["runs"]) > 1)
-
-
-def find_ranges(report: Report) -> Iterator[Row]:
-    """Ranges of benchmark scores that offline runs do not reach, too many of both to be apart by chance."""
-    for row in several_runs(report):
-        if (
-            row["overlaps_offline"] is False
-            and benchmark_runs.chance_apart(row["offline_runs"], row["units"]) <= SIGNIFICANT
-        ):
-            ranges = f"{percent(row['min'])} to {percent(row['max'])} in {len(row['runs'])} runs"
-            words = (
-                f"{who(report, row)}{settings_among(row, report['benchmarks'])} scores {ranges} of "
-                f"{row['benchmark']}: a range that none of {plural(row['offline_runs'], 'offline run')} reaches."
-            )
-            params = {"source": row["source"], "model": row["model"]}
-            gap = abs(row["mean"] - row["offline_mean"])
-            yield finding(report, "benchmarks", gap, words, ["benchmark_run", "overlaps_offline"], **params)
-
-
-def find_new_letters(report: Report) -> Iterator[Row]:
-    """Questions to which offline runs never give a letter that others give, more often than chance explains."""
-    for row in several_runs(report):
-        low, high = row.get("novel_excess_ci") or (0, 0)
-        if low > 0:
-            words = (
-                f"On {percent(row[col.NOVEL.key])} of {row['shared_questions']} questions of {row['benchmark']} a run "
-                f"of {who(report, row)}{settings_among(row, report['benchmarks'])} gives a letter that no offline "
-                f"run gives {within(row['novel_ci'], row['shared_questions'])}; with "
-                f"{plural(row['novel_runs'], 'run')} of each that is "
-                f"{100 * row['novel_excess']:.0f} points more than held-out offline runs give "
-                f"({INTERVAL} {100 * low:.0f}–{100 * high:.0f})."
-            )
-            params = {"source": row["source"], "model": row["model"]}
-            yield finding(report, "benchmarks", row["novel_excess"], words, [*NOVELTY], **params)
+    first = [row for row in known if row["benchmark"] == known[0]["benchmark"]]
+    low, high = min(row["min"] for row in first), max(row["max"] for row in first)
+    return f"Single runs score {100 * low:.0f} to {percent(high)} of {first[0]['benchmark']}."
 
 
 PART = Part(
@@ -471,7 +426,5 @@ PART = Part(
     pages=(PAGE,),
     draw=draw_benchmarks,
     say=say,
-    finders=(Finder(4, find_ranges), Finder(7, find_new_letters)),
     is_brief=True,
-    reads=True,
 )

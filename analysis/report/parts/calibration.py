@@ -1,6 +1,6 @@
 """Which sock puppet, at which history size, is nearest to the field, where that can be told: by prompt and over all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import altair as alt
@@ -13,6 +13,7 @@ from analysis.charts.rows import (
     WHY,
     by_group,
     drawn_row,
+    end_of,
     ends_in,
     in_order,
     label_variants,
@@ -22,16 +23,23 @@ from analysis.charts.rows import (
     shown_source,
     write_caption,
 )
+from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
 from analysis.models.conditions import PUPPETS
 from analysis.report import columns as col
-from analysis.report.columns import Column, Finder, Form, Listing, Measure, Part, intervals, rows_in
-from analysis.report.dataset import OFFLINE
-from analysis.report.samples import Data, Group, Source, comparison, interval_cells, name_of, to_field
-from analysis.report.sentences import FEWEST, finding, settings_among, who
-from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, farther, mean_excess
+from analysis.report.beyond import (
+    DISTANCE_WITH_MISSING,
+    OF_MISSING_DISTANCES,
+    missing_distance_row,
+    missing_distance_words,
+)
+from analysis.report.claims.enough import FEWEST
+from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
+from analysis.report.samples import Data, Group, Source, interval_cells, name_of, to_field
+from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, mean_excess, p_farther
 from analysis.stats.intervals import redrawn_interval
-from surveys.console.wording import INTERVAL, THIN, Span, decimal, number, plural, sized, span
+from analysis.stats.simultaneous import LEVEL
+from surveys.console.wording import THIN, Span, decimal, number, plural, sized, span
 
 EXCESS = Measure(
     "jsd_excess",
@@ -40,12 +48,12 @@ EXCESS = Measure(
     "Jensen–Shannon divergence minus what chance gives samples of these sizes: it compares sources of different sizes, "
     "and is about 0, a little above or below, where nothing differs.",
     unit="bits",
-    form=col.FINE,
+    format=FINE,
     is_sole=True,
 )
 NO_PROMPT = "No prompt has answers of both the field and this source."
 FEW_UNITS = f"Below {FEWEST} people, or {FEWEST} simulated users or repeats, nothing is called the nearest."
-TOO_FEW = "It has too few units for some prompt to be drawn at the number that all others have."
+NOTHING_NAMED = "For some prompt no draw names anything."
 OTHER_PROMPTS = "It did not answer the same prompts as the sock puppet with most of them."
 
 
@@ -64,12 +72,13 @@ class Placed:
 def compute(data: Data) -> list[Row]:
     """Every setting of every source is a row here, the ones that other parts leave out too."""
     placed_of = dict(zip(data.sources, data.each(place_source, data.sources), strict=True))
-    found = []
+    found, puppets = [], []
     for chatbot in dict.fromkeys(source.chatbot for source in data.sources):
         of_group = [placed for source, placed in placed_of.items() if source.chatbot == chatbot]
         for model in dict.fromkeys(placed.row["model"] for placed in of_group):
-            mark_nearest([one for one in of_group if one.row["model"] == model and one.row["source"] in PUPPETS])
+            puppets.append([one for one in of_group if one.row["model"] == model and one.row["source"] in PUPPETS])
         found += [placed.row for placed in of_group]
+    mark_nearest(puppets)
     return found
 
 
@@ -87,6 +96,7 @@ def place_source(data: Data, source: Source) -> Placed:
             "main": source in group.others,
             **data.unit_row(source, min(sizes.values(), default=0)),
             **distance_row(placed.mean),
+            **missing_distance_row(data, group, source, list(found)),
             "equal": equal_row(data, group, source, placed),
             "prompts": len(found),
             "nearest_for": [],
@@ -102,7 +112,7 @@ def place_source(data: Data, source: Source) -> Placed:
 
 
 def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
-    """The mean distance of as many units of the field and of each source, and what chance gives of these.
+    """The mean distance of as many units of the field and of the source, and what chance gives of these.
 
     Interval: that of the mean distance of all answers, whose width the draws have, about this mean.
     """
@@ -110,7 +120,7 @@ def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
     known = [each for each in found if each]
     nothing: Row = {"n": None, col.DISTANCE.name: None, "ci": None, "chance": None}
     if not known or len(known) < len(found):
-        return nothing | {"why": TOO_FEW if found else NO_PROMPT}
+        return nothing | {"why": NOTHING_NAMED if found else NO_PROMPT}
     bits, chance = (
         sum(values) / len(known) for values in zip(*((one.jsd_bits, one.chance) for one in known), strict=True)
     )
@@ -125,10 +135,10 @@ def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
 
 
 def at_equal_n(data: Data, group: Group, source: Source, prompt: str) -> EvenDistance | None:
-    """At the number to which the group's sources are rarefied."""
+    """At the number of the smaller of the two, so that no other source has a say in it."""
     samples = data.items(group.field, prompt), data.items(source, prompt)
     names = name_of(group.field), name_of(source)
-    return distance_at(*samples, comparison(data, group, prompt).n, data.shared_draws, names)
+    return distance_at(*samples, min(sample.unit_count for sample in samples), data.shared_draws, names)
 
 
 def distance_row(found: MeanExcess) -> Row:
@@ -143,11 +153,23 @@ def distance_row(found: MeanExcess) -> Row:
     }
 
 
-def mark_nearest(puppets: list[Placed]) -> None:
-    """Say which of one model's sock puppets is the nearest, or which are not told apart; and so for each prompt.
+Rival = tuple[str, Row, MeanExcess]
 
-    A mean over other prompts is no mean to compare with, and a few answers tell nothing apart.
+
+def mark_nearest(models: list[list[Placed]]) -> None:
+    """Say which of each model's sock puppets is the nearest, or which are not told apart; and so for each prompt.
+
+    A mean over other prompts is no mean to compare with, and a few answers tell nothing apart. Over all models that
+    nothing differs between, at most 5 in 100 studies have a nearest one, and as many one for some prompt.
     """
+    tell_apart([able_of(puppets) for puppets in models])
+    tell_apart([entries for puppets in models for entries in of_prompts(puppets)])
+    for placed in (placed for puppets in models for placed in puppets):
+        placed.row["nearest_for"] += [entry["prompt"] for entry in placed.row["by_prompt"] if entry["nearest"]]
+
+
+def able_of(puppets: list[Placed]) -> list[Rival]:
+    """Those of one model that can be compared; of the others the row says why not."""
     names = names_of([placed.row for placed in puppets])
     enough = [set(placed.distances) for placed in puppets if placed.mean.units >= FEWEST]
     asked = max(enough, key=lambda prompts: len(prompts), default=set())
@@ -159,28 +181,34 @@ def mark_nearest(puppets: list[Placed]) -> None:
             placed.row["why_nearest"] = OTHER_PROMPTS
         else:
             able.append((name, placed.row, placed.mean))
-    tell_apart(able)
-    by_prompt: dict[str, list[tuple[str, Row, MeanExcess]]] = {}
-    for name, placed in zip(names, puppets, strict=True):
+    return able
+
+
+def of_prompts(puppets: list[Placed]) -> list[list[Rival]]:
+    by_prompt: dict[str, list[Rival]] = {}
+    for name, placed in zip(names_of([placed.row for placed in puppets]), puppets, strict=True):
         for entry in placed.row["by_prompt"]:
             found = mean_excess([placed.distances[entry["prompt"]]])
             if found.units >= FEWEST:
                 by_prompt.setdefault(entry["prompt"], []).append((name, entry, found))
-    for entries in by_prompt.values():
-        tell_apart(entries)
-    for placed in puppets:
-        placed.row["nearest_for"] += [entry["prompt"] for entry in placed.row["by_prompt"] if entry["nearest"]]
+    return list(by_prompt.values())
 
 
-def tell_apart(found: list[tuple[str, Row, MeanExcess]]) -> None:
-    """Mark the nearest where all others are significantly farther, else those that may be it; one alone is neither."""
-    if len(found) < 2:
-        return
-    best = min(found, key=lambda entry: entry[2].excess or 0.0)
-    near = [entry for entry in found if entry is best or (farther(best[2], entry[2]) or (0, 0))[0] <= 0]
-    best[1]["nearest"] = len(near) == 1
-    for name, row, _ in near:
-        row["not_told_apart"] = [other for other, _, _ in near if other != name]
+def tell_apart(families: list[list[Rival]]) -> None:
+    """Mark the nearest of each family where all others are surely farther, else those that may be it; one alone is
+    neither. Sure is what chance seldom does anywhere among all families.
+    """
+    compared = sum(len(found) - 1 for found in families if len(found) > 1)
+    for found in families:
+        if len(found) < 2:
+            continue
+        best = min(found, key=lambda entry: entry[2].excess or 0.0)
+        chances = [0.0 if entry is best else p_farther(best[2], entry[2]) for entry in found]
+        near = [entry for entry, p in zip(found, chances, strict=True) if entry is best or p * compared >= LEVEL]
+        best[1]["nearest"] = len(near) == 1
+        best[1]["p_nearest"], best[1]["compared_puppets"] = max(chances), len(found) - 1
+        for name, row, _ in near:
+            row["not_told_apart"] = [other for other, _, _ in near if other != name]
 
 
 def names_of(rows: Sequence[Row]) -> list[str]:
@@ -200,26 +228,28 @@ NOTHING = "No prompt has answers of both the field and a sock puppet yet: nothin
 NO_HISTORY = "none"
 HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, what one mark takes along x, and a word below it along y
 DRAWN_COLUMNS = [
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("history_size", "history size", "conversations"),
-    ("temperature", "temperature", ""),
-    ("corpus", "corpus", ""),
-    ("personas", "personas", ""),
-    (EXCESS.name, EXCESS.heading, EXCESS.unit),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("history_size", "history size", unit="conversations"),
+    Column("temperature", "temperature"),
+    Column("corpus", "corpus"),
+    Column("personas", "personas"),
+    Column(EXCESS.name, EXCESS.heading, unit=EXCESS.unit),
     *ends_in("bits"),
-    (col.DISTANCE.name, f"mean {col.DISTANCE.heading}", col.DISTANCE.unit),
-    ("chance", "by chance", "bits"),
-    ("prompts", "prompts", ""),
-    ("nearest", "nearest sock puppet", ""),
-    ("not_told_apart", "not told apart from", ""),
+    Column(col.DISTANCE.name, f"mean {col.DISTANCE.heading}", unit=col.DISTANCE.unit),
+    Column("chance", "by chance", unit="bits"),
+    Column("missing_low", "with missing answers from", unit="bits", value=end_of("bounds", 0)),
+    Column("missing_high", "to", unit="bits", value=end_of("bounds", 1)),
+    Column("prompts", "prompts"),
+    Column("nearest", "nearest sock puppet"),
+    Column("not_told_apart", "not told apart from", value=lambda row: "; ".join(row.get("not_told_apart") or ())),
     WHY,
 ]
 
 
 def draw_calibration(report: Report, options: Options) -> Figure:
     rows = by_group(report, rows_of(report, "calibration"))
-    table = [table_row(row) for row in rows]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in rows if number(row.get(EXCESS.name)) is not None]
     if not known:
         return figure.empty_figure("calibration", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
@@ -231,11 +261,6 @@ def draw_calibration(report: Report, options: Options) -> Figure:
     spec = draw_panels(points, steps, series_of_variants(names, known), options)
     words = Words(TITLE, caption(report, table, known, options), describe(known, options))
     return figure.make_figure("calibration", words, spec, points, table, DRAWN_COLUMNS, options)
-
-
-def table_row(row: Row) -> Row:
-    found = drawn_row(row, DRAWN_COLUMNS, EXCESS.name, col.DISTANCE.name, "chance")
-    return found | {"not_told_apart": "; ".join(row.get("not_told_apart") or ())}
 
 
 def point_of(name: str, row: Row, options: Options) -> Row:
@@ -375,15 +400,15 @@ def nearest_words(row: Row) -> str:
     return ", ".join(map(prompt_name, row["nearest_for"]))
 
 
-PROMPTS = Column("prompts", "Prompts", col.COUNT)
-MEAN_DISTANCE = Column(col.DISTANCE.name, "Mean distance, bits", col.FINE, "ci_jsd")
+PROMPTS = Column("prompts", "Prompts", COUNT)
+MEAN_DISTANCE = Column(col.DISTANCE.name, "Mean distance, bits", FINE, "ci_jsd")
 NOT_TOLD_APART = Column(
     "not_told_apart",
     "Not told apart from",
     value=lambda row: "; ".join(map(spoken, row["not_told_apart"])),
     nothing="",
 )
-TABLE = Listing(
+TABLE = TableSpec(
     "calibration",
     "Which sock puppet is nearest to the field",
     (
@@ -395,50 +420,22 @@ TABLE = Listing(
     rows_in("calibration"),
     (EXCESS.name, col.DISTANCE.name, "calibration"),
 )
-PAGE = Listing(
+PAGE = TableSpec(
     "calibration",
     "Which sock puppet comes nearest",
     (
         replace(col.VARIANT, chip=lambda row: "nearest" if row["nearest"] else ""),
-        *(col.MODEL, Column("chatbot", "Field of", Form("chatbot"))),
+        *(col.MODEL, Column("chatbot", "Field of", NumberFormat("chatbot"))),
         *(EXCESS.column(), NOT_TOLD_APART, MEAN_DISTANCE, PROMPTS),
         Column("nearest_for", "Nearest for", value=nearest_words),
+        DISTANCE_WITH_MISSING,
     ),
     lambda report, options: by_group(report, report.get("calibration") or []),
     (EXCESS.name, col.DISTANCE.name, "calibration"),
-    lambda rows: " ".join(["Means over prompts. Offline stands beside the sock puppets.", *reasons(rows)]),
+    lambda rows: " ".join(
+        ["Means over prompts. Offline stands beside the sock puppets.", *reasons(rows), *missing_distance_words(rows)]
+    ),
 )
-
-# In sentences -----------------------------------------------------------------------------------------------
-
-
-def find_calibration(report: Report) -> Iterator[Row]:
-    """Which sock puppet is significantly nearest to the field, and how near offline comes."""
-    rows = report.get("calibration", ())
-    for row in rows:
-        if not row["nearest"]:
-            continue
-        size = f", {row['history_size']} conversations" if row["history_size"] else ""
-        others = settings_among(row | {"history_size": None}, [other | {"history_size": None} for other in rows])
-        of_model = (other for other in rows if (other["source"], other["model"]) == (OFFLINE, row["model"]))
-        offline = next((other for other in of_model if other["main"]), None)
-        beside = ""
-        if offline and EXCESS.value(offline) is not None:
-            beside = f"; offline{settings_among(offline, rows)} is at {bits(offline)}"
-        words = (
-            f"The sock puppet nearest to the field is {who(report, row)}{size}{others}: {bits(row)} above chance over "
-            f"{plural(row['prompts'], 'prompt')}{beside}."
-        )
-        params = {"source": row["source"], "model": row["model"]}
-        yield finding(report, "calibration", abs(row[EXCESS.key]), words, [EXCESS.name, "calibration"], **params)
-
-
-def bits(row: Row) -> str:
-    """A mean distance above chance with its interval."""
-    ci = row.get("ci")
-    interval = f" ({INTERVAL} {decimal(ci[0])}{' to ' if ci[0] < 0 else '–'}{decimal(ci[1])})" if ci else ""
-    return f"{decimal(row[EXCESS.key])} bits{interval}"
-
 
 PART = Part(
     "calibration",
@@ -448,8 +445,9 @@ PART = Part(
         "calibration": "Mean distance over prompts for each sock puppet and history size; one is called the nearest "
         "where the interval of every other's difference from it lies above 0.",
         EXCESS.name: EXCESS.definition,
-        "equal": "The mean distance of as many people, simulated users or repeats for every source of a chatbot, one "
-        "answer each; chance is that of such samples of field and source mixed at random.",
+        **OF_MISSING_DISTANCES,
+        "equal": "The mean distance of as many units of the field as of the source, the number of the smaller, one "
+        "answer each; chance is that of such samples of both mixed at random.",
     },
     intervals=(
         *intervals("bootstrap", "respondent", "ci", "ci_jsd", "equal.ci"),
@@ -458,6 +456,5 @@ PART = Part(
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_calibration,
-    finders=(Finder(2, find_calibration),),
     is_brief=True,
 )

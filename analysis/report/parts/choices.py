@@ -1,19 +1,22 @@
 """What each source answers to questions with choices, and how far that is from the field."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import altair as alt
 
 from analysis.charts import figure
-from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
+from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.keys import PIXELS, Entry, draw_key, hatch_path
 from analysis.charts.panels import PERCENT, Strips, room_for
 from analysis.charts.rows import (
     PLACE,
     WHY,
     all_sources,
+    drawn_row,
+    end_of,
+    ends_in,
     in_order,
     line_up,
     n_words,
@@ -23,10 +26,18 @@ from analysis.charts.rows import (
     sorted_by_prompt,
     write_caption,
 )
+from analysis.charts.tables import ENDS, PLAIN, SHARE, Column
 from analysis.charts.theme import LIGHT, text_width
 from analysis.report import columns as col
-from analysis.report.columns import Column, Finder, Listing, Part, intervals, rows_in, tested
-from analysis.report.dataset import FIELD, LETTERS
+from analysis.report.beyond import (
+    OF_MISSING_SHARES,
+    SHARE_WITH_MISSING,
+    missing_share_row,
+    missing_share_words,
+)
+from analysis.report.claims.enough import held_back, is_read, may_turn, too_few
+from analysis.report.columns import Part, TableSpec, intervals, rows_in, tested
+from analysis.report.dataset import LETTERS
 from analysis.report.samples import (
     Data,
     Group,
@@ -37,9 +48,9 @@ from analysis.report.samples import (
     low_high,
     reasons,
 )
-from analysis.report.sentences import FEWEST, SIGNIFICANT, field_of, finding, who, within
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
+from analysis.stats.resampling import ChoiceSample
 from surveys.console.wording import join_words, number, percent, sized, span
 
 TESTS = (col.CORRECT.key, "tv")
@@ -48,27 +59,40 @@ TESTS = (col.CORRECT.key, "tv")
 def compute(data: Data) -> list[Row]:
     rows_of_cell = rows_by_cell(data)
     found = [row for prompt in data.choices for group in data.groups for row in rows_of_cell[group, prompt]]
-    for test in TESTS:
-        correct_over_prompts(found, difference_in("against_field", test))
+    correct_over_prompts(found, *(difference_in("against_field", test) for test in TESTS))
     return [row for row in found if row["source"] != "field" or data.shows_field]
 
 
 def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
     """The rows of each group and prompt."""
     cells = [(group, prompt) for group in data.groups for prompt in data.choices]
-    return data.of_process.get(("choices",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
+    return data.once(("choices",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
 
 
 def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
-    (group, prompt), found = cell, []
+    group, prompt = cell
+    found: list[Row] = []
     for source in group.sources:
         if not data.options(source, prompt).n:
             continue
         row = source_row(data, source, prompt)
         if not source.is_field and data.options(group.field, prompt).n:
-            row["against_field"] = difference_row(against_field(data, group, source, prompt))
+            row["against_field"] = beside_field(data, group, source, prompt, row, found[0])
         found.append(row)
     return found
+
+
+def beside_field(data: Data, group: Group, source: Source, prompt: str, row: Row, field: Row) -> Row:
+    """`held`: why the two are not compared, as where most answers of one are unknown and could turn it round."""
+    samples = data.options(group.field, prompt), data.options(source, prompt)
+    n = min(sample.unit_count for sample in samples)
+    shares = [each[col.CORRECT.key] for each in (row, field)]
+    turns = None in shares or may_turn(row, shares[0], field, shares[1])
+    return {
+        **difference_row(against_field(data, group, source, prompt), n),
+        "new_letters": new_letters(*samples),
+        **reasons(held=held_back(row, field) if turns else ""),
+    }
 
 
 def source_row(data: Data, source: Source, prompt: str) -> Row:
@@ -83,6 +107,7 @@ def source_row(data: Data, source: Source, prompt: str) -> Row:
         "counts": dict(zip(letters, found.counts, strict=True)) | {"unknown": found.unknown},
         "correct": None if found.correct is None else LETTERS[found.correct],
         **letter_row(found),
+        **missing_share_row(data.missing(source, prompt), found),
         "simulated": data.simulated_in(source, data.rows_of(source, prompt)),
         **source.settings,
     }
@@ -100,6 +125,12 @@ def letter_row(found: Choices) -> Row:
         "unknown": found.unknown,
         **reasons(ci_why=found.ci_why, ci_entropy_why=found.entropy_ci_why, why=found.why),
     }
+
+
+def new_letters(field: ChoiceSample, source: ChoiceSample) -> Row:
+    """How many letters only the field gives among as many answers of each, on average; and by chance."""
+    found = choices.new_letters(field.counts(), field.n, source.counts(), source.n)
+    return {"n": found.n, "value": found.value, "chance": found.chance}
 
 
 def option_shares(found: Choices) -> dict[str, Row]:
@@ -128,14 +159,16 @@ def against_field(data: Data, group: Group, source: Source, prompt: str) -> Choi
     return data.once(("choices against field", source, prompt), compute)
 
 
-def difference_row(found: ChoiceDifference) -> dict[str, Any]:
+def difference_row(found: ChoiceDifference, n: int) -> dict[str, Any]:
+    """`n`: units of the smaller side."""
     found_in = {
-        col.CORRECT.key: (found.effect, found.ci, found.p, found.ci_why),
-        "tv": (found.tv, found.ci_tv, found.p_tv, found.ci_tv_why),
+        col.CORRECT.key: (found.effect, found.ci, found.p, found.p_tail, found.ci_why),
+        "tv": (found.tv, found.ci_tv, found.p_tv, found.p_tv_tail, found.ci_tv_why),
     }
     row: Row = {
-        name: {"effect": effect, "ci": low_high(ci), "p": p, "p_holm": None} | reasons(ci_why=why)
-        for name, (effect, ci, p, why) in found_in.items()
+        name: {"effect": effect, "ci": low_high(ci), "p": p, "p_tail": tail, "p_holm": None, "n": n}
+        | reasons(ci_why=why)
+        for name, (effect, ci, p, tail, why) in found_in.items()
     }
     return row | reasons(why=found.why)
 
@@ -153,7 +186,8 @@ def draw_choices(report: Report, options: Options) -> Figure:
     rows = [row for row in line_up(report, rows_of(report, "choices")) if number(row.get("n"))]
     rows = sorted_by_prompt(report, rows)
     letters = sorted({letter for row in rows for letter in row["counts"]} - {UNKNOWN})
-    table, columns = [table_row(row, letters) for row in rows], table_columns(letters)
+    columns = table_columns(letters)
+    table = [drawn_row(row, columns) for row in rows]
     if not rows:
         return figure.empty_figure("choices", TITLE, NOTHING, columns, options)
     there = {row["source"] for row in rows}
@@ -173,24 +207,22 @@ def draw_choices(report: Report, options: Options) -> Figure:
     return figure.make_figure("choices", words, figure.below([key, *columns_of], 16), drawn, table, columns, options)
 
 
-def table_row(row: Row, letters: Sequence[str]) -> Row:
-    low, high = span(row.get("ci")) or (None, None)
-    found = {key: row.get(key) for key in ("prompt", "model", "source", "n", "correct", col.CORRECT.key)}
-    counts = {f"count_{letter}": row["counts"].get(letter, 0) for letter in (*letters, UNKNOWN)}
-    rest = {"correct_low": low, "correct_high": high, **counts, col.ENTROPY.name: row.get(col.ENTROPY.key)}
-    return {**found, **rest, "why": row.get("why", "")}
+def count_of(letter: str) -> Column:
+    return Column(f"count_{letter}", letter, unit="answers", value=lambda row: row["counts"].get(letter, 0))
 
 
-def table_columns(letters: Sequence[str]) -> list[tuple[str, str, str]]:
+def table_columns(letters: Sequence[str]) -> list[Column]:
     return [
         *PLACE,
-        ("n", "answers", ""),
-        ("correct", "correct answer", ""),
-        (col.CORRECT.name, "answered correctly", col.CORRECT.unit),
-        ("correct_low", "from", "share"),
-        ("correct_high", "to", "share"),
-        *((f"count_{letter}", letter, "answers") for letter in (*letters, UNKNOWN)),
-        (col.ENTROPY.name, "entropy of known answers", col.ENTROPY.unit),
+        Column("n", "answers"),
+        Column("correct", "correct answer"),
+        Column(col.CORRECT.name, "answered correctly", unit=col.CORRECT.unit),
+        *ends_in("share", name="correct_"),
+        *(count_of(letter) for letter in (*letters, UNKNOWN)),
+        Column("missing", "people without an answer"),
+        Column("missing_low", "correct if theirs were wrong", unit="share", value=end_of("bounds_missing", 0)),
+        Column("missing_high", "correct if theirs were right", unit="share", value=end_of("bounds_missing", 1)),
+        Column(col.ENTROPY.name, "entropy of known answers", unit=col.ENTROPY.unit),
         WHY,
     ]
 
@@ -315,7 +347,7 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """Who is right how often in the field and offline, and which answers only the field sees."""
+    """Who is right how often in the field and offline."""
     found = [
         sentence
         for prompt in in_order(row["prompt"] for row in rows)
@@ -329,27 +361,19 @@ def describe_question(rows: Sequence[Row], options: Options) -> str:
     shares = [
         f"{shown_source(row['source'])} {percent(row[col.CORRECT.key])}"
         for row in rows
-        if row["source"] in ("field", "offline") and number(row.get(col.CORRECT.key)) is not None
+        if row["source"] in ("field", "offline") and number(row.get(col.CORRECT.key)) is not None and is_read(row)
     ]
     if not shares:
         return ""
-    head = (
-        f"{options.name(rows[0]['prompt'])}, {shown_model(rows[0]['model'], options)}: correct in {join_words(shares)}"
-    )
-    only = only_in_field(rows)
-    return f"{head}; {join_words(only)} given in the field but not offline." if only else f"{head}."
-
-
-def only_in_field(rows: Sequence[Row]) -> list[str]:
-    given = {row["source"]: {letter for letter, count in row["counts"].items() if count} for row in rows}
-    return sorted(given["field"] - given["offline"] - {UNKNOWN}) if {"field", "offline"} <= given.keys() else []
+    question = f"{options.name(rows[0]['prompt'])}, {shown_model(rows[0]['model'], options)}"
+    return f"{question}: correct in {join_words(shares)}."
 
 
 # In tables --------------------------------------------------------------------------------------------------
 
 RIGHT = col.CORRECT.column(label="Right")
-BOUNDS = Column("bounds", "Bounds", col.ENDS, short="if unknown wrong to right")
-ENTROPY_OF_LETTERS = Column(col.ENTROPY.name, col.ENTROPY.label, col.ENTROPY.form, "ci_entropy", why="why")
+BOUNDS = Column("bounds", "Bounds", ENDS, short="if unknown wrong to right")
+ENTROPY_OF_LETTERS = Column(col.ENTROPY.name, col.ENTROPY.label, col.ENTROPY.format, "ci_entropy", why="why")
 
 
 def counted(row: Row) -> str:
@@ -360,6 +384,7 @@ def page_columns(rows: list[Row], options: Options) -> list[Column]:
     letters = sorted({letter for row in rows for letter in row["counts"]} - {UNKNOWN})
     bounds = replace(BOUNDS, value=lambda row: row["bounds"] if row["unknown"] else None, nothing="")
     there = [bounds] if any(row["unknown"] for row in rows) else []
+    there += [SHARE_WITH_MISSING] if any(row.get("missing") for row in rows) else []
     return [*col.WHO, col.N, RIGHT, *there, *map(letter_column, (*letters, UNKNOWN)), ENTROPY_OF_LETTERS]
 
 
@@ -367,7 +392,7 @@ def letter_column(letter: str) -> Column:
     return Column(
         f"shares.{letter}.share",
         letter.capitalize(),
-        col.SHARE,
+        SHARE,
         f"shares.{letter}.ci",
         texts=lambda row: {"letter": "" if letter == UNKNOWN else letter},
         mark=lambda row: " ✓" if letter == row["correct"] else "",
@@ -377,10 +402,10 @@ def letter_column(letter: str) -> Column:
 
 def page_note(rows: list[Row]) -> str:
     bounds = " Bounds: if every unknown answer were wrong, and if every one were right."
-    return "✓ marks the right letter." + bounds * any(row["unknown"] for row in rows)
+    return "✓ marks the right letter." + bounds * any(row["unknown"] for row in rows) + missing_share_words(rows)
 
 
-TABLE = Listing(
+TABLE = TableSpec(
     "choices",
     "Questions with choices",
     (
@@ -391,7 +416,7 @@ TABLE = Listing(
     rows_in("choices"),
     (col.CORRECT.name, "bounds", "unknown", "ci", "against_field"),
 )
-ANSWERS = Listing(
+ANSWERS = TableSpec(
     "answers",
     "The numbers in the figure",
     page_columns,
@@ -399,45 +424,23 @@ ANSWERS = Listing(
     (col.CORRECT.name, "bounds", "unknown", col.ENTROPY.name, "ci"),
     page_note,
 )
-AGAINST = Listing(
+AGAINST = TableSpec(
     "choices-against",
     "The field against each other source",
     (
         *(*col.WHO, col.N, *col.CORRECT.differences("against_field", "Right: field minus source, points")),
-        *tested("against_field.tv", "Distance of the letters", col.PLAIN),
+        *tested("against_field.tv", "Distance of the letters", PLAIN),
     ),
     rows_in("choices", lambda row: "against_field" in row),
     ("tv",),
-    "p is corrected over prompts (Holm).",
+    col.CORRECTED,
 )
 
 # In sentences -----------------------------------------------------------------------------------------------
 
 
 def say(report: Report) -> str:
-    field = [col.CORRECT.value(row) for row in report["choices"] if row["source"] == FIELD]
-    known = [share for share in field if share is not None]
-    if not known:
-        return "No question with a right answer has been answered by people yet."
-    low, high = min(known), max(known)
-    return f"In the field {100 * low:.0f} to {percent(high)} of answers are right, by question and chatbot."
-
-
-def find_choices(report: Report) -> Iterator[Row]:
-    rows = report.get("choices", ())
-    for row in rows:
-        field = field_of(rows, row) if row["source"] != FIELD else None
-        test = row.get("against_field", {}).get(col.CORRECT.key, {})
-        if field is None or test.get("effect") is None or min(row["n"], field["n"]) < FEWEST:
-            continue
-        if test["p_holm"] < SIGNIFICANT:
-            words = (
-                f"{who(report, row)} answers “{prompt_name(row['prompt'])}” correctly in "
-                f"{percent(row[col.CORRECT.key])} of cases, "
-                f"{who(report, field)} in {percent(field[col.CORRECT.key])} {within(field['ci'], field['n'])}."
-            )
-            params = {"prompt": row["prompt"], "source": row["source"], "model": row["model"]}
-            yield finding(report, "choices", abs(test["effect"]), words, [col.CORRECT.name, "against_field"], **params)
+    return too_few(report["choices"])
 
 
 PART = Part(
@@ -447,6 +450,9 @@ PART = Part(
     {
         col.CORRECT.name: col.DEFINITIONS[col.CORRECT.name],
         "bounds": "The share if all unknown answers were wrong, and if all were right.",
+        **OF_MISSING_SHARES,
+        "new_letters": "How many letters only the field gives among as many answers of each side, on average; chance "
+        "is that of two such samples of both together.",
     },
     intervals=(
         *(*col.OF_LETTERS, *intervals("wilson", "unit", f"against_field.{col.CORRECT.key}.ci")),
@@ -456,6 +462,5 @@ PART = Part(
     pages=(ANSWERS, AGAINST),
     draw=draw_choices,
     say=say,
-    finders=(Finder(3, find_choices),),
     is_brief=True,
 )

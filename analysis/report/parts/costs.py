@@ -10,12 +10,22 @@ from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.keys import Entry, draw_key
 from analysis.charts.panels import Strips, colour_scale, room_for
-from analysis.charts.rows import in_order, label_variants, n_words, rows_of, shown_model, shown_source, write_caption
+from analysis.charts.rows import (
+    drawn_row,
+    ends_in,
+    in_order,
+    label_variants,
+    n_words,
+    rows_of,
+    shown_model,
+    shown_source,
+    write_caption,
+)
+from analysis.charts.tables import COUNT, DOLLARS, PLAIN, Column, NumberFormat, at
 from analysis.charts.theme import LIGHT, printable, series_of_sources
 from analysis.models import Completion, Run
-from analysis.models.conditions import LABELS
 from analysis.report import columns as col
-from analysis.report.columns import Column, Form, Listing, Part, at, intervals, rows_in
+from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import by_column
 from analysis.report.samples import Data, is_made_up, low_high, source_of, source_order
 from analysis.stats.scores import Percentile, percentiles
@@ -106,26 +116,24 @@ COST_TITLE, LATENCY_TITLE = "What completions cost", "How long completions take"
 NO_COSTS = "No completions yet: nothing has cost anything."
 NO_TIMES = "No completion was timed: there are no waiting times to show."
 COST_COLUMNS = [
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("benchmark", "benchmark", ""),
-    ("completions", "completions", ""),
-    ("prompt_tokens", "prompt tokens", "tokens"),
-    ("completion_tokens", "completion tokens", "tokens"),
-    ("usd", "cost", "US$"),
-    ("usd_per_1000", "cost of 1,000 completions", "US$"),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("benchmark", "benchmark"),
+    Column("completions", "completions"),
+    Column("prompt_tokens", "prompt tokens", unit="tokens"),
+    Column("completion_tokens", "completion tokens", unit="tokens"),
+    Column("usd", "cost", unit="US$"),
+    Column("usd_per_1000", "cost of 1,000 completions", unit="US$", value=lambda row: per_1000(row)),
 ]
 LATENCY_COLUMNS = [
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("benchmark", "benchmark", ""),
-    ("n", "timed completions", ""),
-    ("p50", "median", "s"),
-    ("p50_low", "from", "s"),
-    ("p50_high", "to", "s"),
-    ("p95", "95th percentile", "s"),
-    ("p95_low", "from", "s"),
-    ("p95_high", "to", "s"),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("benchmark", "benchmark"),
+    Column("n", "timed completions", value=lambda row: times_of(row).get("n", row.get("completions"))),
+    Column("p50", "median", unit="s", value=lambda row: at(row, "latency_s.p50")),
+    *ends_in("s", "latency_s.ci_p50", "p50_"),
+    Column("p95", "95th percentile", unit="s", value=lambda row: at(row, "latency_s.p95")),
+    *ends_in("s", "latency_s.ci_p95", "p95_"),
 ]
 COST_PANELS = {"usd": "US$ for 1,000 completions", "tokens": "Tokens of a completion"}
 TOKEN_ENTRIES = (Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"]))
@@ -145,7 +153,7 @@ def name_rows(rows: Sequence[Row]) -> list[str]:
 
 def draw_costs(report: Report, options: Options) -> Figure:
     rows = [row for row in rows_of(report, "costs") if number(row.get("completions"))]
-    table = [cost_table_row(row) for row in rows]
+    table = [drawn_row(row, COST_COLUMNS) for row in rows]
     if not rows:
         return figure.empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
     pairs = list(zip(name_rows(rows), table, strict=True))
@@ -167,10 +175,9 @@ def ends_of(kind: str, parts: Sequence[Row]) -> list[float]:
     return [part["end"] for part in parts if part["kind"] == kind]
 
 
-def cost_table_row(row: Row) -> Row:
-    found = {name: row.get(name) for name, _, _ in COST_COLUMNS}
+def per_1000(row: Row) -> float | None:
     usd = number(row.get("usd"))
-    return found | {"usd": usd, "usd_per_1000": None if usd is None else 1000 * usd / row["completions"]}
+    return None if usd is None else 1000 * usd / row["completions"]
 
 
 def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
@@ -260,7 +267,7 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
 
 def draw_latency(report: Report, options: Options) -> Figure:
     rows = [row for row in rows_of(report, "costs") if number(times_of(row).get("p50")) is not None]
-    table = [latency_table_row(row) for row in rows]
+    table = [drawn_row(row, LATENCY_COLUMNS) for row in rows]
     if not rows:
         return figure.empty_figure("latency", LATENCY_TITLE, NO_TIMES, LATENCY_COLUMNS, options)
     names = name_rows(rows)
@@ -278,16 +285,6 @@ def draw_latency(report: Report, options: Options) -> Figure:
 def times_of(row: Row) -> Row:
     found = row.get("latency_s")
     return found if isinstance(found, dict) else {}
-
-
-def latency_table_row(row: Row) -> Row:
-    times = times_of(row)
-    found = {name: row.get(name) for name in ("model", "source", "benchmark")}
-    found["n"] = times.get("n", row.get("completions"))
-    for name in ("p50", "p95"):
-        low, high = span(times.get(f"ci_{name}")) or (None, None)
-        found |= {name: number(times.get(name)), f"{name}_low": low, f"{name}_high": high}
-    return found
 
 
 def time_parts(name: str, row: Row, options: Options) -> list[Row]:
@@ -348,8 +345,8 @@ def describe_times(rows: Sequence[tuple[str, Row]], options: Options) -> str:
 
 def waited(inside: str = "") -> tuple[Column, Column]:
     return (
-        Column(f"{inside}p50", "Median wait, s", col.PLAIN, f"{inside}ci_p50", why=f"{inside}why"),
-        Column(f"{inside}p95", "95th percentile, s", col.PLAIN, f"{inside}ci_p95", why=f"{inside}why"),
+        Column(f"{inside}p50", "Median wait, s", PLAIN, f"{inside}ci_p50", why=f"{inside}why"),
+        Column(f"{inside}p95", "95th percentile, s", PLAIN, f"{inside}ci_p95", why=f"{inside}why"),
     )
 
 
@@ -357,24 +354,24 @@ def per_completion(name: str, label: str) -> Column:
     def mean(row: Row) -> float | None:
         return None if row[name] is None or not row["completions"] else row[name] / row["completions"]
 
-    return Column(name, label, Form(digits=0), value=mean)
+    return Column(name, label, NumberFormat(digits=0), value=mean)
 
 
 ASKED = Column("benchmark", "Asked", value=lambda row: row["benchmark"] or "the study’s prompts")
-COUNTS = (Column("completions", "Answered", col.COUNT), Column("failed", "Failed", col.COUNT))
-PAID = (Column("usd", "Dollars", col.DOLLARS), Column("usd_per_1000", "Per 1,000", col.DOLLARS))
-COST_TABLE = Listing(
+COUNTS = (Column("completions", "Answered", COUNT), Column("failed", "Failed", COUNT))
+PAID = (Column("usd", "Dollars", DOLLARS), Column("usd_per_1000", "Per 1,000", DOLLARS))
+COST_TABLE = TableSpec(
     "costs",
     "Cost",
     (
         *(col.SOURCE, col.MODEL, ASKED, *COUNTS),
-        *(Column("prompt_tokens", "Tokens in", col.COUNT), Column("completion_tokens", "Tokens out", col.COUNT)),
+        *(Column("prompt_tokens", "Tokens in", COUNT), Column("completion_tokens", "Tokens out", COUNT)),
         *(*PAID, *waited("latency_s.")),
     ),
     rows_in("costs"),
     ("usd", "latency_s"),
 )
-COST_PAGE = Listing(
+COST_PAGE = TableSpec(
     "costs",
     "What answers cost, and how long they took",
     (
@@ -386,17 +383,17 @@ COST_PAGE = Listing(
     note="Tokens are means of a completion. Failed calls are counted in the dollars.",
     empty="No run has answered yet.",
 )
-LATENCY_TABLE = Listing(
+LATENCY_TABLE = TableSpec(
     "latency",
     "Waiting time by prompt",
     (col.PROMPT, col.SOURCE, col.COMPARED, col.SIZE, *waited()),
     rows_in("latency"),
     ("latency_s",),
 )
-LATENCY_PAGE = Listing(
+LATENCY_PAGE = TableSpec(
     "latency",
     "Waiting times, by prompt",
-    (col.PROMPT, col.SOURCE, col.MODEL, Column("n", "Timed", col.COUNT), *waited()),
+    (col.PROMPT, col.SOURCE, col.MODEL, Column("n", "Timed", COUNT), *waited()),
     rows_in("latency", lambda row: bool(row["n"])),
     empty="No answer has a waiting time: those of batches and imported ones have none.",
 )
@@ -411,9 +408,9 @@ def say(report: Report) -> str:
     timed = [row for row in rows if at(row, "latency_s.p50") is not None]
     if not timed:
         return f"{answers:,} completions {cost}; none of them was timed."
-    slow = max(timed, key=lambda row: row["latency_s"]["p50"])
-    slowest = f"{LABELS.get(slow['source'], slow['source'])} with {slow['model']}"
-    return f"{answers:,} completions {cost}; {slowest} takes longest, {slow['latency_s']['p50']:.1f} s in the median."
+    medians = [row["latency_s"]["p50"] for row in timed]
+    waits = " to ".join(dict.fromkeys(f"{wait:.1f}" for wait in (min(medians), max(medians))))
+    return f"{answers:,} completions {cost}; in the median a source takes {waits} s."
 
 
 COSTS = Part(
@@ -427,7 +424,6 @@ COSTS = Part(
     draw=draw_costs,
     say=say,
     is_brief=True,
-    reads=True,
 )
 LATENCY = Part(
     "latency",
@@ -440,5 +436,4 @@ LATENCY = Part(
     draw=draw_latency,
     draws_from=("costs",),
     is_long=True,
-    reads=True,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure, prompt_name
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Panel, draw_grid
 from analysis.charts.rows import (
     INTERVAL_WORDS,
@@ -23,10 +23,10 @@ from analysis.charts.rows import (
     told_ends,
     write_caption,
 )
+from analysis.charts.tables import COUNT, FINE, PLAIN, Column
 from analysis.charts.theme import series_of_sources
-from analysis.models.conditions import LABELS
 from analysis.report import columns as col
-from analysis.report.columns import Column, Listing, Part, intervals, rows_in
+from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons, to_field
 from analysis.stats.heterogeneity import Distance
@@ -66,6 +66,7 @@ def distance_values(found: Distance) -> Row:
         "chance": found.chance_jsd,
         "chance_tv": found.chance_tv,
         "p": found.p,
+        "p_tail": found.p_tail,
         "p_holm": None,
     }
     return values | reasons(ci_why=found.ci_why, ci_tv_why=found.ci_why, why=found.why)
@@ -77,20 +78,20 @@ TITLE = "How far each source is from the field"
 NOTHING = "No prompt has answers of both the field and another source yet: there is no distance to show."
 DRAWN_COLUMNS = [
     *PLACE,
-    ("n", "responses", ""),
-    ("n_field", "field responses", ""),
-    (col.DISTANCE.name, col.DISTANCE.heading, col.DISTANCE.unit),
+    Column("n", "responses"),
+    Column("n_field", "field responses"),
+    Column(col.DISTANCE.name, col.DISTANCE.heading, unit=col.DISTANCE.unit),
     *ends_in("bits"),
-    ("chance", "by chance", "bits"),
-    ("excess", "above chance", "bits"),
-    ("tv", "total variation", "share"),
+    Column("chance", "by chance", unit="bits"),
+    Column("excess", "above chance", unit="bits", value=lambda row: above_chance(row)),
+    Column("tv", "total variation", unit="share"),
     *(*TESTED, WHY),
 ]
 
 
 def draw_distances(report: Report, options: Options) -> Figure:
     rows = rows_of(report, "distances")
-    table = [table_row(row) for row in rows]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in table if row[col.DISTANCE.name] is not None]
     if not known:
         return empty_figure("distances", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
@@ -107,11 +108,6 @@ def draw_distances(report: Report, options: Options) -> Figure:
     )
     words = Words(TITLE, caption(report, table), describe(known, options))
     return make_figure("distances", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
-
-
-def table_row(row: Row) -> Row:
-    found = drawn_row(row, DRAWN_COLUMNS, col.DISTANCE.name, "chance", "tv", "p", "p_holm")
-    return found | {"excess": above_chance(row)}
 
 
 def point_of(row: Row, options: Options) -> Row:
@@ -159,10 +155,10 @@ def above_chance(row: Row) -> float | None:
 
 # In tables --------------------------------------------------------------------------------------------------
 
-N_FIELD = Column("n_field", "n field", col.COUNT, texts=lambda row: {"source": FIELD, "model": row["chatbot"] or ALL})
-CHANCE = Column("chance", "By chance", col.FINE)
-VARIATION = Column("tv", "Total variation", col.PLAIN, "ci_tv", why="why")
-TABLE = Listing(
+N_FIELD = Column("n_field", "n field", COUNT, texts=lambda row: {"source": FIELD, "model": row["chatbot"] or ALL})
+CHANCE = Column("chance", "By chance", FINE)
+VARIATION = Column("tv", "Total variation", PLAIN, "ci_tv", why="why")
+TABLE = TableSpec(
     "distances",
     "How far from the field",
     (
@@ -185,21 +181,16 @@ PAGE = replace(
     title="Distance to the field, by prompt",
     columns=(*col.WHO, col.N, N_FIELD, col.DISTANCE.column(), CHANCE, VARIATION, col.P_HOLM),
     definitions=(col.DISTANCE.name, "chance", "tv", "ci"),
-    note="p is corrected over prompts (Holm).",
+    note=col.CORRECTED,
 )
 
 
 def say(report: Report) -> str:
-    known = [(above, row) for row in report["distances"] if (above := above_chance(row)) is not None]
+    known = [above for row in report["distances"] if (above := above_chance(row)) is not None]
     if not known:
         return "No prompt has answers of both the field and a model yet."
-    low, high = (pick(known, key=lambda pair: pair[0]) for pick in (min, max))
-    return f"Distances to the field lie between {say_one(*low)} and {say_one(*high)} above chance."
-
-
-def say_one(above: float, row: Row) -> str:
-    source = f"{LABELS.get(row['source'], row['source'])} with {row['model']} on “{prompt_name(row['prompt'])}”"
-    return f"{decimal(above)} bits ({source}, {sized(row['n'])})"
+    low, high = min(known), max(known)
+    return f"By prompt and source, distances to the field lie {decimal(low)} to {decimal(high)} bits above chance."
 
 
 PART = Part(

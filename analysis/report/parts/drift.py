@@ -1,6 +1,6 @@
 """The same plan again on another day: how far its answers are from those of the first run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from analysis.charts import figure
-from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
+from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.panels import AXIS, colour_scale, make_legend, shape_scale
 from analysis.charts.rows import (
     PLACE,
@@ -25,15 +25,16 @@ from analysis.charts.rows import (
     sorted_by_prompt,
     write_caption,
 )
+from analysis.charts.tables import COUNT, FINE, POINTS, Column
 from analysis.charts.theme import LIGHT, Series, printable, series_of_groups
 from analysis.models import Run
 from analysis.report import columns as col
-from analysis.report.columns import Column, Finder, Listing, Part, intervals, is_choice, rows_in
+from analysis.report.claims.enough import FEWEST, is_enough
+from analysis.report.columns import Part, TableSpec, intervals, is_choice, rows_in
 from analysis.report.parts.distances import VARIATION, distance_values
 from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high, reasons, source_of
-from analysis.report.sentences import SIGNIFICANT, finding, who
 from analysis.stats import choices, heterogeneity
-from surveys.console.wording import Span, count_range, decimal, number, plural, span
+from surveys.console.wording import Span, count_range, number, plural, span
 
 
 def compute(data: Data) -> list[Row]:
@@ -43,7 +44,10 @@ def compute(data: Data) -> list[Row]:
         if again.first_run_id in data.frames.runs and data.filters.wants_source(source_of(again, data.definition))
         for row in run_rows(data, data.frames.runs[again.first_run_id], again)
     ]
-    correct_over_prompts(found, lambda row: row, ("kind", "again"))
+    correct_over_prompts(found, lambda row: row, tables=2)  # the page has the variants too
+    tested = sum(row["p"] is not None for row in found)
+    for row in found:
+        row["p_page"] = None if row["p"] is None else min(1.0, row["p"] * tested)
     return found
 
 
@@ -100,6 +104,7 @@ def compare_choices(data: Data, old: Source, new: Source, prompt: str) -> Row:
         "tv": found.tv,
         "ci_tv": low_high(found.ci_tv),
         "p": found.p_tv,
+        "p_tail": found.p_tv_tail,
         "p_holm": None,
         **reasons(ci_why=found.ci_why, ci_tv_why=found.ci_tv_why, why=found.why),
     }
@@ -118,21 +123,21 @@ MEASURES = {
 }
 DRAWN_COLUMNS = [
     *PLACE,
-    ("first_date", "first day", ""),
-    ("date", "day", ""),
-    ("first", "first run", ""),
-    ("again", "run", ""),
-    ("n_first", "first answers", ""),
-    ("n", "answers", ""),
-    (col.DISTANCE.name, col.DISTANCE.heading, col.DISTANCE.unit),
-    ("effect", "change of the correct share", "share"),
+    Column("first_date", "first day"),
+    Column("date", "day"),
+    Column("first", "first run"),
+    Column("again", "run"),
+    Column("n_first", "first answers"),
+    Column("n", "answers"),
+    Column(col.DISTANCE.name, col.DISTANCE.heading, unit=col.DISTANCE.unit),
+    Column("effect", "change of the correct share", unit="share"),
     *(*ends_in(), *TESTED, WHY),
 ]
 
 
 def draw_drift(report: Report, options: Options) -> Figure:
     rows = sorted_by_prompt(report, rows_of(report, "drift"))
-    table = [drawn_row(row, DRAWN_COLUMNS, col.DISTANCE.name, "effect", "p", "p_holm") for row in rows]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     names = name_runs(rows, options)
     points = [point_of(row, name, options) for row, name in zip(rows, names, strict=True) if value_of(row) is not None]
     if not points:
@@ -167,11 +172,16 @@ def name_runs(rows: Sequence[Row], options: Options) -> list[str]:
 
 def point_of(row: Row, name: str, options: Options) -> Row:
     low, high = span(row.get("ci")) or (None, None)
-    p = next((p for key in ("p_holm", "p") if (p := number(row.get(key))) is not None), None)
+    p = number(row.get("p_page"))
     value, prompt, day = value_of(row), options.name(row["prompt"]), printable(row["date"])
     told = f"{prompt}, {name}, {day}: {value:.3f}" + (f", p = {p:.3f}" if p is not None else "")
     where = {"prompt": prompt, "series": name, "date": day, "kind": kind_of(row), "text": told}
-    return where | {"value": value, "low": low, "high": high, "clear": p is not None and p < LIMIT}
+    return where | {
+        "value": value,
+        "low": low,
+        "high": high,
+        "clear": p is not None and p < LIMIT and is_enough(row, {"n": row["n_first"]}),
+    }
 
 
 def draw_section(kind: str, points: Sequence[Row], series: Series, options: Options) -> list[Spec]:
@@ -241,36 +251,27 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
     return write_caption(
         report,
         f"{n_words(table)} answers a mark, against {first} of the first run.",
-        f"Hollow marks could be chance (Holm-corrected p of at least {LIMIT}). Lines are 95 % intervals.",
+        f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers.",
+        "Lines are 95 % intervals.",
         definitions=[col.DISTANCE.name],
         missing=sum(value_of(row) is None for row in rows),
     )
 
 
 def describe(points: Sequence[Row]) -> str:
-    """For each run how many of its marks are more than chance, and which is the largest."""
+    """For each run how many of its marks are more than chance."""
     found = []
     for name in in_order(point["series"] for point in points):
         here = [point for point in points if point["series"] == name]
         clear = sum(point["clear"] for point in here)
-        far = max(here, key=lambda point: abs(point["value"]))
         compared = plural(len(here), "comparison")
-        found.append(
-            f"{name}: {clear} of {compared} with the first run differ by more than chance; {told_largest(far)}."
-        )
+        found.append(f"{name}: {clear} of {compared} with the first run differ by more than chance.")
     return " ".join(found)
-
-
-def told_largest(point: Row) -> str:
-    if point["kind"] == "choice":
-        points = decimal(100 * point["value"], 1, sign=True)
-        return f"the largest change is {points} points, {prompt_name(point['prompt'])} on {point['date']}"
-    return f"the largest distance is {point['value']:.3f} bits, {prompt_name(point['prompt'])} on {point['date']}"
 
 
 # In tables --------------------------------------------------------------------------------------------------
 
-N_FIRST = Column("n_first", "n first", col.COUNT)
+N_FIRST = Column("n_first", "n first", COUNT)
 FIRST = Column(
     "first_date",
     "First",
@@ -283,7 +284,7 @@ AGAIN = Column(
 CHANGE = Column(
     "effect",
     "Right: change in points",
-    col.POINTS,
+    POINTS,
     lambda row: row["ci"] if is_choice(row) else None,
     value=lambda row: row["effect"] if is_choice(row) else None,
     ci_why=lambda row: row.get("ci_why"),
@@ -294,7 +295,7 @@ def distance_of(row: Row) -> float | None:
     return row["tv"] if is_choice(row) else col.DISTANCE.value(row)
 
 
-TABLE = Listing(
+TABLE = TableSpec(
     "drift",
     "The same again on another day",
     (
@@ -312,7 +313,7 @@ TABLE = Listing(
     rows_in("drift"),
     ("drift", col.DISTANCE.name, "tv"),
 )
-PAGE = Listing(
+PAGE = TableSpec(
     "drift",
     "The same run again, by prompt",
     (
@@ -328,7 +329,7 @@ PAGE = Listing(
         Column(
             "distance",
             "Distance",
-            col.FINE,
+            FINE,
             lambda row: row["ci_tv"] if is_choice(row) else col.DISTANCE.interval(row),
             lambda row: row.get("ci_tv_why"),
             value=distance_of,
@@ -338,7 +339,7 @@ PAGE = Listing(
     ),
     rows_in("drift"),
     (col.DISTANCE.name, "tv"),
-    "Distance: of recommendations in bits, of choices total variation. p is corrected over prompts (Holm).",
+    f"Distance: of recommendations in bits, of choices total variation. {col.CORRECTED}",
     "No run has been repeated on another day yet.",
 )
 
@@ -346,24 +347,9 @@ PAGE = Listing(
 
 
 def say(report: Report) -> str:
-    rows = report["drift"]
-    if not rows:
+    if not report["drift"]:
         return "No run has been repeated on another day yet."
-    compared = plural(len(rows), "comparison")
-    return f"In none of {compared} of a run and its repetition is drift significant; that does not rule it out."
-
-
-def find_drift(report: Report) -> Iterator[Row]:
-    for row in report.get("drift", ()):
-        if row["p_holm"] is None or row["p_holm"] >= SIGNIFICANT:
-            continue
-        distance = row["tv"] if is_choice(row) else row[col.DISTANCE.key]
-        words = (
-            f"{who(report, row)} answers “{prompt_name(row['prompt'])}” differently on {row['date']} "
-            f"than on {row['first_date']}: distance "
-            f"{distance:.2f} (Holm-corrected p = {row['p_holm']:.3f})."
-        )
-        yield finding(report, "drift", distance, words, ["drift"], prompt=row["prompt"], model=row["model"])
+    return f"No run and its repetition have {FEWEST} answers each to a prompt: too few to tell drift."
 
 
 PART = Part(
@@ -372,7 +358,7 @@ PART = Part(
     compute,
     {
         "drift": "The same run again on another day against its first: distance, p by permutation, within "
-        "simulated users who were asked both times, Holm over prompts."
+        "simulated users who were asked both times, Holm over all tests of the page."
     },
     intervals=(
         *intervals("bootstrap", "unit", "ci", of="recommendation"),
@@ -384,6 +370,5 @@ PART = Part(
     pages=(PAGE,),
     draw=draw_drift,
     say=say,
-    finders=(Finder(6, find_drift),),
     is_brief=True,
 )

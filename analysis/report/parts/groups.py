@@ -1,18 +1,19 @@
 """The field's measures in parts of the people: by demographic cell, by chatbot context, and by what is left out."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure, prompt_name
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     WHY,
-    ends_in,
+    drawn_row,
+    from_to,
     in_order,
     n_words,
     prompts_in_order,
@@ -21,20 +22,11 @@ from analysis.charts.rows import (
     told_ends,
     write_caption,
 )
+from analysis.charts.tables import SHARE, Column
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
-from analysis.report.columns import (
-    Column,
-    Columns,
-    Finder,
-    Listing,
-    Measure,
-    Part,
-    intervals,
-    is_choice,
-    is_list,
-    rows_in,
-)
+from analysis.report.claims.enough import FEWEST as FEWEST_TOLD
+from analysis.report.columns import Columns, Measure, Part, TableSpec, intervals, is_choice, is_list, rows_in
 from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, letter_row
 from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured, rarefied_row
@@ -48,11 +40,9 @@ from analysis.report.samples import (
     difference_in,
     generator_for,
 )
-from analysis.report.sentences import FEWEST as FEWEST_TOLD
-from analysis.report.sentences import SIGNIFICANT, chatbot_name, finding
 from analysis.stats import choices
 from analysis.stats.item_measures import MEASURES
-from surveys.console.wording import join_words, plural, sized
+from surveys.console.wording import join_words, sized
 
 CONTEXTS = ("memory", "plan", "model_shown")
 Parts = dict[str, Rows]
@@ -65,7 +55,7 @@ def cells(data: Data) -> list[Row]:
         {"cell": value, "name": names.get(value, value), **row}
         for value, row in parted(data, "cell", [*names, *sorted(set(values_of(data, "cell")) - set(names))])
     ]
-    return corrected(found, ("cell",))
+    return corrected(found)
 
 
 def contexts(data: Data) -> list[Row]:
@@ -74,7 +64,7 @@ def contexts(data: Data) -> list[Row]:
         for context in CONTEXTS
         for value, row in parted(data, context, frequent(data, context))
     ]
-    return corrected(found, ("context", "value"))
+    return corrected(found)
 
 
 def values_of(data: Data, column: str) -> list[str]:
@@ -129,7 +119,9 @@ def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Par
         if len(rest):
             rng = generator_for(data, "against rest", source, prompt, value)
             one, other = (data.options_in(True, prompt, some) for some in (part, rest))
-            row = row | {"against_rest": choice_difference_row(choices.compare(one, other, rng, data.draws))}
+            row = row | {
+                "against_rest": choice_difference_row(choices.compare(one, other, rng, data.draws), min(one.n, other.n))
+            }
         yield value, row
 
 
@@ -138,10 +130,10 @@ def rows_without(rows: Rows, part: Rows) -> Rows:
     return np.delete(rows, np.searchsorted(rows, part))
 
 
-def corrected(found: list[Row], by: tuple[str, ...]) -> list[Row]:
-    """The same rows with Holm's correction over prompts within each part of the people."""
-    for name in (*MEASURES, *TESTS):
-        correct_over_prompts(found, difference_in("against_rest", name), (*by, "model"))
+def corrected(found: list[Row]) -> list[Row]:
+    """The same rows with Holm's correction over all of them, and over both tables of the page."""
+    tests = (difference_in("against_rest", name) for name in (*MEASURES, *TESTS))
+    correct_over_prompts(found, *tests, tables=2)
     return found
 
 
@@ -183,8 +175,8 @@ class GroupFigure:
 
     def draw(self, report: Report, options: Options) -> Figure:
         measure = col.ASKED.get(options.measure, col.DEFAULT)
-        columns = table_columns(self.word, measure)
-        table = [self.table_row(row, measure, options) for row in rows_of(report, self.part) if fits(row, measure)]
+        columns = self.columns(measure, options)
+        table = [drawn_row(row, columns) for row in rows_of(report, self.part) if fits(row, measure)]
         known = [row for row in table if row[measure.name] is not None]
         if not known:
             return empty_figure(self.name, self.title, self.nothing, columns, options, table)
@@ -200,12 +192,19 @@ class GroupFigure:
         words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
         return make_figure(self.name, words, draw_grid(grid), points, table, columns, options)
 
-    def table_row(self, row: Row, measure: Measure, options: Options) -> Row:
+    def columns(self, measure: Measure, options: Options) -> list[Column]:
         rarefied = options.rarefied and measure is not col.CORRECT
-        values = row.get("rarefied") or {} if rarefied else row
-        low, high = measure.interval(values) or (None, None)
-        where = {"prompt": row["prompt"], "model": row["model"], self.word: self.name_of(row), "n": values.get("n")}
-        return where | {measure.name: measure.value(values), "low": low, "high": high, "why": row.get("why", "")}
+
+        def values(row: Row) -> Row:
+            return row.get("rarefied") or {} if rarefied else row
+
+        return [
+            Column("prompt", "prompt"),
+            Column("model", "chatbot"),
+            Column(self.word, self.word, value=self.name_of),
+            Column("n", "responses", value=lambda row: values(row).get("n")),
+            *(*measure.drawn(values), WHY),
+        ]
 
     def caption(self, report: Report, table: Sequence[Row], measure: Measure, options: Options) -> str:
         drawn_down = options.rarefied and measure is not col.CORRECT
@@ -219,27 +218,17 @@ class GroupFigure:
         )
 
     def describe(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
-        """For each chatbot which part is highest for how many prompts, and how far apart the parts are at most."""
+        """For each chatbot from where to where each part goes."""
         models = in_order(row["model"] for row in rows)
         found = [self.describe_model([r for r in rows if r["model"] == model], measure, options) for model in models]
-        return " ".join(sentence for sentence in found if sentence) or f"{self.title}: {measure.spoken} by prompt."
+        return " ".join(found)
 
     def describe_model(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
-        prompts = {
-            prompt: [row for row in rows if row["prompt"] == prompt] for prompt in in_order(r["prompt"] for r in rows)
-        }
-        several = {prompt: here for prompt, here in prompts.items() if len(here) > 1}
-        if not several:
-            return ""
-        highest_of = [max(here, key=lambda row: row[measure.name])[self.word] for here in several.values()]
-        counts = [f"{part} for {highest_of.count(part)}" for part in in_order(highest_of)]
-        gaps = {
-            p: max(r[measure.name] for r in here) - min(r[measure.name] for r in here) for p, here in several.items()
-        }
-        widest = max(gaps, key=lambda prompt: gaps[prompt])
-        most = f"{measure.spoken} is highest in {join_words(counts)} of {plural(len(several), 'prompt')}"
-        gap = f"the parts differ most for {options.name(widest)}, by {gaps[widest]:.2f}"
-        return f"{shown_model(rows[0]['model'], options)}: {most}; {gap}."
+        found = []
+        for part in in_order(row[self.word] for row in rows):
+            values = [row[measure.name] for row in rows if row[self.word] == part]
+            found.append(f"{part} {from_to(values)}")
+        return f"{shown_model(rows[0]['model'], options)}: {measure.spoken}, by prompt: {join_words(found)}."
 
 
 def fits(row: Row, measure: Measure) -> bool:
@@ -252,17 +241,6 @@ def measure_axis(measure: Measure, points: Sequence[Row]) -> Panel:
     upper = with_axes([measure.panel], points)[0]
     lowest = min(point["value"] if point["low"] is None else point["low"] for point in points)
     return replace(upper, bottom=max(0.0, lowest - 0.15 * (upper.top - lowest)))
-
-
-def table_columns(word: str, measure: Measure) -> list[tuple[str, str, str]]:
-    return [
-        ("prompt", "prompt", ""),
-        ("model", "chatbot", ""),
-        (word, word, ""),
-        ("n", "responses", ""),
-        (measure.name, measure.spoken, ""),
-        *(*ends_in(), WHY),
-    ]
 
 
 def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
@@ -288,9 +266,7 @@ def only(row: Row) -> Row:
 
 WHOSE = (col.PROMPT, col.CHATBOT, Column("name", "Who", value=group_name, short="group"))
 N_OF_GROUP = replace(col.N, texts=only)
-SHARE_UNKNOWN = Column(
-    "unknown", "Unknown", col.SHARE, value=lambda row: row["unknown"] / row["n"] if row["n"] else None
-)
+SHARE_UNKNOWN = Column("unknown", "Unknown", SHARE, value=lambda row: row["unknown"] / row["n"] if row["n"] else None)
 
 
 def list_columns(rows: list[Row], options: Options) -> Columns:
@@ -305,17 +281,17 @@ CHOICE_COLUMNS = (
 )
 
 
-def documents(part: str, word: str, title: str) -> tuple[Listing, Listing]:
+def documents(part: str, word: str, title: str) -> tuple[TableSpec, TableSpec]:
     measured_columns = (*(measure.column() for measure in col.OF_LISTS), col.ENTROPY.rarefied())
     return (
-        Listing(
+        TableSpec(
             part,
             f"{title}: recommendations",
             (*WHOSE, col.SIZE, col.UNKNOWN, *measured_columns, *col.ENTROPY.differences("against_rest")),
             rows_in(part, is_list),
             (word, col.ENTROPY.name, "ci", "against_rest"),
         ),
-        Listing(
+        TableSpec(
             part,
             f"{title}: questions with choices",
             (*WHOSE, col.SIZE, col.UNKNOWN, RIGHT, BOUNDS, *col.CORRECT.differences("against_rest")),
@@ -325,17 +301,17 @@ def documents(part: str, word: str, title: str) -> tuple[Listing, Listing]:
     )
 
 
-def pages(part: str, names: tuple[str, str], title: str) -> tuple[Listing, Listing]:
+def pages(part: str, names: tuple[str, str], title: str) -> tuple[TableSpec, TableSpec]:
     return (
-        Listing(
+        TableSpec(
             names[0],
             f"Recommendations, {title}",
             list_columns,
             rows_in(part, is_list),
             ("cell", "rarefied", col.ENTROPY.name),
-            "The rest is everybody else with the same chatbot. p is corrected over prompts (Holm).",
+            f"The rest is everybody else with the same chatbot. {col.CORRECTED}",
         ),
-        Listing(names[1], f"Choices, {title}", CHOICE_COLUMNS, rows_in(part, is_choice), (col.CORRECT.name,)),
+        TableSpec(names[1], f"Choices, {title}", CHOICE_COLUMNS, rows_in(part, is_choice), (col.CORRECT.name,)),
     )
 
 
@@ -345,29 +321,7 @@ def pages(part: str, names: tuple[str, str], title: str) -> tuple[Listing, Listi
 def say(report: Report) -> str:
     if not report["cells"]:
         return "Nobody has answered in a group yet."
-    if max(row["n"] for row in report["cells"]) < FEWEST_TOLD:
-        return f"No group has {FEWEST_TOLD} answers to a prompt yet: too few to tell groups apart."
-    return (
-        "For no group is a difference from everybody else’s answers significant; that does not say that there is none."
-    )
-
-
-def find_cells(report: Report) -> Iterator[Row]:
-    for row in report.get("cells", ()):
-        measure = col.CORRECT if is_choice(row) else col.ENTROPY
-        test = row.get("against_rest", {}).get(measure.key, {})
-        if test.get("p_holm") is None or test["p_holm"] >= SIGNIFICANT or row["n"] < FEWEST_TOLD:
-            continue
-        effect = test["effect"]
-        what = "right {} often" if is_choice(row) else "{} varied"
-        much = f"{100 * abs(effect):.0f} percentage points" if is_choice(row) else f"{abs(effect):.2f} bits"
-        words = (
-            f"Answers of {row['name']} to “{prompt_name(row['prompt'])}” ({chatbot_name(report, row)}) are "
-            f"{what.format('more' if effect > 0 else 'less')} than everybody else's: {much} ({sized(row['n'])})."
-        )
-        size = abs(effect) if is_choice(row) else min(1.0, abs(effect) / max(row[col.ENTROPY.key], 1e-9))
-        params = {"prompt": row["prompt"], "cell": row["cell"]}
-        yield finding(report, "demographics", size, words, ["cell", measure.name], **params)
+    return f"No group has {FEWEST_TOLD} answers to a prompt: too few to tell groups apart."
 
 
 DRAWN_CELLS = GroupFigure(
@@ -398,7 +352,7 @@ CELLS = Part(
     {
         "cell": "The field's measures in one demographic group of the study.",
         "against_rest": "This group minus all other answers of the same chatbot, both of as many people as the smaller "
-        "has; p by permutation, Holm over prompts.",
+        "has; p by permutation, Holm over all tests of the page.",
     },
     intervals=OF_GROUPS,
     tables=documents("cells", "cell", "By group of people"),
@@ -406,7 +360,6 @@ CELLS = Part(
     draw=DRAWN_CELLS.draw,
     figure="demographics",
     say=say,
-    finders=(Finder(5, find_cells),),
 )
 BY_CONTEXT = Part(
     "contexts",

@@ -1,19 +1,21 @@
 """How varied the recommendations of each source are: raw, rarefied, and the field against every other source."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure, prompt_name
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, draw_grid, with_axes
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     PLACE,
     WHY,
     all_sources,
+    drawn_row,
+    from_to,
     in_order,
     line_up,
     n_words,
@@ -23,11 +25,18 @@ from analysis.charts.rows import (
     shown_source,
     write_caption,
 )
+from analysis.charts.tables import COUNT, Column
 from analysis.charts.theme import series_of_sources
 from analysis.report import columns as col
-from analysis.report.columns import Column, Finder, Listing, Measure, Part, intervals, rows_in
+from analysis.report.beyond import (
+    OF_POPULATION,
+    POPULATION_DRAWN,
+    population_columns,
+    population_row,
+)
+from analysis.report.claims.enough import too_few
+from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.samples import FEWEST as FEWEST_UNITS
 from analysis.report.samples import (
     Data,
     Group,
@@ -41,35 +50,31 @@ from analysis.report.samples import (
     name_of,
     reasons,
 )
-from analysis.report.sentences import FEWEST, SIGNIFICANT, finding, who
-from analysis.stats.heterogeneity import Difference, Heterogeneity, share_intervals
+from analysis.stats.heterogeneity import Comparison, Difference, Heterogeneity, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
+from analysis.stats.simultaneous import share_gaps
 from surveys.console.wording import INTERVAL, join_words, percent, plural, sized, span
 
 TOP = 10
+STRONGEST = 3  # items of a source and prompt that could be named for how they differ
 
 
 def compute(data: Data) -> list[Row]:
     rows_of_cell = rows_by_cell(data)
     found = [row for prompt in data.lists for group in data.groups for row in rows_of_cell[group, prompt]]
-    for measure in MEASURES:
-        correct_over_prompts(found, difference_in("against_field", measure))
+    correct_over_prompts(found, *(difference_in("against_field", measure) for measure in MEASURES))
     return [row for row in found if row["source"] != "field" or data.shows_field]
 
 
 def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
     """The rows of each group and prompt."""
     cells = cells_of(data)
-    return data.of_process.get(("heterogeneity",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
+    return data.once(("heterogeneity",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
 
 
 def cells_of(data: Data) -> list[tuple[Group, str]]:
     return [(group, prompt) for group in data.groups for prompt in data.lists]
-
-
-def begin(data: Data) -> None:
-    data.begin(group_rows, cells_of(data))
 
 
 def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
@@ -82,6 +87,7 @@ def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
         row = source_row(data, group, source, prompt)
         if differences := against_field(data, group, source, prompt):
             row["against_field"] = difference_rows(differences)
+            row["item_gaps"] = item_gaps(data, group.field, source, prompt)
         found.append(row)
     return found
 
@@ -97,7 +103,9 @@ def source_row(data: Data, group: Group, source: Source, prompt: str) -> Row:
         "n": raw.n,
         **units,
         **measured(raw),
-        "rarefied": rarefied_row(compared.rarefied.get(name), units),
+        "missing": data.missing(source, prompt),
+        "population": population_row(data, source, prompt),
+        "rarefied": beside_field(compared, name, units),
         "top_items": top_items(data, source, prompt, TOP),
         "typical": typical_answer(data, source, prompt),
         "simulated": data.simulated_in(source, data.rows_of(source, prompt)),
@@ -115,8 +123,14 @@ def measured(found: Heterogeneity) -> Row:
     }
 
 
+def beside_field(compared: Comparison, name: str, units: Row) -> Row:
+    """The measures of as many units as the smaller of the source and the field has, and under `field` the field's."""
+    row, field = rarefied_row(compared.rarefied.get(name), units), compared.beside.get(name)
+    return row if field is None else row | {"field": {**field.values, "ci": low_highs(field.ci)}}
+
+
 def rarefied_row(found: Heterogeneity | None, units: Row) -> Row:
-    """The measures rarefied to the common n; of who has fewer units none, and why."""
+    """The measures rarefied to a common n; of who has fewer units none, and why."""
     if found is None:
         why = f"{plural(units['units'], units['unit'])}: too few to draw the others down to so many."
         return {"n": None, **dict.fromkeys(MEASURES), "ci": dict.fromkeys(MEASURES), "why": why}
@@ -131,12 +145,39 @@ def difference_rows(differences: dict[str, Difference]) -> dict[str, Any]:
             "other": found.other,
             "ci": low_high(found.ci),
             "p": found.p,
+            "p_tail": found.p_tail,
             "p_holm": None,
             "n": found.n,
             **reasons(ci_why=found.ci_why),
         }
         for name, found in differences.items()
     }
+
+
+def item_gaps(data: Data, field: Source, source: Source, prompt: str) -> Row:
+    """The strongest differences in shares of people, field minus source, and how strong chance makes any of them.
+
+    `tail` is over all items of the prompt, at each of STRENGTHS.
+    """
+    samples = data.items(field, prompt), data.items(source, prompt)
+    units = [sample.unit_count for sample in samples]
+    shares = [np.asarray(sample.chances.sum(axis=1), dtype=float).ravel() / sample.unit_count for sample in samples]
+    found, vocabulary = share_gaps(shares[0], units[0], shares[1], units[1]), data.frames.vocabulary(prompt)
+    strongest = (-found.strength).argsort(kind="stable")[:STRONGEST]
+    rows = [
+        {
+            "item": vocabulary[code],
+            "name": data.frames.name_of(prompt, vocabulary[code]),
+            "value": shares[0][code],
+            "other": shares[1][code],
+            "effect": found.gaps[code],
+            "width": found.widths[code],
+            "strength": found.strength[code],
+        }
+        for code in strongest
+        if found.strength[code]
+    ]
+    return {"units": units, "strongest": rows, "tail": found.tail}
 
 
 def top_items(data: Data, source: Source, prompt: str, most: int) -> list[Row]:
@@ -183,54 +224,50 @@ def item_rows(data: Data, source: Source, prompt: str, codes: Sequence[int]) -> 
 
 TITLE = "How varied the answers are"
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-DRAWN_COLUMNS = [
-    *PLACE,
-    ("n", "responses", ""),
-    ("unknown", "of them without items", ""),
-    *(
-        column
-        for measure in col.OF_LISTS
-        for column in (
-            (measure.name, measure.spoken, measure.unit),
-            (f"{measure.name}_low", "from", measure.unit),
-            (f"{measure.name}_high", "to", measure.unit),
+
+
+def drawn_columns(rarefied: bool) -> list[Column]:
+    def values(row: Row) -> Row:
+        return row.get("rarefied") or {} if rarefied else row
+
+    def of_measure(measure: Measure) -> list[Column]:
+        field = Column(
+            f"{measure.name}_field",
+            "field with as many",
+            unit=measure.unit,
+            value=lambda row: measure.value(values(row).get("field")),
         )
-    ),
-    WHY,
-]
+        return [*measure.drawn(values, f"{measure.name}_", measure.unit), field]
+
+    return [
+        *PLACE,
+        Column("n", "responses", value=lambda row: values(row).get("n")),
+        Column("unknown", "of them without items"),
+        Column("missing", "people without an answer"),
+        *(column for measure in col.OF_LISTS for column in of_measure(measure)),
+        *POPULATION_DRAWN,
+        WHY,
+    ]
 
 
 def draw_heterogeneity(report: Report, options: Options) -> Figure:
     rows = line_up(report, rows_of(report, "heterogeneity"))
-    table = [table_row(row, options.rarefied) for row in rows]
+    columns = drawn_columns(options.rarefied)
+    table = [drawn_row(row, columns) for row in rows]
     points = [point for row in table for point in points_of(row, options)]
     if not points:
         sentence = "No answers with recommendations yet: there is nothing to compare."
-        return empty_figure("heterogeneity", TITLE, sentence, DRAWN_COLUMNS, options, table)
+        return empty_figure("heterogeneity", TITLE, sentence, columns, options, table)
     grid = Grid(
         with_axes([measure.panel for measure in col.OF_LISTS], points),
         tuple(in_order(shown_model(row["model"], options) for row in table)),
         tuple(options.name(prompt) for prompt in prompts_in_order(report, table)),
         series_of_sources(all_sources(report)).only(point["series"] for point in points),
         options,
+        with_chance=options.rarefied,
     )
     words = Words(TITLE, caption(report, table, options), describe(table, options))
-    return make_figure("heterogeneity", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
-
-
-def table_row(row: Row, rarefied: bool) -> Row:
-    values = row.get("rarefied") or {} if rarefied else row
-    found: Row = {
-        "prompt": row["prompt"],
-        "model": row["model"],
-        "source": row["source"],
-        "n": values.get("n"),
-        "unknown": row.get("unknown"),
-    }
-    for measure in col.OF_LISTS:
-        low, high = measure.interval(values) or (None, None)
-        found |= {measure.name: measure.value(values), f"{measure.name}_low": low, f"{measure.name}_high": high}
-    return found | {"why": row.get("why", "")}
+    return make_figure("heterogeneity", words, draw_grid(grid), points, table, columns, options)
 
 
 def points_of(row: Row, options: Options) -> list[Row]:
@@ -241,6 +278,7 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
     bounds = span([row[f"{measure.name}_low"], row[f"{measure.name}_high"]])
     value, prompt, source = row[measure.name], options.name(row["prompt"]), shown_source(row["source"])
     digits = 0 if measure.is_whole and not options.rarefied else 2
+    field = row[f"{measure.name}_field"]
     interval = f", {INTERVAL} {bounds[0]:.{digits}f} to {bounds[1]:.{digits}f}" if bounds else ""
     model = shown_model(row["model"], options)
     return {
@@ -251,82 +289,45 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
         "value": value,
         "low": bounds[0] if bounds else None,
         "high": bounds[1] if bounds else None,
-        "text": f"{source}, {prompt}, {model}: {measure.spoken} {value:.{digits}f}{interval}, {sized(row['n'])}",
+        "chance": field,
+        "text": f"{source}, {prompt}, {model}: {measure.spoken} {value:.{digits}f}{interval}, {sized(row['n'])}"
+        + (f"; field with as many {field:.{digits}f}" if field is not None else ""),
     }
 
 
 def caption(report: Report, table: Sequence[Row], options: Options) -> str:
-    kind = "rarefied to one n for each prompt" if options.rarefied else "raw, not rarefied"
+    kind = (
+        "of as many units as the smaller of the source and the field has; grey ticks: the field with as many"
+        if options.rarefied
+        else "raw, not rarefied"
+    )
     missing = sum(row[measure.name] is None for row in table for measure in col.OF_LISTS)
     return write_caption(
         report,
         f"Values are {kind}; {n_words(table)} {'units' if options.rarefied else 'responses'} a mark.",
-        left_out(report) if options.rarefied else "",
         INTERVAL_WORDS,
         definitions=[*(measure.name for measure in col.OF_LISTS)],
         missing=missing,
     )
 
 
-def left_out(report: Report) -> str:
-    """Who has too few units to draw the others down to so many."""
-    few = [row for row in rows_of(report, "heterogeneity") if (row.get("rarefied") or {}).get("why")]
-    names = in_order(f"{shown_source(row['source'])} with {plural(row['units'], row['unit'])}" for row in few)
-    return f"Left out for too few to draw the others down to: {join_words(names)}." if names else ""
-
-
 def describe(table: Sequence[Row], options: Options) -> str:
-    """Where the field lies against offline, measure by measure, and which other source is above it."""
-    models = in_order(row["model"] for row in table)
-    found = [sentence for model in models if (sentence := describe_model(table, model, options))]
-    return " ".join(found) or f"{TITLE}, by prompt, source and model."
-
-
-def describe_model(table: Sequence[Row], model: str, options: Options) -> str:
-    here = [row for row in table if row["model"] == model]
-    others = [source for source in in_order(row["source"] for row in here) if source not in ("field", "offline")]
-    parts = [offline_words(here), *(puppet_words(here, source) for source in others)]
-    found = [part for part in parts if part] or [spread_words(here)]
-    return f"{shown_model(model, options)}: {'; '.join(found)}." if found != [""] else ""
-
-
-def offline_words(rows: Sequence[Row]) -> str:
-    counts = [(measure.spoken, *compare(rows, measure.name, "offline")) for measure in col.OF_LISTS]
-    known = [f"{word} for {above} of {n}" for word, above, n in counts if n]
-    if not known:
-        return ""
-    if len({(above, n) for _, above, n in counts}) == 1:
-        every = f"all {NUMBERS[len(counts)]} measures"
-        return f"the field lies above offline in {every} for {counts[0][1]} of {counts[0][2]} prompts"
-    return f"the field lies above offline in {join_words(known)} prompts"
-
-
-def puppet_words(rows: Sequence[Row], source: str) -> str:
-    above, n = compare(rows, col.ENTROPY.name, source)
-    return f"above {shown_source(source)} in entropy for {above} of {n}" if n else ""
-
-
-def compare(rows: Sequence[Row], measure: str, other: str) -> tuple[int, int]:
-    """For how many prompts the field is above the other source, of how many that both have."""
-    field = {row["prompt"]: row[measure] for row in rows if row["source"] == "field" and row[measure] is not None}
-    pairs = [
-        (field[row["prompt"]], row[measure])
-        for row in rows
-        if row["source"] == other and row["prompt"] in field and row[measure] is not None
+    """From where to where each source's entropy goes, by model."""
+    found = [
+        describe_model([row for row in table if row["model"] == model], model, options)
+        for model in in_order(row["model"] for row in table)
     ]
-    return sum(one > two for one, two in pairs), len(pairs)
+    return " ".join(filter(None, found)) or f"{TITLE}, by prompt, source and model."
 
 
-def spread_words(rows: Sequence[Row]) -> str:
-    known = [row for row in rows if row[col.ENTROPY.name] is not None]
-    if not known:
-        return ""
-    low, high = (pick(known, key=lambda row: row[col.ENTROPY.name]) for pick in (min, max))
-    ends = [
-        f"{row[col.ENTROPY.name]:.2f} bits ({shown_source(row['source'])}, {prompt_name(row['prompt'])})"
-        for row in (low, high)
-    ]
-    return f"entropy lies between {ends[0]} and {ends[1]}"
+def describe_model(rows: Sequence[Row], model: str, options: Options) -> str:
+    found = []
+    for source in in_order(row["source"] for row in rows):
+        known = [row[col.ENTROPY.name] for row in rows if row["source"] == source]
+        values = [value for value in known if value is not None]
+        if values:
+            found.append(f"{shown_source(source)} {from_to(values)}")
+    return f"{shown_model(model, options)}: bits of entropy, by prompt: {join_words(found)}." if found else ""
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -354,13 +355,21 @@ TOP_ITEM = Column(
 
 def page_columns(rows: list[Row], options: Options) -> list[Column]:
     inside = "rarefied" if options.rarefied else ""
-    drawn_down = [Column("rarefied.n", "Drawn down to", col.COUNT)] if options.rarefied else []
+    drawn_down = [Column("rarefied.n", "Drawn down to", COUNT)] if options.rarefied else []
     measured_columns = [measure.column(inside) for measure in col.OF_LISTS]
-    return [*col.WHO, col.N, *drawn_down, *measured_columns, TOP_ITEM, replace(col.UNKNOWN, label="Without items")]
+    return [
+        *col.WHO,
+        col.N,
+        *drawn_down,
+        *measured_columns,
+        TOP_ITEM,
+        replace(col.UNKNOWN, label="Without items"),
+        *population_columns(rows),
+    ]
 
 
 MEASURED = tuple(measure.name for measure in col.OF_LISTS)
-TABLE = Listing(
+TABLE = TableSpec(
     "heterogeneity",
     "How varied the recommendations are",
     (
@@ -371,15 +380,16 @@ TABLE = Listing(
     rows_in("heterogeneity"),
     (*MEASURED, "ci", "unit", "rarefied", "against_field"),
 )
-VARIETY = Listing(
+VARIETY = TableSpec(
     "variety",
     "The numbers in the figure",
     page_columns,
     rows_in("heterogeneity"),
-    (*MEASURED, "rarefied", "ci", "unknown"),
-    "Every n leads to the texts it counts.",
+    (*MEASURED, "rarefied", "population", "ci", "unknown"),
+    "Every n leads to the texts it counts. Values and their intervals are those of samples of this size, which name "
+    "fewer items than larger ones would; in the population: what all such people or calls would have, estimated.",
 )
-AGAINST = Listing(
+AGAINST = TableSpec(
     "against",
     "The field against each other source",
     (
@@ -393,8 +403,7 @@ AGAINST = Listing(
     ),
     rows_in("heterogeneity", lambda row: "against_field" in row),
     ("against_field",),
-    "Field minus source, both drawn down to as many units as the smaller has, one answer each. p is corrected over "
-    "prompts (Holm).",
+    f"Field minus source, both drawn down to as many units as the smaller has, one answer each. {col.CORRECTED}",
 )
 
 # In sentences -----------------------------------------------------------------------------------------------
@@ -407,36 +416,7 @@ def say(report: Report) -> str:
     if not any(row["source"] != FIELD for row in known):
         values = [row[col.ENTROPY.key] for row in known]
         return f"The field’s recommendations have {min(values):.1f} to {max(values):.1f} bits of entropy, by prompt."
-    fields = [row["n"] for row in known if row["source"] == FIELD]
-    if max(fields, default=0) < FEWEST:
-        return f"Fewer than {FEWEST} people have answered a prompt: too few to compare how varied the answers are."
-    return "No difference in how varied field and models are is significant; that does not say that there is none."
-
-
-def find_heterogeneity(report: Report) -> Iterator[Row]:
-    """For each source over all prompts: where the field is significantly more, or less, varied."""
-    families: dict[tuple[str, str], list[Row]] = {}
-    for row in report.get("heterogeneity", ()):
-        if "against_field" in row and min(row["n"], row["against_field"][col.ENTROPY.key]["n"]) >= FEWEST:
-            families.setdefault((row["source"], row["model"]), []).append(row)
-    for rows in families.values():
-        tests = [row["against_field"][col.ENTROPY.key] for row in rows]
-        known = [test for test in tests if test["effect"] is not None]
-        sure = [test for test in known if test["p_holm"] is not None and test["p_holm"] < SIGNIFICANT]
-        mean = sum(test["effect"] for test in known) / len(known) if known else 0.0
-        same_way = [test for test in sure if test["effect"] * mean > 0]
-        if not same_way:
-            continue
-        average = sum(test["other"] for test in known) / len(known)
-        words = (
-            f"The field is {'more' if mean > 0 else 'less'} varied than {who(report, rows[0])} for {len(same_way)} of "
-            f"{len(rows)} prompts: entropy {abs(mean):.2f} bits {'above' if mean > 0 else 'below'} its {average:.2f} "
-            f"on average (Holm-corrected p < {SIGNIFICANT})."
-        )
-        size = min(1.0, abs(mean) / max(average, average + mean, 1e-9))
-        params = {"source": rows[0]["source"], "model": rows[0]["model"]}
-        definitions = [col.ENTROPY.name, "rarefied", "against_field"]
-        yield finding(report, "heterogeneity", size, words, definitions, **params)
+    return too_few(known)
 
 
 PART = Part(
@@ -445,24 +425,27 @@ PART = Part(
     compute,
     {name: col.DEFINITIONS[name] for name in (*(measure.key for measure in col.OF_LISTS), *MEASURED)}
     | {
-        "rarefied": "The measure that a common number of units has on average, one answer each: as many as the "
-        f"smallest source with at least {FEWEST_UNITS} has.",
+        "rarefied": "The measure that so many units have on average, one answer each: as many as the smaller of the "
+        "source and the field has; field: the field’s at the same n.",
         "ci": "95 % interval over units: Wilson's for shares, in its clustered form where units have several answers, "
         "else by leaving out each unit in turn; none below five units.",
+        **OF_POPULATION,
         "unit": "What is independent in the answers: a person, a simulated user with all repeats, or a repeat.",
         "against_field": "Field minus source, both of as many units as the smaller has, one answer each; p by "
-        "permuting units, two-sided, Holm over prompts.",
+        "permuting units, two-sided, Holm over all tests of the page.",
+        **col.HOLM,
+        "simultaneous": "95 % intervals that hold all at once for whatever a page could have claimed; that of a claim "
+        "leaves out 0.",
         "unknown": "Answers in which no item or no single letter was found; nothing is guessed.",
     },
     intervals=(
         *(*col.OF_ITEMS, *intervals("jackknife", "unit", "against_field.*.ci")),
+        *intervals("jackknife", "unit", "population.ci", "rarefied.field.ci.*"),
         *intervals("wilson", "unit", "top_items.ci"),
     ),
     tables=(TABLE,),
     pages=(VARIETY, AGAINST),
     draw=draw_heterogeneity,
     say=say,
-    finders=(Finder(0, find_heterogeneity),),
     is_brief=True,
-    begin=begin,
 )

@@ -1,6 +1,6 @@
 """What each source recommends, side by side: every item that is frequent somewhere, with its share everywhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import numpy as np
@@ -11,6 +11,7 @@ from analysis.charts.panels import GAP, PERCENT, Strips, colour_scale, make_lege
 from analysis.charts.rows import (
     PLACE,
     all_sources,
+    drawn_row,
     ends_in,
     in_order,
     line_up,
@@ -21,13 +22,14 @@ from analysis.charts.rows import (
     shown_source,
     write_caption,
 )
+from analysis.charts.tables import COUNT, SHARE, Column
 from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.report import columns as col
-from analysis.report.columns import Column, Finder, Listing, Part, intervals, rows_in
+from analysis.report.claims.enough import too_few
+from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.parts.heterogeneity import item_rows
 from analysis.report.samples import Data, Source
-from analysis.report.sentences import FEWEST, field_of, finding, who, within
 from surveys.console.wording import INTERVAL, join_words, number, percent, plural, span
 
 TOP = 20
@@ -67,10 +69,10 @@ TITLE = "What each source recommends"
 NOTHING = "No items to compare yet: no source has named any to this prompt."
 DRAWN_COLUMNS = [
     *PLACE,
-    ("item", "item", ""),
-    ("n", "responses", ""),
-    ("count", "of them name it", "responses"),
-    ("share", "share", "share"),
+    Column("item", "item", value=lambda row: printable(row.get("name") or row["item"])),
+    Column("n", "responses"),
+    Column("count", "of them name it", unit="responses"),
+    Column("share", "share", unit="share"),
     *ends_in("share"),
 ]
 
@@ -87,7 +89,7 @@ def draw_items(report: Report, options: Options) -> Figure:
     names = {item: name_of(item, shown) for item in chosen}
     models = in_order(shown_model(row["model"], options) for row in shown)
     spec = draw_dots(tuple(names.values()), models, series, axis_end(shown), options)
-    table = [table_row(row) for row in shown]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in shown]
     points = [point_of(row, names[row["item"]], options) for row in shown]
     title = f"{TITLE}: {options.name(prompt)}"
     words = Words(title, caption(report, rows, shown, chosen), describe(shown, names, options))
@@ -113,12 +115,6 @@ def name_of(item: str, rows: Sequence[Row]) -> str:
 
 def axis_end(rows: Sequence[Row]) -> float:
     return max(max(row["share"], (span(row.get("ci")) or (0, 0))[1]) for row in rows)
-
-
-def table_row(row: Row) -> Row:
-    low, high = span(row.get("ci")) or (None, None)
-    found = {name: row.get(name) for name in ("prompt", "model", "source", "n", "count", "share")}
-    return {"item": printable(row.get("name") or row["item"]), "low": low, "high": high} | found
 
 
 def point_of(row: Row, name: str, options: Options) -> Row:
@@ -187,38 +183,28 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: S
 
 
 def describe(rows: Sequence[Row], names: dict[str, str], options: Options) -> str:
-    """For each model the item on which field and offline differ most."""
+    """For each model how many get the item that stands first."""
     found = [
-        sentence
+        describe_model([row for row in rows if row["model"] == model], names, options)
         for model in in_order(row["model"] for row in rows)
-        if (sentence := describe_model([row for row in rows if row["model"] == model], names, options))
     ]
-    return (
-        " ".join(found) or f"{TITLE}: shares of responses that name {join_words(list(names.values())[:3])} and others."
-    )
+    return " ".join(filter(None, found))
 
 
 def describe_model(rows: Sequence[Row], names: dict[str, str], options: Options) -> str:
-    shares = {(row["source"], row["item"]): row["share"] for row in rows}
-    both = [item for source, item in shares if source == "field" and ("offline", item) in shares]
-    if not both:
-        return ""
-    item = max(both, key=lambda item: abs(shares["field", item] - shares["offline", item]))
-    field, offline = percent(shares["field", item]), percent(shares["offline", item])
-    return (
-        f"{shown_model(rows[0]['model'], options)}: the largest difference is {names[item]}, "
-        f"named in {offline} of offline responses and {field} of the field's."
-    )
+    first = next(item for item in names if any(row["item"] == item for row in rows))
+    shares = [f"{shown_source(row['source'])} {percent(row['share'])}" for row in rows if row["item"] == first]
+    return f"{shown_model(rows[0]['model'], options)}: {names[first]} in {join_words(shares)}."
 
 
 # In tables --------------------------------------------------------------------------------------------------
 
 NAME = Column("name", "Item")
-ITEM_SHARE = Column("share", "Share", col.SHARE, "ci")
-DOCUMENT = Listing(
+ITEM_SHARE = Column("share", "Share", SHARE, "ci")
+DOCUMENT = TableSpec(
     "items",
     "What each source recommends",
-    (col.PROMPT, NAME, col.SOURCE, col.COMPARED, Column("count", "Count", col.COUNT), col.SIZE, ITEM_SHARE),
+    (col.PROMPT, NAME, col.SOURCE, col.COMPARED, Column("count", "Count", COUNT), col.SIZE, ITEM_SHARE),
     rows_in("items"),
     ("item_share", "ci"),
 )
@@ -259,7 +245,7 @@ def source_column(source: str, model: str, options: Options) -> Column:
     return Column(
         f"{source}.{model}",
         f"{shown_source(source)} · {whose or 'all models'}",
-        col.SHARE,
+        SHARE,
         lambda entry: row_of(entry).get("ci"),
         lambda entry: row_of(entry).get("ci_why"),
         value=lambda entry: row_of(entry).get("share"),
@@ -267,7 +253,7 @@ def source_column(source: str, model: str, options: Options) -> Column:
     )
 
 
-PAGE = Listing(
+PAGE = TableSpec(
     "items",
     lambda options: f"{TITLE}: {prompt_name(options.prompt)}" if options.prompt else TITLE,
     source_columns,
@@ -281,42 +267,7 @@ PAGE = Listing(
 
 
 def say(report: Report) -> str:
-    fields = [row["n"] for row in report["items"] if row["source"] == FIELD]
-    if max(fields, default=0) < FEWEST:
-        return f"Fewer than {FEWEST} people have answered a prompt: too few to compare shares."
-    return "For no item is field against model significant yet; that does not say that there is no difference."
-
-
-def find_items(report: Report) -> Iterator[Row]:
-    """For each source and prompt the item whose share is furthest from the field's."""
-    rows = report.get("heterogeneity", ())
-    for row in rows:
-        field = field_of(rows, row) if row["source"] != FIELD else None
-        if field is None or min(row["n"], field["n"]) < FEWEST:
-            continue
-        item, here, there = furthest(row, field)
-        if item and apart(here["ci"], there["ci"]):
-            words = (
-                f"{who(report, row)} names {item['name']} in {percent(here['share'])} of answers to "
-                f"“{prompt_name(row['prompt'])}”, {who(report, field)} in {percent(there['share'])} "
-                f"{within(there['ci'], field['n'])}."
-            )
-            params = {"prompt": row["prompt"], "source": row["source"], "model": row["model"], "item": item["item"]}
-            size = abs(here["share"] - there["share"])
-            yield finding(report, "items", size, words, ["item_share", "ci"], **params)
-
-
-def furthest(row: Row, field: Row) -> tuple[Row | None, Row, Row]:
-    """The item of both top lists with the largest gap between the two shares."""
-    here = {item["item"]: item for item in row["top_items"]}
-    there = {item["item"]: item for item in field["top_items"]}
-    both = here.keys() & there.keys()
-    best = max(sorted(both), key=lambda name: abs(here[name]["share"] - there[name]["share"]), default=None)
-    return (here[best], here[best], there[best]) if best else (None, {}, {})
-
-
-def apart(one: list[float] | None, other: list[float] | None) -> bool:
-    return one is not None and other is not None and (one[0] > other[1] or other[0] > one[1])
+    return too_few(report["items"])
 
 
 PART = Part(
@@ -329,6 +280,5 @@ PART = Part(
     pages=(PAGE,),
     draw=draw_items,
     say=say,
-    finders=(Finder(1, find_items),),
     is_long=True,
 )

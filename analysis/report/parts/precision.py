@@ -17,12 +17,13 @@ from analysis.charts.rows import (
     shown_model,
     write_caption,
 )
+from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
-from analysis.report.columns import Column, Form, Listing, Part, intervals, rows_in
+from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.samples import Data, Source, generator_for, low_high, reasons
-from analysis.stats import precision
-from analysis.stats.precision import ExpectedWidth
+from analysis.stats import population
+from analysis.stats.population import ExpectedWidth
 from surveys.console.wording import sized
 
 TOP_SHARE = "item_share"
@@ -64,15 +65,15 @@ def widths(data: Data, field: Source, prompt: str) -> Iterator[tuple[str, Expect
 
 def item_widths(data: Data, field: Source, prompt: str, n: int) -> Iterator[tuple[str, ExpectedWidth]]:
     pilot, rng = data.items(field, prompt), generator_for(data, "precision", field, prompt, n)
-    yield col.ENTROPY.name, precision.entropy_width(pilot, n, rng, SAMPLES)
+    yield col.ENTROPY.name, population.entropy_width(pilot, n, rng, SAMPLES)
     if len(pilot.codes):
-        yield TOP_SHARE, precision.item_share_width(pilot, int(pilot.counts().argmax()), n, rng)
+        yield TOP_SHARE, population.item_share_width(pilot, int(pilot.counts().argmax()), n, rng)
 
 
 def choice_widths(data: Data, field: Source, prompt: str, n: int) -> Iterator[tuple[str, ExpectedWidth]]:
     pilot, rng = data.options(field, prompt), generator_for(data, "precision", field, prompt, n)
     if pilot.correct is not None:
-        yield col.CORRECT.name, precision.correct_share_width(pilot, n, rng)
+        yield col.CORRECT.name, population.correct_share_width(pilot, n, rng)
 
 
 # In a figure -----------------------------------------------------------------------------------------------
@@ -85,19 +86,19 @@ MEASURES = (
     Panel(col.CORRECT.name, "Width for the share answered correctly", format=".2~f"),
 )
 DRAWN_COLUMNS = [
-    ("prompt", "prompt", ""),
-    ("model", "chatbot", ""),
-    ("measure", "measure", ""),
-    ("n", "answers so far", ""),
-    ("planned_n", "planned answers", ""),
-    ("width", "expected width of the interval", ""),
+    Column("prompt", "prompt"),
+    Column("model", "chatbot"),
+    Column("measure", "measure"),
+    Column("n", "answers so far"),
+    Column("planned_n", "planned answers"),
+    Column("width", "expected width of the interval"),
     *(*ends_in(), WHY),
 ]
 
 
 def draw_precision(report: Report, options: Options) -> Figure:
     rows = rows_of(report, "precision")
-    table = [drawn_row(row, DRAWN_COLUMNS, "width") for row in rows]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in table if row["width"] is not None]
     shown = [m for m in MEASURES if options.measure in ("", m.name) and m.name in {row["measure"] for row in known}]
     if not shown:
@@ -165,12 +166,12 @@ def mean_width(rows: Sequence[Row], size: int) -> float:
 
 NAMES = {col.ENTROPY.name: col.ENTROPY.label, TOP_SHARE: "Share of the top item", col.CORRECT.name: col.CORRECT.label}
 WHICH = (col.PROMPT, col.CHATBOT, Column("measure", "Measure", value=lambda row: NAMES[row["measure"]]))
-TABLE = Listing(
+TABLE = TableSpec(
     "precision",
     "Expected width of the interval with more answers",
     (
-        *(*WHICH, Column("n", "n now", col.COUNT), Column("planned_n", "planned n", col.COUNT)),
-        Column("width", "Width", col.FINE),
+        *(*WHICH, Column("n", "n now", COUNT), Column("planned_n", "planned n", COUNT)),
+        Column("width", "Width", FINE),
     ),
     rows_in("precision"),
     ("precision",),
@@ -199,15 +200,17 @@ def width_column(size: int) -> Column:
     return Column(
         f"{size}",
         f"{size:,} answers",
-        col.FINE,
+        FINE,
         lambda entry: row_of(entry).get("ci"),
         value=lambda entry: row_of(entry).get("width"),
         why=lambda entry: row_of(entry).get("why", ""),
-        form_of=lambda entry: Form() if entry["measure"] == col.ENTROPY.name else Form(digits=0, scale=100),
+        format_of=lambda entry: (
+            NumberFormat() if entry["measure"] == col.ENTROPY.name else NumberFormat(digits=0, scale=100)
+        ),
     )
 
 
-PAGE = Listing(
+PAGE = TableSpec(
     "precision",
     "How wide the 95 % intervals will be",
     planned_columns,

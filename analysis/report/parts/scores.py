@@ -23,9 +23,10 @@ from analysis.charts.rows import (
     told_ends,
     write_caption,
 )
+from analysis.charts.tables import PLAIN, SHARE, Column
 from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
 from analysis.report import columns as col
-from analysis.report.columns import Column, Listing, Part, intervals, rows_in
+from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.parts import choices, heterogeneity
 from analysis.report.samples import Data, interval_cells, reasons
@@ -170,21 +171,21 @@ def near_row(data: Data, prompt: str, source: Any) -> Row:
 TITLE = "Whether other sources predict the field"
 NOTHING = "Too few prompts and models have scores of both the field and another source: no correlation can be shown."
 DRAWN_COLUMNS = [
-    ("measure", "measure", ""),
-    ("over", "over", ""),
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("n", "pairs", ""),
-    ("spearman", "Spearman's rho", ""),
-    *ends_in(),
-    ("kendall", "Kendall's tau-b", ""),
+    Column("measure", "measure"),
+    Column("over", "over"),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("n", "pairs"),
+    Column("spearman", "Spearman's rho"),
+    *ends_in(ci="ci_spearman"),
+    Column("kendall", "Kendall's tau-b"),
     WHY,
 ]
 
 
 def draw_scores(report: Report, options: Options) -> Figure:
     rows = [row for row in rows_of(report, "scores") if row.get("measure") in col.IN_ROWS]
-    table = [drawn_row(row, DRAWN_COLUMNS, "spearman", "kendall", ci="ci_spearman") for row in rows]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in table if row["spearman"] is not None]
     if not known:
         return figure.empty_figure("scores", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
@@ -275,28 +276,28 @@ WHICH = (
     *(Column("model", "Model", value=lambda row: row["model"] or "all"), col.SIZE),
 )
 CORRELATIONS = (
-    Column("spearman", "Spearman", col.PLAIN, "ci_spearman", short="Spearman", why="why"),
-    Column("kendall", "Kendall", col.PLAIN, "ci_kendall", short="Kendall", why="why"),
+    Column("spearman", "Spearman", PLAIN, "ci_spearman", short="Spearman", why="why"),
+    Column("kendall", "Kendall", PLAIN, "ci_kendall", short="Kendall", why="why"),
 )
 LABELS = (
-    Column("exact", "Exactly right", col.SHARE, "ci_exact", why="why"),
-    Column("within_1", "Within one step", col.SHARE, "ci", why="why"),
+    Column("exact", "Exactly right", SHARE, "ci_exact", why="why"),
+    Column("within_1", "Within one step", SHARE, "ci", why="why"),
 )
-TABLE = Listing(
+TABLE = TableSpec(
     "scores",
     "Do scores predict the field's",
     (*WHICH, *CORRELATIONS, *LABELS),
     rows_in("scores"),
     ("scores", "ci"),
 )
-PAGE = Listing(
+PAGE = TableSpec(
     "scores",
     "Would scores without people rank things as the field does?",
     (*WHICH, *CORRELATIONS),
     rows_in("scores", lambda row: "spearman" in row),
     note="Rank correlation of a source's value with the field's, with 95 % intervals. 1 is the same order.",
 )
-NEAR = Listing(
+NEAR = TableSpec(
     "near",
     "Right, and nearly right",
     (*col.WHO, col.N, *LABELS, col.UNKNOWN),

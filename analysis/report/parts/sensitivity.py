@@ -6,9 +6,10 @@ from functools import partial
 from itertools import chain
 
 from analysis.charts.figure import Options, Report, Row, prompt_name
+from analysis.charts.tables import Column
 from analysis.charts.theme import printable
 from analysis.report import columns as col
-from analysis.report.columns import Column, Listing, Measure, Part, is_choice, rows_in
+from analysis.report.columns import Measure, Part, TableSpec, is_choice, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.parts.choices import RIGHT
 from analysis.report.parts.groups import GroupFigure, choice_values, common, item_values
@@ -45,7 +46,7 @@ def prompt_rows(data: Data, cell: tuple[str, list[str]]) -> list[tuple[str, int,
     prompt, names = cell
     values, found = choice_values if prompt in data.choices else item_values, []
     for name in names:
-        view = data.of_process.get(("set", name), partial(data.narrowed, **EVERY_SET[name]))
+        view = data.once(("set", name), partial(data.narrowed, **EVERY_SET[name]))
         for place, group in enumerate(view.groups):
             if len(rows := view.rows_of(group.field, prompt)):
                 row = {"set": name, **common(view, group.field, prompt, rows)}
@@ -55,7 +56,7 @@ def prompt_rows(data: Data, cell: tuple[str, list[str]]) -> list[tuple[str, int,
 
 # In tables --------------------------------------------------------------------------------------------------
 
-TABLE = Listing(
+TABLE = TableSpec(
     "sensitivity",
     "With other answers left out",
     (
@@ -77,7 +78,7 @@ def set_columns(name: str, measure: Measure) -> tuple[Column, Column]:
         Column(
             name,
             label,
-            measure.form,
+            measure.format,
             lambda entry: measure.interval(row_of(entry)),
             value=lambda entry: measure.value(row_of(entry)),
             why=lambda entry: row_of(entry).get("why", ""),
@@ -96,7 +97,7 @@ def shown_set(name: str) -> str:
     return f"without “{CHECKS[BY_CHECK[name]['flagged']].label.lower()}”" if name in BY_CHECK else name
 
 
-def page(name: str, title: str, of_choices: bool) -> Listing:
+def page(name: str, title: str, of_choices: bool) -> TableSpec:
     """A row for each prompt and chatbot, the sets as columns."""
 
     def measure_of(options: Options) -> Measure:
@@ -115,7 +116,7 @@ def page(name: str, title: str, of_choices: bool) -> Listing:
         there = [key for key in EVERY_SET if key in SETS or any(key in entry["sets"] for entry in rows)]
         return [col.PROMPT, col.CHATBOT, *(column for key in there for column in set_columns(key, measure_of(options)))]
 
-    return Listing(name, lambda options: f"{title}: {measure_of(options).label.lower()}", columns, by_set)
+    return TableSpec(name, lambda options: f"{title}: {measure_of(options).label.lower()}", columns, by_set)
 
 
 # In sentences -----------------------------------------------------------------------------------------------
@@ -131,8 +132,9 @@ def say(report: Report) -> str:
         return "Flagged or excluded answers, in or out: no number changes."
     what = "share of right answers" if is_choice(row) else "entropy"
     return (
-        f"Of what could be left out or in, {printable(shown_set(row['set']))} changes most: the {what} of "
-        f"{chatbot_name(report, row)}’s answers to “{prompt_name(row['prompt'])}” from {told(before)} to {told(row)}."
+        f"Of what could be left out or in, the largest step is that of {printable(shown_set(row['set']))}: the {what} "
+        f"of {chatbot_name(report, row)}’s answers to “{prompt_name(row['prompt'])}” goes from {told(before)} to "
+        f"{told(row)}."
     )
 
 

@@ -25,9 +25,10 @@ from analysis.charts.rows import (
     sorted_by_prompt,
     write_caption,
 )
+from analysis.charts.tables import COUNT, SHARE, Column
 from analysis.charts.theme import printable, series_of_sources
 from analysis.report import columns as col
-from analysis.report.columns import Column, Listing, Part, intervals, is_list, rows_in
+from analysis.report.columns import Part, TableSpec, intervals, is_list, rows_in
 from analysis.report.parts.distances import distance_values
 from analysis.report.parts.drift import CHANGE
 from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high, reasons
@@ -53,7 +54,7 @@ def compute(data: Data) -> list[Row]:
                 compare = compare_choices if prompt.kind == "choice" else compare_items
                 head |= {"kind": prompt.kind, **source.key, **counts}
                 found.append(head | compare(data, source, prompt.variant_of, slug))
-    correct_over_prompts(found, lambda row: row, ("kind", "variant", "source", "model"))
+    correct_over_prompts(found, lambda row: row, tables=2)  # the page has drift too
     return found
 
 
@@ -139,21 +140,21 @@ MEASURES = {
     "choice": Panel("effect", "Change of the correct share", format=".2~f"),
 }
 DRAWN_COLUMNS = [
-    ("prompt", "prompt", ""),
-    ("variant", "variant", ""),
-    ("model", "model", ""),
-    ("source", "source", ""),
-    ("n_original", "answers to the original", ""),
-    ("n", "answers to the variant", ""),
-    (col.DISTANCE.name, col.DISTANCE.heading, col.DISTANCE.unit),
-    ("effect", "change of the correct share", "share"),
+    Column("prompt", "prompt"),
+    Column("variant", "variant"),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("n_original", "answers to the original"),
+    Column("n", "answers to the variant"),
+    Column(col.DISTANCE.name, col.DISTANCE.heading, unit=col.DISTANCE.unit),
+    Column("effect", "change of the correct share", unit="share"),
     *(*ends_in(), *TESTED, WHY),
 ]
 
 
 def draw_variants(report: Report, options: Options) -> Figure:
     rows = sorted_by_prompt(report, line_up(report, rows_of(report, "variants")))
-    table = [drawn_row(row, DRAWN_COLUMNS, col.DISTANCE.name, "effect", "p", "p_holm") for row in rows]
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     points = [point_of(row, options) for row in rows if value_of(row) is not None]
     if not points:
         return empty_figure("variants", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
@@ -212,14 +213,14 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
 
 
 def describe(points: Sequence[Row]) -> str:
-    """For each source and measure the variant that changes most."""
+    """For each source and measure from where to where changes go."""
     found = []
     for measure in MEASURES.values():
         for source in in_order(point["series"] for point in points):
             here = [point for point in points if (point["panel"], point["series"]) == (measure.name, source)]
             if here:
-                far = max(here, key=lambda point: abs(point["value"]))
-                found.append(f"{source}: {far['prompt']} ({far['model']}) changes most, by {told_size(far)}.")
+                low, high = (pick(here, key=lambda point: point["value"]) for pick in (min, max))
+                found.append(f"{source}: {told_size(low)} to {told_size(high)}, by variant.")
     return " ".join(found)
 
 
@@ -234,7 +235,7 @@ def told_size(point: Row) -> str:
 # In tables --------------------------------------------------------------------------------------------------
 
 NAME = Column("variant", "Variant")
-TABLE = Listing(
+TABLE = TableSpec(
     "variants",
     "Variants of prompts",
     (
@@ -243,18 +244,18 @@ TABLE = Listing(
             NAME,
             col.SOURCE,
             col.COMPARED,
-            Column("n_original", "n original", col.COUNT),
+            Column("n_original", "n original", COUNT),
             col.SIZE,
             col.DISTANCE.column(),
         ),
-        Column(f"{col.CORRECT.name}_original", "Right, original", col.SHARE),
-        Column(col.CORRECT.name, "Right, variant", col.SHARE),
-        *(replace(CHANGE, short="difference, points"), Column("changed", "Changed", col.SHARE), col.P_HOLM),
+        Column(f"{col.CORRECT.name}_original", "Right, original", SHARE),
+        Column(col.CORRECT.name, "Right, variant", SHARE),
+        *(replace(CHANGE, short="difference, points"), Column("changed", "Changed", SHARE), col.P_HOLM),
     ),
     rows_in("variants"),
     ("variants", col.DISTANCE.name),
 )
-PAGE = Listing(
+PAGE = TableSpec(
     "variants",
     "Variants of a prompt beside the original",
     (

@@ -1,6 +1,7 @@
 """What a kind of task is: how it is asked, in which form its reply comes, and what is made of it."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 from analysis.corpora.records import Message, storable
 from analysis.models import Completion, Conversation, Corpus, CorpusUser, Run, Task
 from surveys.models import AnnotationItem
+from surveys.reading.nesting import read_json_at
 
 Schema = Mapping[str, Any]
 EXCERPT = 80  # characters of a reply in a fault
@@ -104,18 +106,21 @@ def read_object(reply: str, *needed: str) -> dict[str, Any]:
     return found[-1]
 
 
+OPENING = re.compile(r'\{\s*["}]')
+
+
 def objects_in(reply: str) -> Iterator[dict[str, Any]]:
     """The whole objects in a text, in their order, as they can be stored; of a broken one those inside it."""
-    decoder, at = json.JSONDecoder(), reply.find("{")
-    while at >= 0:
+    decoder, opening = json.JSONDecoder(), OPENING.search(reply)
+    while opening:
         try:
-            said, end = decoder.raw_decode(reply, at)
+            said, end = read_json_at(decoder, reply, opening.start())
             said = _storable(said)
-        except (ValueError, RecursionError):
-            end = at + 1
+        except ValueError:
+            end = opening.start() + 1
         else:
             yield said
-        at = reply.find("{", end)
+        opening = OPENING.search(reply, end)
 
 
 def _storable(said: Any) -> Any:

@@ -5,9 +5,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from django.db import transaction
+
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
 from analysis.models import Corpus, Run
 from analysis.models.conditions import ConditionError
+from analysis.owners.sharing import NotShared, lend, require_role, require_sending
 from analysis.people.funnel import conversations_to_ask
 from analysis.people.steps import NAMES, PeopleError, step_of
 from analysis.runs.asking.kinds import NewTask, TaskKind
@@ -20,12 +23,21 @@ from analysis.runs.recipes.plans import PlanError
 from surveys.models import Study
 
 ORDERED = (NAMES.LANGUAGE, NAMES.ASSISTANT_USE, NAMES.EXTRACT, NAMES.CANDIDATES)
-CANNOT_BE_ORDERED = (PlanError, RunError, EndpointError, ConditionError, TokenizerError)
+CANNOT_BE_ORDERED = (PlanError, RunError, EndpointError, ConditionError, TokenizerError, NotShared)
 OPTIONS = ("limit", "batch", "again")
 
 
-def order_asking(corpus: Corpus, name: str, settings: Mapping[str, Any], actor: str) -> Run | None:
+def order_asking(
+    corpus: Corpus,
+    name: str,
+    settings: Mapping[str, Any],
+    actor: str,
+    account: Any = None,
+    study: Study | None = None,
+) -> Run | None:
     """Plan it as a step of the corpus; the run that now goes on, None after a dry run. Raises PeopleError.
+
+    The run belongs to the account and is shared with the study by whose means it is sent; of a command to the server.
 
     `settings` has `endpoint`, and may have `budget` (dollars as text), `limit`, `batch`, `again`, `dry_run`, and for
     candidates `prompts`, the study that has them. The step's report is the estimate with `run` and `dry_run`.
@@ -36,20 +48,30 @@ def order_asking(corpus: Corpus, name: str, settings: Mapping[str, Any], actor: 
             if not dry_run:
                 kind, endpoint = TASKS[name], find_endpoint(settings["endpoint"])
                 check_endpoint(endpoint, kind.temperature)
-            planned, estimate = _plan(corpus, name, settings, actor, step.show)
-            run = None if dry_run else resume(planned)
+            planned, estimate = _plan(corpus, name, settings, actor, step.show, account)
+            run = None if dry_run else _begin(planned, account, study)
         except CANNOT_BE_ORDERED as error:
             raise PeopleError(str(error)) from None
         step.report = estimate | {"run": run and run.pk, "dry_run": dry_run}
     return run
 
 
+def _begin(planned: Run, account: Any, study: Study | None) -> Run:
+    """Planning may have taken long: whether the study may send it is asked once more."""
+    with transaction.atomic():
+        if account and study:
+            require_role(account, study)
+            require_sending(planned, account, study)
+            lend(planned, study, account.get_username())
+        return resume(planned)
+
+
 def _plan(
-    corpus: Corpus, name: str, settings: Mapping[str, Any], actor: str, show: Callable[[float], None]
+    corpus: Corpus, name: str, settings: Mapping[str, Any], actor: str, show: Callable[[float], None], owner: Any
 ) -> tuple[Run, dict[str, Any]]:
     how = {option: settings[option] for option in OPTIONS if settings.get(option)}
     how |= {"budget": Decimal(settings["budget"]) if settings.get("budget") else None}
-    how |= {"dry_run": bool(settings.get("dry_run"))}
+    how |= {"dry_run": bool(settings.get("dry_run")), "owner": owner}
     kind = TASKS[name]
     if kind.conversations:
         told = replace(kind, conversations=_counted(kind, conversations_to_ask(corpus, name).count(), show))

@@ -1,6 +1,5 @@
 """Labels out of a judge's replies: each reply is read once, and what is no label stays a reply."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from analysis.runs.judging.prompts import INSTRUCTIONS, JudgePrompt, hash_prompt
 from analysis.stats.agreement.labels import compare_orders
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
+from surveys.reading.nesting import read_json
 from surveys.studies.files.kinds import SIDES, LabelFault, LabelQuestion, fields_of, read_labels
 from surveys.studies.files.schema import questions_for
 
@@ -81,7 +81,7 @@ def read_reply(text: str, questions: Sequence[LabelQuestion], payload: Mapping[s
     fields = fields_of([question for question in questions if question.is_label], payload)
     for found in reversed(OBJECT.findall(text)):
         try:
-            said = json.loads(found)
+            said = read_json(found)
         except ValueError:
             continue
         labels = {name: read_label(question, said[name]) for name, question in fields.items() if name in said}

@@ -6,7 +6,6 @@ that dies in between finds its batch again instead of paying for a second one.
 """
 
 import asyncio
-import json
 import logging
 import uuid
 from collections.abc import AsyncIterator
@@ -24,6 +23,7 @@ from analysis.runs.asking.registry import longest_reply
 from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, open_database
 from analysis.runs.lanes.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
 from analysis.runs.recipes.plans import BATCH_PRICE
+from surveys.reading.nesting import read_json
 
 log = logging.getLogger(__name__)
 
@@ -352,7 +352,7 @@ async def cancel_in_loop(run: Run, ids: list[str]) -> None:
 def document_of(line: str) -> dict[str, Any]:
     """What a line of a batch's file says; nothing where it is no JSON object, as a page of a proxy."""
     try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
+        document = read_json(line)
+    except ValueError:
         return {}
     return document if isinstance(document, dict) else {}

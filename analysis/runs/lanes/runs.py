@@ -16,6 +16,7 @@ from django.utils import timezone
 from analysis.endpoints.limits import waiting_until
 from analysis.models import Completion, Run, Schedule
 from analysis.models.conditions import ConditionError
+from analysis.owners.sharing import NotShared, require_shared
 from analysis.runs.lanes.calls import expire_leases
 from analysis.runs.lanes.lanes import Bounds, run_lane
 from analysis.runs.recipes.plans import PlanError, plan_of, plan_run
@@ -272,6 +273,12 @@ def repeat_one(schedule_id: int, now: datetime) -> Run | None:
         schedule.next_at += timedelta(days=schedule.every_days) * (missed + 1)
         schedule.save(update_fields=["next_at"])
         first = schedule.first_run
+        if first.study:
+            try:
+                require_shared(first.study, first.endpoint, first.corpus, first.personas)
+            except NotShared as error:
+                log.warning("Run %s is not repeated this time: %s", first.pk, error)
+                return None
         how = {"budget": first.budget, "again": True, "first_run": first}
         try:
             run, _ = plan_run(plan_of(first), first.repeats, SCHEDULER, **how)

@@ -9,8 +9,9 @@ from django.db import transaction
 
 from analysis.endpoints.endpoints import EndpointError, check_endpoint
 from analysis.endpoints.providers.openai import openai_package
-from analysis.models import Endpoint, Run
+from analysis.models import Run
 from analysis.models.conditions import ConditionError
+from analysis.owners.sharing import NotShared, hold, refusal, require_role, require_sending, require_shared
 from analysis.runs.lanes.batches import cancel_batches
 from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed, start
 from analysis.runs.pages.forms import RunForm
@@ -22,16 +23,18 @@ from surveys.studies import audit
 
 log = logging.getLogger(__name__)
 MOST_NOTE = 2000  # characters
-CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError)
+CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError, NotShared)
 
 
-def order_run(form: RunForm, actor: str) -> tuple[Run, dict[str, Any]]:
+def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
     """Plan what the form asks for and start it; the run, and what its new calls will cost."""
     plan, given = form.plan(), form.cleaned_data
-    study = plan.version.study
+    study, actor = plan.version.study, account.get_username()
     check_endpoint(plan.endpoint, plan.temperature)
     with transaction.atomic():
         run, estimate = plan_run(plan, given["repeats"], actor, budget=given["budget"], again=given["again"])
+        require_role(account, study)
+        require_shared(study, plan.endpoint, plan.corpus, plan.personas)
         run = start(run)
         audit.record(
             study, actor, "baseline started", name_of(run), condition=run.condition, benchmark=run.benchmark,
@@ -53,17 +56,20 @@ def send_on_commit(run: Run) -> None:
     transaction.on_commit(send, robust=True)
 
 
-def act(action: str, run: Run, actor: str, study: Study | None = None, **given: Any) -> str:
-    """Do one of ACTIONS; returns what was done, in a sentence. `study` notes it where the run belongs to none."""
-    if (
-        action in SENDING
-        and run.study
-        and not Endpoint.objects.usable_in([run.study]).filter(pk=run.endpoint_id).exists()
-    ):
-        raise RunError(f"{run.endpoint.name} is no longer shared with {run.study.slug}: ask its owner.")
+def act(action: str, run: Run, account: Any, study: Study, **given: Any) -> str:
+    """Do one of ACTIONS on the pages of `study`; returns what was done, in a sentence.
+
+    Raises NotShared where the account may not any more, or the study may not use what a run sends or is sent with.
+    """
     with transaction.atomic():
+        require_role(account, study)
+        hold(study)
+        if not Run.objects.shown_to(account, study).filter(pk=run.pk).exists():
+            raise NotShared(refusal(run, study))
+        if action in SENDING and run.endpoint:
+            require_sending(run, account, study)
         said, detail = ACTIONS[action](run, **given)
-        audit.record(study or run.study, actor, f"baseline {NOTED[action]}", name_of(run), **detail)
+        audit.record(study, account.get_username(), f"baseline {NOTED[action]}", name_of(run), **detail)
     if action == "cancel" and run.batch:
         end_batches(run)
     return said

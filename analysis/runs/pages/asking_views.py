@@ -7,13 +7,13 @@ from django import forms
 from django.contrib import messages
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.models import Corpus, CorpusStep, Endpoint
 from analysis.people.pages.forms import endpoints_of
 from analysis.people.pages.reads import OPEN, steps_of
-from analysis.people.pages.views import order_step
+from analysis.people.pages.views import find_corpus, order_step
 from analysis.people.pages.waiting import CorpusStanding, asking_runs
 from analysis.people.steps import NAMES, PeopleError
 from analysis.runs.asking.orders import ORDERED
@@ -24,7 +24,7 @@ from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
 from surveys.console.pages import show, study_page
 from surveys.console.wording import exact_dollars, plural
-from surveys.models import Prompt
+from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
 
 HERE = "corpora"
@@ -63,9 +63,9 @@ class AskForm(forms.Form):
         help_text="A run of its own for what earlier runs have got nothing readable of.",
     )
 
-    def __init__(self, *args: Any, task: str, user: Any, **given: Any) -> None:
+    def __init__(self, *args: Any, task: str, user: Any, study: Study, **given: Any) -> None:
         super().__init__(*args, **given)
-        self.fields["endpoint"].queryset = endpoints_of(user).filter(**ANSWERS)
+        self.fields["endpoint"].queryset = endpoints_of(study).filter(**ANSWERS)
         if TASKS[task].conversations:
             del self.fields["prompts"]
         else:
@@ -93,25 +93,26 @@ class AskForm(forms.Form):
 @study_page(Role.RESEARCHER)
 def ask(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """One button plans it without sending anything; when calls and dollars are known, the other starts it."""
-    found = get_object_or_404(Corpus, name=corpus)
+    found = find_corpus(request, corpus)
     if task not in ORDERED:
         raise Http404
     step = steps_of(found).get(task)
     last = step["row"] if step else None
     if request.method == "POST" and "start" in request.POST:
         return start(request, found, task, last)
-    form = AskForm(request.POST or None, task=task, user=request.user, initial=usual(request, last))
+    whose = {"user": request.user, "study": request.study}
+    form = AskForm(request.POST or None, task=task, initial=usual(request, last), **whose)
     if request.method == "POST" and form.is_valid():
         order(request, found, task, form.settings() | {"dry_run": True})
         return redirect("baselines:ask", request.study.slug, corpus, task)
-    usable = endpoints_of(request.user)
-    page = {"form": form, "any_endpoint": any_answers(usable), **plan_page(found, task)}
+    usable = endpoints_of(request.study)
+    page = {"form": form, "any_endpoint": any_answers(usable), **plan_page(request, found, task)}
     return show(request, "runs/ask.html", HERE, 422 if form.errors else 200, **page)
 
 
 def usual(request: HttpRequest, last: CorpusStep | None) -> dict[str, Any]:
     """The settings of the last time."""
-    return {"endpoint": usual_endpoint(endpoints_of(request.user))} | (last.settings if last else {})
+    return {"endpoint": usual_endpoint(endpoints_of(request.study))} | (last.settings if last else {})
 
 
 def start(request: HttpRequest, found: Corpus, task: str, last: CorpusStep | None) -> HttpResponse:
@@ -131,7 +132,7 @@ def start(request: HttpRequest, found: Corpus, task: str, last: CorpusStep | Non
 
 def order(request: HttpRequest, found: Corpus, task: str, settings: dict[str, Any]) -> bool:
     try:
-        order_step(found, task, settings, request.user.get_username(), request.study, ask_step)
+        order_step(found, task, settings, request.user, request.study, ask_step)
     except PeopleError as error:
         messages.error(request, str(error))
         return False
@@ -147,11 +148,12 @@ def mark_of(planned: CorpusStep) -> str:
     return planned.ended_at.isoformat() if planned.ended_at else ""
 
 
-def plan_page(found: Corpus, task: str) -> dict[str, Any]:
+def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
     steps = steps_of(found)
     step = steps.get(task)
     planned = step["row"].report if step and is_planned(step["row"]) else {}
-    unasked = CorpusStanding(found, steps, asking_runs(found)).unasked.get(NAMES(task))
+    runs = asking_runs(found, request.user, request.study)
+    unasked = CorpusStanding(found, steps, runs).unasked.get(NAMES(task))
     return {
         "corpus": found,
         "task": task,
@@ -183,7 +185,7 @@ def plan_part(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """How far the planning is; when it is over, the page is loaded anew."""
     if task not in ORDERED:
         raise Http404
-    page = plan_page(get_object_or_404(Corpus, name=corpus), task)
+    page = plan_page(request, find_corpus(request, corpus), task)
     response = show(request, "runs/_plan.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
     if not page["live"]:
         response["HX-Refresh"] = "true"

@@ -132,6 +132,8 @@ class RunForm(forms.Form):
         self.fields["endpoint"].queryset = (
             Endpoint.objects.usable_in([version.study]).filter(**ANSWERS).order_by("name")
         )
+        for name, model in (("corpus", Corpus), ("personas", PersonaSet)):
+            self.fields[name].queryset = model.objects.shared_to(version.study).order_by("name")
         self.fields["benchmark"].choices = [("", THE_PROMPTS), *benchmark_choices()]
         self.fields["benchmark"].error_messages["invalid_choice"] = "There is none with this name."
         own = version.prompts.order_by("position").values_list("slug", "title")

@@ -55,7 +55,7 @@ def form_page(form: RunForm, endpoints: bool = True) -> dict:
 
 def try_to_order(request: HttpRequest, form: RunForm) -> tuple[Run | None, str]:
     try:
-        run, estimate = order_run(form, request.user.get_username())
+        run, estimate = order_run(form, request.user)
     except CANNOT_BE_DONE as error:
         return None, str(error)
     said = say_estimate(estimate) if estimate["calls"] else "It already has all these calls; none were added."

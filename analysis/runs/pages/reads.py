@@ -48,9 +48,10 @@ def runs_of(study: Study) -> QuerySet[Run]:
     return Run.objects.filter(study=study).select_related(*OWN).order_by("-id")
 
 
-def runs_about_corpora() -> QuerySet[Run]:
-    """Tasks about a corpus, which belong to no study: for researchers, as the corpora are."""
-    return Run.objects.filter(study=None, condition=Run.Condition.TASK).select_related(*OWN).order_by("-id")
+def runs_about_corpora(account: Any, study: Study) -> QuerySet[Run]:
+    """Tasks about a corpus, which belong to no study, as far as the account may see them here: for researchers."""
+    shown = Run.objects.shown_to(account, study).filter(study=None, condition=Run.Condition.TASK)
+    return shown.select_related(*OWN).order_by("-id")
 
 
 def is_simulated(run: Run) -> bool:

@@ -9,6 +9,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.models import Completion, Run
+from analysis.owners.sharing import refusal
+from analysis.owners.views import sharing_of
 from analysis.people.evidence import without_personal
 from analysis.runs.asking.replies import count_replies, unreadable
 from analysis.runs.commands import MOST_EXAMPLES
@@ -20,12 +22,12 @@ from analysis.runs.pages.reads import (
     FILTERS,
     LEFT,
     ORDERS,
+    OWN,
+    RebuiltMessages,
     find_completions,
     is_simulated,
     last_messages,
     read_messages,
-    runs_about_corpora,
-    runs_of,
 )
 from analysis.runs.pages.words import bar_of, say_state
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
@@ -49,10 +51,10 @@ def cost_words(spent: float | Decimal, budget: float | Decimal | None) -> str:
 
 
 def find_run(request: HttpRequest, number: int) -> Run:
-    """A run of the study; for researchers also one about a corpus, which belongs to none."""
-    rows = runs_of(request.study)
-    if may(request, Role.RESEARCHER):
-        rows |= runs_about_corpora()
+    """A run of the study, or one without a study that the account may see here; about a corpus for researchers only."""
+    rows = Run.objects.shown_to(request.user, request.study).select_related(*OWN)
+    if not may(request, Role.RESEARCHER):
+        rows = rows.exclude(study=None, condition=Run.Condition.TASK)
     return get_object_or_404(rows.select_related("first_run", "study"), pk=number)
 
 
@@ -65,7 +67,8 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
         "runs/run.html",
         HERE,
         items=count_items(shown),
-        repetitions=list(related_runs(shown)),
+        repetitions=list(related_runs(request, shown)),
+        sharing=sharing_of(request, shown),
         schedule=schedule_of(shown),
         **calls_page(request, shown),
         **run_page(shown),
@@ -114,10 +117,10 @@ def count_items(shown: Run) -> int:
     return BenchmarkItem.objects.filter(benchmark=shown.benchmark).count() if shown.benchmark else 0
 
 
-def related_runs(shown: Run) -> list[Run]:
+def related_runs(request: HttpRequest, shown: Run) -> QuerySet[Run]:
     """The other runs of its kind: the first one and its repetitions."""
     first = shown.first_run_id or shown.pk
-    kin = Run.objects.filter(first_run=first) | Run.objects.filter(pk=first)
+    kin = Run.objects.shown_to(request.user, request.study).filter(Q(first_run=first) | Q(pk=first))
     return kin.exclude(pk=shown.pk).order_by("pk")
 
 
@@ -197,7 +200,7 @@ def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
             return HttpResponse(status=405, headers={"Allow": "POST"})
         return show(request, "runs/cancel_run.html", HERE, run=shown, question=CONFIRMED[action])
     try:
-        said = act(action, shown, request.user.get_username(), request.study, **read_given(request, action))
+        said = act(action, shown, request.user, request.study, **read_given(request, action))
     except CANNOT_BE_DONE as error:
         messages.error(request, str(error))
     else:
@@ -235,21 +238,26 @@ def read_budget(text: object) -> Decimal:
 
 
 def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
-    """A call of the study's runs, or of a benchmark's that belong to no study and stand beside those of every one."""
-    whose = Q(run__study=request.study) | Q(run__study__isnull=True, item__isnull=False)
-    if may(request, Role.RESEARCHER):
-        whose |= Q(run__in=runs_about_corpora())
-    rows = Completion.objects.filter(whose, run=number)
+    """A call of a run that the account may see here."""
+    rows = Completion.objects.filter(run=find_run(request, number))
     own: tuple[str, ...] = ("run__endpoint", "run__version", "run__corpus", "run__personas", "prompt", "item", "user")
     own += ("task__conversation", "task__annotation_item__history")
     return get_object_or_404(rows.select_related(*own).annotate(left=LEFT).defer("user__recipe"), pk=call)
+
+
+def read_for(request: HttpRequest, call: Completion) -> RebuiltMessages:
+    """The messages, as long as the study may use what stands in front: it was written by people."""
+    for source in filter(None, (call.run.corpus, call.run.personas)):
+        if not source.is_shown_to(request.user, request.study):
+            return RebuiltMessages(None, refusal(source, request.study), call.messages_sha256)
+    return read_messages(call)
 
 
 @require_safe
 @study_page()
 def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
     shown = find_completion(request, number, call)
-    reading = read_messages(shown)
+    reading = read_for(request, shown)
     asked, left_out = last_messages(reading, "all" in request.GET)
     if is_about_people(shown.run):
         asked = [message | {"content": without_details(message["content"])} for message in asked]
@@ -286,7 +294,7 @@ def without_details(text: str) -> str:
 def completion_messages(request: HttpRequest, number: int, call: int) -> HttpResponse:
     """The messages as they are sent, as a file."""
     shown = find_completion(request, number, call)
-    reading = read_messages(shown)
+    reading = read_for(request, shown)
     if reading.built is None:
         raise Http404(reading.problem)
     content = {"sha256": reading.built.sha256, "stored": reading.stored, "messages": reading.built.messages}

@@ -62,6 +62,7 @@ class Plan:
     both_orders: bool = False
     pilot: bool = False
     batch: bool = False
+    owner: Any = None  # of a run without a study: another account's run is another run
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "language", self._language())

@@ -18,6 +18,7 @@ from analysis.charts.figure import (
     panel,
     specs_of,
 )
+from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
 from analysis.models import TrainedModel
 from analysis.training.evaluation import BASELINES, LABELS
@@ -25,12 +26,12 @@ from surveys.console.wording import join_words
 
 HEIGHT, LINE, ROOM = 120, 26, 180  # px: of a panel, of a row of scores, for names on the left
 CURVE: Columns = [
-    *(("seed", "seed", ""), ("step", "step", ""), ("loss", "loss", "")),
-    *(("reward", "reward", ""), ("right", "right", ""), ("valid", "validation", "")),
+    *(Column("seed", "seed"), Column("step", "step"), Column("loss", "loss")),
+    *(Column("reward", "reward"), Column("right", "right"), Column("valid", "validation")),
 ]
 # By kind of point the label of its panel.
 PANELS = {"loss": "loss", "reward": "reward", "right": "answers right", "valid": "validation part"}
-SCORES: Columns = [("who", "model", ""), ("value", "value", ""), ("low", "from", ""), ("high", "to", "")]
+SCORES: Columns = [Column("who", "model"), Column("value", "value"), Column("low", "from"), Column("high", "to")]
 PEOPLE = "people’s ceiling"
 
 
@@ -42,7 +43,7 @@ def called(name: str, report: Mapping[str, Any]) -> str:
 def draw_curve(model: TrainedModel, options: Options) -> Figure:
     """The loss of each seed by step, and below it the measure on the validation part after each epoch."""
     title = f"How {printable(model.name)} learns"
-    table = [{name: point.get(name) for name, _, _ in CURVE} for point in model.curve]
+    table = [{column.name: point.get(column.name) for column in CURVE} for point in model.curve]
     if not table:
         return empty_figure("curve", title, "It has not taken enough steps to draw.", CURVE, options)
     rows = [

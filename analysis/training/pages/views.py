@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import mark_safe
@@ -15,6 +15,8 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.models import TrainedModel
+from analysis.owners.sharing import require_owner
+from analysis.owners.views import sharing_of
 from analysis.stats.detection import MEASURES
 from analysis.training import jobs
 from analysis.training.cards import number
@@ -23,7 +25,6 @@ from analysis.training.pages.figures import called, draw_curve, draw_scores, say
 from analysis.training.tasks import train_next
 from surveys.console.pages import page_of, show, study_page
 from surveys.console.wording import duration, join_words, percent, plural
-from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
 
@@ -34,20 +35,32 @@ STOPS_POLLING = 286  # htmx: nothing more will come
 State = TrainedModel.State
 
 
-def models_for(study: Study) -> QuerySet[TrainedModel]:
-    """Those that learned from this study, and those from imported examples, which all studies share."""
-    rows = TrainedModel.objects.filter(Q(study=study) | Q(study=None))
-    return rows.select_related("study", "examples").order_by("-began_at")
+def models_for(request: HttpRequest) -> QuerySet[TrainedModel]:
+    """Those that learned from this study, and those from imported examples that the account may use here."""
+    rows = TrainedModel.objects.shown_to(request.user, request.study)
+    return rows.select_related("study", "examples", "owner").order_by("-began_at")
 
 
 def find(request: HttpRequest, name: str) -> TrainedModel:
-    return get_object_or_404(models_for(request.study), name=name)
+    return get_object_or_404(models_for(request), name=name)
+
+
+def may_act(request: HttpRequest, found: TrainedModel) -> bool:
+    """Researchers on a model of their study; on another one its owner."""
+    return found.study_id is not None or found.may_be_changed_by(request.user)
+
+
+def find_to_change(request: HttpRequest, name: str) -> TrainedModel:
+    found = find(request, name)
+    if not may_act(request, found):
+        require_owner(request.user, found)
+    return found
 
 
 @require_safe
 @study_page(Role.RESEARCHER)
 def models(request: HttpRequest) -> HttpResponse:
-    all_models = models_for(request.study)
+    all_models = models_for(request)
     rows = page_of(request, all_models, ON_PAGE)
     found = [(row, figure_of(row)) for row in rows]
     return show(request, "training/models.html", HERE, rows=rows, models=found, answer=say_models(all_models))
@@ -98,6 +111,8 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         rows=table_of(report),
         warnings=warnings_of(report),
         reasoning=reasoning_of(report),
+        sharing=sharing_of(request, found),
+        may_change=may_act(request, found),
         **progress_page(found),
     )
 
@@ -176,7 +191,7 @@ def progress(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 @study_page(Role.RESEARCHER)
 def stop_training(request: HttpRequest, name: str) -> HttpResponse:
-    found = find(request, name)
+    found = find_to_change(request, name)
     with transaction.atomic():
         if jobs.stop(found):
             audit.record(request.study, request.user.get_username(), "training stopped", found.name)
@@ -187,7 +202,7 @@ def stop_training(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 @study_page(Role.RESEARCHER)
 def resume_training(request: HttpRequest, name: str) -> HttpResponse:
-    found = find(request, name)
+    found = find_to_change(request, name)
     with transaction.atomic():
         if jobs.resume(found):
             audit.record(request.study, request.user.get_username(), "training resumed", found.name)

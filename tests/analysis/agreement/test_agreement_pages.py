@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 
-from analysis.agreement.tables import Number, tone_of
+from analysis.agreement.tables import tone_of
+from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Study
@@ -145,10 +146,10 @@ def test_the_page_asks_no_more_when_there_are_more_raters(annotated: tuple[Clien
 
 
 def test_numbers_are_written_with_interval_n_and_reason() -> None:
-    assert Number(-0.001).text == "0.00"
-    assert Number(-0.126, (-0.5, 0.25), 12).words == "−0.13, 95\u202f% interval −0.50 to 0.25, n\u00a0=\u00a012"
-    assert Number(None, n=3, why="one label only").words == "–, one label only, n\u00a0=\u00a03"
-    assert Number(0.4, is_share=True).text == "40\u202f%"
+    assert Cell(-0.001, PLAIN).text == "0.00"
+    assert Cell(-0.126, PLAIN, (-0.5, 0.25), 12).words == "−0.13, 95\u202f% interval −0.50 to 0.25, n\u00a0=\u00a012"
+    assert Cell(None, PLAIN, n=3, why="one label only").words == "–, one label only, n\u00a0=\u00a03"
+    assert Cell(0.4, SHARE).text == "40\u202f%"
 
 
 def test_colours_follow_the_steps() -> None:

@@ -10,11 +10,11 @@ from django.core.management import CommandError, call_command
 
 from analysis.agreement import agreements
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import LabelChoice, gather, scale_of
+from analysis.agreement.annotations import WITHOUT, LabelChoice, gather, scale_of
 from analysis.agreement.tables import label_columns, make_coefficients
 from surveys.annotation.imports.labels import import_annotations
-from surveys.annotation.labels import record_judgement
-from surveys.annotation.work import next_tasks
+from surveys.annotation.labels import LabelSubmission, record_judgement, submit
+from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS, LabelQuestion
 from surveys.studies.files.kinds import LabelOption as Option
@@ -80,6 +80,27 @@ def test_people_and_judges_stand_side_by_side() -> None:
     assert question["majority"] == {"no": 0, "yes": 0, "tie": 4}
     assert question["raw"] == 0
     assert question["groups"]["all"]["raw"] == pytest.approx(1 / 3)
+
+
+def test_labels_can_be_left_out_by_how_they_came_to_be() -> None:
+    study = make_annotation_study(kind="preference", overlap=1)
+    make_items(study, 4)
+    someone = make_annotator(study)
+    seen = {"ends": {"A": 900, "B": 1000}, "untrusted": 0, "automated": False}
+    traces = [seen, seen | {"ends": {"A": 900}}, seen | {"automated": True}, {}]
+    for trace, active_ms in zip(traces, (10, 60_000, 60_000, 60_000), strict=True):
+        (task,) = next_tasks(someone)
+        shown = open_task(someone, seal_task(someone, task))
+        labels = {"preference/milk": "4", "preference/budget": "2"}
+        submit(someone, shown, LabelSubmission(labels, active_ms=active_ms, trace=trace))
+
+    def left(without: str) -> int:
+        (question,) = agreement_of(study, LabelChoice(without=without), draws=20)["questions"]
+        return question["labels"] // 2
+
+    assert {name: left(name) for name in ("", *WITHOUT)} == {"": 4, "unread": 3, "quick": 3, "driven": 3, "any": 1}
+    (row,) = agreement_of(study, draws=20)["times"]
+    assert (row["timed"], row["quick"]) == (3, 1)
 
 
 def test_made_up_raters_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,8 +207,8 @@ def test_baselines_stand_beside_people_where_no_judge_labels(tmp_path: Path) -> 
     ]
     (question,) = agreement_of(import_rows(tmp_path / "labels.csv", rows, header), draws=20)["questions"]
     assert label_columns(question) == [("People", 40), ("People with baselines", None)]
-    (kappa,) = [line for line in make_coefficients(question) if line.label == "Mean Cohen’s κ"]
-    assert kappa.numbers[0].value > 0.9 and abs(kappa.numbers[1].value) < 0.05
+    people, baselines = dict(make_coefficients(question))["Mean Cohen’s κ"]
+    assert people.value > 0.9 and abs(baselines.value) < 0.05
 
 
 def test_what_is_not_supported_is_positive_and_maybe_counts_both_ways() -> None:

@@ -17,7 +17,7 @@ from analysis.agreement.gate_rules import (
     say_rule,
     unsure_limits,
 )
-from analysis.agreement.tables import Number
+from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.items import push_items
 from surveys.annotation.work import next_tasks
 from surveys.models import AuditEvent, GateDecision, Participant, Slot, Study
@@ -186,12 +186,12 @@ def test_the_invite_list_holds_the_kept_and_is_recorded(piloted) -> None:
 
 
 def test_a_decision_stands_beside_what_its_figures_leave_open() -> None:
-    person = Candidate("p", None, labels=30, agreement=Number(0.25, (0.1, 0.4), 3))
+    person = Candidate("p", None, labels=30, agreement=Cell(0.25, PLAIN, (0.1, 0.4), 3))
     assert broken_limits(person, read_limits({"kappa": "0.2"})) == []
     assert unsure_limits(person, read_limits({"kappa": "0.2"})) == ["mean κ may be 0.10 to 0.40, on either side of 0.2"]
     assert unsure_limits(person, read_limits({"kappa": "0.05"})) == []
     assert unsure_limits(person, read_limits({"kappa": "-0.2"})) == []  # no part of the rule
-    alike = Candidate("p", None, labels=30, agreement=Number(1, None, 3, "no interval: every draw is alike"))
+    alike = Candidate("p", None, labels=30, agreement=Cell(1, PLAIN, None, 3, "no interval: every draw is alike"))
     assert unsure_limits(alike, read_limits({})) == ["mean κ has no interval: every draw is alike"]
 
 
@@ -219,8 +219,8 @@ def test_the_gate_has_two_sides() -> None:
     limits = read_limits({"kappa": "0.4", "kappa_most": "0.6", "distance": "0.2"})
     found = {}
     for name, kappa, distance in (("kept", 0.5, 0.1), ("low", 0.3, 0.1), ("alike", 0.9, 0.1), ("far", 0.5, 0.4)):
-        far = Number(distance, (distance - 0.15, distance + 0.15), 30, is_share=True)
-        agreement = Number(kappa, (kappa - 0.01, kappa + 0.01), 2)
+        far = Cell(distance, SHARE, (distance - 0.15, distance + 0.15), 30)
+        agreement = Cell(kappa, PLAIN, (kappa - 0.01, kappa + 0.01), 2)
         found[name] = Candidate(name, None, labels=30, agreement=agreement, distance=far)
     assert {name: broken_limits(person, limits) for name, person in found.items()} == {
         "kept": [],

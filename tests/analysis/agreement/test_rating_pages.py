@@ -10,8 +10,8 @@ from django.urls import reverse
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.figures import RATING_FIGURES, bars_of
 from analysis.agreement.kind_tables import PUBLISHED, compare_published
-from analysis.agreement.tables import Number
 from analysis.charts.figure import Options
+from analysis.charts.tables import Cell
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import QuestionWords
@@ -36,15 +36,9 @@ def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     assert "by the mean of their ratings, for 75 % of the attributes rated" in words and "in 75 % of ratings" in words
     assert "the attribute they are rated for: 1 of 4 (4 by the items’ own word, all others by rule 1)." in words
     ratings = page.context["ratings"]
-    assert [line.label for line in ratings.generators.lines] == ["plain", "showy"]
-    assert [line.label for line in ratings.raters.lines] == ["people", "plain same-1", "showy same-1"]
-    assert [number.text for number in ratings.raters.lines[2].numbers] == [
-        "3.50",
-        "75\u202f%",
-        "75\u202f%",
-        "0.82",
-        "2.00",
-    ]
+    assert [row[0].text for row in ratings.generators.rows] == ["plain", "showy"]
+    assert [row[0].text for row in ratings.raters.rows] == ["people", "plain same-1", "showy same-1"]
+    assert [cell.text for cell in ratings.raters.rows[2][1:-1]] == ["3.50", "75\u202f%", "75\u202f%", "0.82", "2.00"]
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])
@@ -82,7 +76,7 @@ def test_only_rated_studies_offer_figures_of_ratings(rated: Study) -> None:
 def test_groups_are_a_table_and_a_file(rated: Study) -> None:
     client = log_in(rated)
     tables = client.get(reverse("agreement:overview", args=["teas"])).context["groups"]
-    assert [(table.first, [line.label for line in table.lines]) for table in tables] == [
+    assert [(table.columns[0].label, [row[0].text for row in table.rows]) for _, table in tables] == [
         ("Tag", ["generator:plain", "generator:showy"]),
         ("User", ["user-0", "user-1"]),
     ]
@@ -94,13 +88,11 @@ def test_groups_are_a_table_and_a_file(rated: Study) -> None:
 def test_published_values_stand_beside_ours_with_their_place(rated: Study) -> None:
     question = agreement_of(rated, draws=20)["questions"][0]
     worded = replace(make_work(kind="preference"), wording="recentering-humans")
-    lines = {line.label: line for line in compare_published(worded, question, pilot=False)}
-    people, judge = lines["Mean rating by people"], lines["Mean rating by GPT-5.4"]
-    assert (people.note, people.numbers[0].value, people.numbers[1].value) == ("table 6", 3.176, 3.25)
-    assert (judge.numbers[0].value, judge.numbers[1].value, judge.numbers[1].why) == (
-        *(3.523, None),
-        "not among the raters",
-    )
+    lines = {name.text: row for name, *row in compare_published(worded, question, pilot=False)}
+    where, theirs, ours = lines["Mean rating by people"]
+    assert (where.text, theirs.value, ours.value) == ("table 6", 3.176, 3.25)
+    _, theirs, ours = lines["Mean rating by GPT-5.4"]
+    assert (theirs.value, ours.value, ours.why) == (3.523, None, "not among the raters")
 
 
 def test_published_values_are_marked_where_people_are_asked_in_other_words(rated: Study) -> None:
@@ -110,7 +102,7 @@ def test_published_values_are_marked_where_people_are_asked_in_other_words(rated
     own = replace(
         make_work(kind="preference"), wording="recentering-humans", wordings=(QuestionWords("preference", "Which?"),)
     )
-    assert all("other wording" in line.note for line in compare_published(own, question, pilot=False))
+    assert all("other wording" in where.text for _, where, *_ in compare_published(own, question, pilot=False))
 
 
 def test_shares_of_errors_stand_beside_published_ones_only_where_a_judge_named_all_that_was_doubted() -> None:
@@ -120,9 +112,9 @@ def test_shares_of_errors_stand_beside_published_ones_only_where_a_judge_named_a
     while annotate(person):
         pass
 
-    def first() -> Number:
+    def first() -> Cell:
         question = agreement_of(study, draws=5)["questions"][0]
-        return compare_published(make_work(kind="error"), question, pilot=False)[0].numbers[1]
+        return compare_published(make_work(kind="error"), question, pilot=False)[0][-1]
 
     assert (first().value, first().why.startswith("left out: in the paper a model named")) == (None, True)
     for item in AnnotationItem.objects.filter(study=study):
@@ -140,9 +132,9 @@ def test_published_shares_of_judges_stand_beside_ours_where_nobody_else_labels()
     for item, error in zip(AnnotationItem.objects.filter(study=study), ("overgeneralisation", "other"), strict=True):
         record_judgement(item, "mini", {"error": error})
 
-    def first() -> Number:
+    def first() -> Cell:
         question = agreement_of(study, draws=5)["questions"][0]
-        return compare_published(make_work(kind="error"), question, pilot=False)[0].numbers[1]
+        return compare_published(make_work(kind="error"), question, pilot=False)[0][-1]
 
     assert first().value == 0.5
     annotate(make_annotator(study))  # a person who has labelled one of the two

@@ -338,6 +338,7 @@ def test_command_prints_one_json_object(tmp_path: Path, capsys: pytest.CaptureFi
     printed = capsys.readouterr()
     report = json.loads(printed.out)
     faults = report.pop("faults")
+    assert report.pop("fault_count") == len(faults)
     assert report == {"corpus": "new", "whole": 3, "new": 2, "there": 0, "empty": 1, "erased": 0}
     assert faults[0].startswith("line 4: ")
     assert "line 4" in printed.err

@@ -13,8 +13,8 @@ from rest_framework.authtoken.models import Token
 
 from analysis.endpoints import endpoints
 from analysis.models import Endpoint, Run
+from analysis.owners.sharing import NotShared
 from analysis.people.pages.forms import endpoints_of
-from analysis.runs.lanes.runs import RunError
 from analysis.runs.pages.actions import act
 from surveys.models import AuditEvent, Study
 from surveys.studies import audit
@@ -71,7 +71,7 @@ def test_owner_of_another_study_neither_sees_nor_uses_nor_changes_it(teas: Study
     assert "mini" not in page("bob", coffees).content.decode()
     assert page("bob", coffees, "mini").status_code == change("bob", coffees, price_in="99").status_code == 404
     assert start("bob", coffees).status_code == 400 and start("ann", teas).status_code == 200
-    assert not endpoints_of(get_user_model().objects.get(username="bob")).exists()
+    assert not endpoints_of(coffees).exists()
     assert Endpoint.objects.get().price_in < 1
 
 
@@ -118,9 +118,10 @@ def test_run_goes_on_only_while_the_endpoint_is_shared(teas: Study, coffees: Stu
     endpoint = make_endpoint(name="mini", study=teas, shared=True)
     run = make_running(coffees, endpoint=endpoint, state="paused")
     Endpoint.objects.update(shared=False)
-    with pytest.raises(RunError, match="mini is no longer shared with coffees: ask its owner."):
-        act("resume", run, "bob")
-    act("cancel", run, "bob")
+    bob = get_user_model().objects.get(username="bob")
+    with pytest.raises(NotShared, match="mini is no longer shared with coffees: ask its owner."):
+        act("resume", run, bob, coffees)
+    act("cancel", run, bob, coffees)
     assert Run.objects.get(pk=run.pk).state == "cancelled"
 
 

@@ -32,7 +32,8 @@ PUBLISHED = {
     "timings": (
         "study version version_sha256 pilot origin participant state chatbot cell prompt position revisions "
         "first_shown_at submitted_at seconds away_seconds client_opened_at client_copied_at client_sent_at "
-        "observed pasted typed removed share_pasted edited_after pastes"
+        "observed pasted typed removed share_pasted edited_after pastes keys pointer presses scrolls untrusted "
+        "automated agent page_words"
     ),
     "participants": (
         "study version version_sha256 pilot origin participant state chatbot cell step reason code overflow "
@@ -75,7 +76,7 @@ PUBLISHED = {
     "annotations": (
         "study version version_sha256 pilot origin participant rater is_model item purpose question part "
         "value shown_value left counted state revision reason guidelines_version opened active_seconds "
-        "shown_at submitted_at detail"
+        "seen_to_ends quick driven trace shown_at submitted_at detail"
     ),
     "labels": "study item pilot part question source cluster corpus people models votes soft_label majority tie",
     "gate": ("study decision pilot origin participant kept note figures rule thresholds reason decided_by decided_at"),

@@ -27,7 +27,7 @@ from analysis.runs.pages import actions
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.people.people_samples import make_person, talk
 from tests.analysis.report.report_samples import make_teas
-from tests.analysis.runs.baseline_factories import make_corpus
+from tests.analysis.runs.baseline_factories import make_corpus, shared
 from tests.analysis.runs.run_samples import make_running
 from tests.factories import make_account
 from tests.lasting import lasting_rows
@@ -65,7 +65,7 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
             make_person(key, talk(key, 2), corpus)
         CorpusStep.objects.create(corpus=corpus, name="filter", state="done", share=1)
         task = {"condition": "task", "instruction": "language", "state": "paused", "created_by": "ada"}
-        about = Run.objects.create(corpus=corpus, endpoint=running.endpoint, repeats=1, **task)
+        about = shared(Run.objects.create(corpus=corpus, endpoint=running.endpoint, repeats=1, **task))
         KNOWN["number"] = [running.pk, running.pk, about.pk]
         KNOWN["number of a corpus"] = [about.pk]
         KNOWN["endpoint"] = [running.endpoint.name]
@@ -103,7 +103,6 @@ def test_every_answer_is_as_the_schema_says(world: dict[str, str], operation: AP
     headers = {"Authorization": f"Token {world[who]}"} if who in world else {}
     seen = set()
 
-    @seed(SEED)
     @settings(
         max_examples=CASES if who in world else CASES // 4,  # who is nobody is refused before anything else
         deadline=None,
@@ -127,7 +126,10 @@ def test_every_answer_is_as_the_schema_says(world: dict[str, str], operation: AP
         if response.status_code >= 400:
             assert response.json().keys() == {"detail"} and isinstance(response.json()["detail"], str)
 
-    try_operation()
+    # What is drawn depends on every constant of the source, and by chance all of it may be refused.
+    for more in range(6 if who == "researcher" and "push" not in operation.label else 1):
+        if not seen & {200, 201, 202}:
+            seed(SEED + more)(try_operation)()
     assert seen <= {401, 404} if who == "nobody" else 401 not in seen
     # Items are pushed where a stage before has some: tests/analysis/people/test_pushing.py does.
     assert who != "researcher" or seen & {200, 201, 202} or "push" in operation.label

@@ -14,6 +14,7 @@ from surveys.imports.responses import import_responses
 from surveys.models import Study
 from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment
+from surveys.studies.files.schema import Perception
 from surveys.studies.lifecycle import launch, load_definition
 from tests.factories import (
     make_definition,
@@ -97,6 +98,22 @@ def test_participant_row_holds_answers_and_checks(study: Study) -> None:
     )
     assert (row["cell"], row["chatbot"], row["responses"], row["code"]) == ("milky", "chatgpt", 2, "CODE1")
     assert row["prompt_order"].split() == participant.order
+
+
+def test_figure_in_moving_dots_is_part_of_the_participants_row() -> None:
+    study = make_study(definition=make_definition(perception=Perception()))
+    participant = make_participant(study, at="completed")
+    noted = {"figure": "heart", "picked": "moon", "right": False, "alternative": False, "ms": 5200, "plays": 1}
+    participant.checks["perception"] = noted
+    participant.save()
+    make_participant(study, at="completed")
+    first, second = rows_of(study, "participants")
+    assert {name: first[f"perception_{name}"] for name in noted} == noted
+    assert {second[f"perception_{name}"] for name in noted} == {None}
+    columns = {column.name: column for column in codebook_of(study).tables["participants"].columns}
+    assert columns["perception_figure"].levels["moon"] == "A crescent moon"
+    assert {"unseen", "An umbrella"} <= columns["perception_picked"].levels.keys()
+    assert columns["perception_ms"].unit == "milliseconds"
 
 
 def test_questions_of_an_older_version_keep_their_column(study: Study) -> None:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -99,9 +100,12 @@ def test_a_large_file_is_for_the_command(client: Client, monkeypatch: pytest.Mon
     assert "manage.py import_personas NAME FILE" in lines_of(bring(client, '{"persona": "A nurse."}'))
 
 
-def test_source_and_licence_are_changed_and_audited(client: Client) -> None:
-    make_personas("people", [("A made-up nurse.", [])])
-    make_conversation(make_corpus())
+def test_source_and_licence_are_changed_by_the_owner_and_audited(client: Client) -> None:
+    corpus, personas = make_corpus(), make_personas("people", [("A made-up nurse.", [])])
+    make_conversation(corpus)
+    assert client.post(address("set-origin", "people"), ORIGIN).status_code == 403
+    for thing in (corpus, personas):
+        type(thing).objects.update(owner=get_user_model().objects.get())
     for name, subject, action in (
         ("set-origin", "people", "source of personas changed"),
         ("corpus-origin", "corpus", "source of a corpus changed"),

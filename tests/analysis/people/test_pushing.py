@@ -11,7 +11,7 @@ from analysis.agreement.agreements import agreement_of
 from analysis.corpora.embeddings import embed_corpus
 from analysis.corpora.importing import Report, make_row, store
 from analysis.corpora.records import Record
-from analysis.corpora.vectors import load_vectors
+from analysis.corpora.vectors import read_vectors
 from analysis.models import (
     Attribute,
     Completion,
@@ -160,7 +160,6 @@ def everything() -> dict[str, int]:
 
 def test_person_is_erased_with_all_that_is_about_them(corpus: Corpus, study: Study, tmp_path: Path) -> None:
     list(embed_corpus(corpus, LETTERS))
-    load_vectors(corpus, LETTERS.name)
     people("corpus", "push", "--study", "facts")
     person = make_annotator(study)
     while annotate(person):
@@ -184,7 +183,7 @@ def test_person_is_erased_with_all_that_is_about_them(corpus: Corpus, study: Stu
         **{"Conversation": 1, "ConversationVector": 1, "CorpusUser": 1, "Attribute": 1},
         **{"AnnotationItem": 1, "History": 1, "Slot": 3, "Annotation": 1},
     }
-    assert sum(len(piece.matrix) for piece in load_vectors(corpus, LETTERS.name)) == 1
+    assert sum(len(piece.matrix) for piece in read_vectors(corpus, LETTERS.name)) == 1
     assert TextVector.objects.count() == 1  # bob bakes too
     event = AuditEvent.objects.filter(study=study).order_by("-number").first()
     assert (event.action, event.detail) == ("person erased", {"items": 2, "labels": 2, "completions": 2})

@@ -1,4 +1,4 @@
-"""What docs/people.md says of the rule that marks sensitive statements is what it does."""
+"""The published rates of the rule that marks sensitive statements are those that are measured."""
 
 from pathlib import Path
 
@@ -13,5 +13,5 @@ def test_published_rates_are_those_of_the_rule() -> None:
     assert len(rows) == 972 + 250
     found = sensitive.measure(rows)
     assert found["held out"]["recall"]["ci"][0] > 0.7
-    page = (Path(sensitive.__file__).parents[1] / "docs" / "people.md").read_text()
+    page = (Path(sensitive.__file__).parents[1] / "benchmarks" / "rates" / "sensitive.md").read_text()
     assert sensitive.as_table(found) in page

@@ -15,6 +15,7 @@ from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
 from tests.analysis.people.people_samples import ask, command, judge_items, judged, make_person, people
+from tests.analysis.runs.baseline_factories import use_letters
 from tests.analysis.runs.servers import make_fake
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 from tests.surveys.console.console_pages import lines_of, log_in
@@ -101,7 +102,8 @@ def test_raters_and_options_that_do_not_fit_are_one_sentence(profiles: Study) ->
     assert ask(profiles, "refine", "--flagged-by", VERIFIER)["planned"] == 2
 
 
-def test_people_shows_what_a_verifier_flags_with_its_version() -> None:
+def test_people_shows_what_a_verifier_flags_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_letters(monkeypatch)
     make_fake(extra={})
     make_person("ann", [["I, ann, like five teas a day.", *(f"ann asks {n} {m}" for m in range(6))] for n in range(3)])
     study = make_annotation_study(kind="attribute", slug="profiles")

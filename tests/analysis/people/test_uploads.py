@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.contrib.auth import get_user_model
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, storages
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -124,7 +125,8 @@ class elsewhere:  # noqa: N801 - reads as a block
 
 
 def test_busy_corpus_is_told_before_a_file_is_sent(study: Study, queue: list) -> None:
-    corpus = Corpus.objects.create(name="mine", format="wildchat")
+    own = get_user_model().objects.get(username="researcher")
+    corpus = Corpus.objects.create(name="mine", format="wildchat", owner=own)
     client, words = as_account("researcher"), "A step is running for mine; wait until it is over."
     with step_of(corpus, "filter", {}, "somebody"):
         answer = client.post("/console/teas/people/uploads/new/", ABOUT | {"filename": "x.jsonl", "size": "9"})

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from html import unescape
+from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -19,9 +20,9 @@ from tests.surveys.console.console_pages import text_of
 FEW = 20  # draws: enough for every number to be there
 
 
-def make_compared() -> Study:
+def make_compared(**changes: Any) -> Study:
     """The four people and six offline answers of make_teas, and what the other pages need."""
-    study = make_teas()
+    study = make_teas(**changes)
     again = make_model_run(study, first_run=study.runs.get(), began_at=timezone.now() + timedelta(days=7))
     puppet = make_model_run(study, "sp-history", history_size=10)
     user = SimulatedUser.objects.create(run=puppet, index=0, recipe={"conversations": []})

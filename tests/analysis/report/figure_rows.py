@@ -42,6 +42,7 @@ def make_report(
         "choices": [choice_row(rng, p, m, s) for p in questions for m in models for s in sources],
         "distances": [distance_row(rng, p, m, s) for p in lists for m in models for s in sources if s != "field"],
         "calibration": [row for m in models for row in calibration_rows(rng, m)],
+        "mixes": [mix_row(rng, p, s) for p in (*lists, *questions) for s in sources if s != "field"],
         "items": [row for p in lists[:2] for m in models for s in sources for row in item_rows(rng, p, m, s)],
         "benchmarks": [row for m in models for row in benchmark_rows(rng, m)],
         "cells": [row for m in models for p in lists for row in cell_rows(rng, p, MODELS.get(m, m))],
@@ -125,6 +126,18 @@ def calibration_rows(rng: Random, model: str) -> list[Row]:
 
 def fall(rng: Random, far: float) -> list[tuple[int, float]]:
     return [(size, far - 0.05 * step + rng.uniform(0, 0.02)) for step, size in enumerate((5, 20, 50, 100))]
+
+
+def mix_row(rng: Random, prompt: str, source: str) -> Row:
+    field, raw, at_mix = (rng.uniform(0.1, 0.9) for _ in range(3))
+    shares = {"field": field, "raw": raw, "standardised": at_mix}
+    gaps = {"difference_raw": field - raw, "difference": field - at_mix}
+    return {
+        "prompt": prompt, "kind": "recommendation", "source": source, "model": None, "answer": "a", "name": "A",
+        "mix": {"chatgpt": 0.5, "gemini": 0.5}, "mix_source": {"chatgpt": 0.9, "gemini": 0.1}, "n_field": 800, "n": 800,
+        **shares, **gaps, **{f"ci_{name}": around(value, 0.04, 0, 1) for name, value in shares.items()},
+        **{f"ci_{name}": around(value, 0.06, -1, 1) for name, value in gaps.items()}, "between": [0.1, 0.9],
+    }  # fmt: skip
 
 
 def item_rows(rng: Random, prompt: str, model: str, source: str) -> list[Row]:

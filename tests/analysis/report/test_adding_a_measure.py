@@ -1,4 +1,4 @@
-"""docs/adding-a-measure.md stays true: its diff applies, and the test that it adds passes."""
+"""The recipe in CONTRIBUTING.md stays true: its diff applies, and the test that it adds passes."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ def run(folder: Path, *command: str, given: str = "") -> str:
 
 
 def test_the_diff_of_the_page_applies_and_its_test_passes(tmp_path: Path) -> None:
-    (diff,) = re.findall(r"```diff\n(.*?)```", (ROOT / "docs" / "adding-a-measure.md").read_text(), re.S)
+    (diff,) = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
     for name in NEEDED:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "screenshots"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

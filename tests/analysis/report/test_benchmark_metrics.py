@@ -183,8 +183,8 @@ def test_references_that_fit_no_benchmark_are_told() -> None:
     assert row["why_references"] == "The study's references are scores on mmlu: none fits sums."
     whole = report(study, draws=FEW, parts=["benchmarks"])
     assert row["why_references"] in draw_benchmarks(whole, Options()).caption
-    (table,) = tables_of(whole, ["benchmarks"])
-    assert row["why_references"] in table.notes
+    ((_, table),) = tables_of(whole, ["benchmarks"])
+    assert row["why_references"] in table.reasons
 
 
 def test_runs_are_compared_with_offline_runs_that_were_asked_in_the_same_form() -> None:
@@ -277,10 +277,13 @@ def test_novel_letters_stand_beside_what_as_many_offline_runs_give() -> None:
     assert low < 0 < high and abs(row["novel_excess"]) < 0.1 < row["novel_chance"]
 
 
-def test_benchmark_runs_of_no_study_are_in_every_studys_report() -> None:
+def test_benchmark_runs_of_no_study_are_in_the_reports_of_those_they_are_shared_with() -> None:
     study, offline = make_sums()
     Run.objects.filter(pk=offline.pk).update(study=None, version=None)
     answer_items(offline, "BBBB")
+    offline.shared_with.clear()
+    assert not list(benchmark_rows(study))
+    offline.shared_with.add(study)
     (row,) = benchmark_rows(study)
     assert row["mean"] == 1
 

@@ -101,7 +101,8 @@ def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
         with patch.multiple(sys, **names), redirect_stdout(io.StringIO()) as out:
             status = runpy.run_path(str(folder / "recompute.py"))["main"]()
     finally:
-        sys.modules.pop("bundle_data", None)  # the next bundle has one of its own
+        for name in ("bundle_data", "bundle_beyond"):  # the next bundle has its own
+            sys.modules.pop(name, None)
     return subprocess.CompletedProcess(names["argv"], status, out.getvalue(), "")
 
 

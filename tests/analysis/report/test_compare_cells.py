@@ -1,34 +1,34 @@
 """How numbers are written in tables: intervals, signs, p-values, what is undefined, and the order of rows."""
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
 
 from analysis.charts.figure import Options
-from analysis.report.columns import CHANGE, COUNT, PLAIN, SHARE, Column, Form, P
-from analysis.report.pages.sections import (
-    Cell,
-    PageFigure,
-    Places,
-    make_table,
-    setting_words,
-    sort_table,
-    words,
-    write,
-)
+from analysis.charts.tables import CHANGE, COUNT, PLAIN, SHARE, Cell, Column, NumberFormat, P, Row, Table, cells
+from analysis.report.pages.sections import PageFigure, Places, setting_words
 from analysis.report.pages.texts import mark_names
 from analysis.report.parts import PARTS
 
 THIN = "\u202f"
 
 
-def count(n: int | None) -> Cell:
-    return write(COUNT, n)
+NAME, NUMBER = Column("name", "Name"), Column("n", "n", COUNT)
+
+
+def write(form: NumberFormat, value: object, ci: list[float] | None = None, why: str = "") -> Cell:
+    return Column("value", "", form, "ci", why="why").cell({"value": value, "ci": ci, "why": why})
+
+
+def table_of(columns: list[Column], *rows: Row) -> Table:
+    return Table(columns, cells(rows, columns), "T", "t")
 
 
 def test_shares_are_per_cent_with_their_interval() -> None:
     cell = write(SHARE, 0.354, [0.3, 0.4])
     assert (cell.text, cell.interval, cell.key) == (f"35{THIN}%", "30–40", 0.354)
+    assert (cell.line, cell.range) == (f"35{THIN}% (30 to 40)", f"30{THIN}% to 40{THIN}%")
 
 
 def test_behind_nothing_there_is_nothing_to_read() -> None:
@@ -49,7 +49,7 @@ def test_differences_have_a_sign_and_zero_has_none_before_it() -> None:
     assert write(CHANGE, 0.123, [-0.5, 0.7]).text == "+0.12"
     assert write(CHANGE, 0.123, [-0.5, 0.7]).interval == "−0.50 to 0.70"
     assert write(PLAIN, -0.001).text == "0.00"
-    assert write(Form(digits=0), -1234.5).text == "−1,234"
+    assert write(NumberFormat(digits=0), -1234.5).text == "−1,234"
 
 
 def test_p_values_are_never_zero() -> None:
@@ -63,25 +63,23 @@ def test_p_values_are_never_zero() -> None:
 
 
 def test_rows_are_sorted_with_undefined_ones_last() -> None:
-    table = make_table(
-        "t", "T", ["Name", "n"], [[words("b"), count(2)], [words("A"), count(None)], [words("c"), count(10)]]
-    )
-    assert [row[0].text for row in sort_table(table, "-t.1").rows] == ["c", "b", "A"]
-    assert [row[0].text for row in sort_table(table, "t.1").rows] == ["b", "c", "A"]
-    assert [row[0].text for row in sort_table(table, "t.0").rows] == ["A", "b", "c"]
+    table = table_of([NAME, NUMBER], {"name": "b", "n": 2}, {"name": "A", "n": None}, {"name": "c", "n": 10})
+    assert [row[0].text for row in table.sorted("-t.1").rows] == ["c", "b", "A"]
+    assert [row[0].text for row in table.sorted("t.1").rows] == ["b", "c", "A"]
+    assert [row[0].text for row in table.sorted("t.0").rows] == ["A", "b", "c"]
 
 
 @pytest.mark.parametrize("wanted", ["", "t.9", "t.-1", "t.²", "other.1", "--", "t", ".1"])
 def test_an_order_that_means_nothing_changes_nothing(wanted: str) -> None:
-    table = make_table("t", "T", ["n"], [[count(2)], [count(1)]])
-    assert [row[0].text for row in sort_table(table, wanted).rows] == ["2", "1"]
+    table = table_of([NUMBER], {"n": 2}, {"n": 1})
+    assert [row[0].text for row in table.sorted(wanted).rows] == ["2", "1"]
 
 
 def test_a_second_click_turns_the_order_round() -> None:
-    table = make_table("t", "T", ["Name", "n"], [[words("b"), count(2)]])
-    assert [header.sort for header in sort_table(table, "").headers] == ["t.0", "-t.1"]
-    turned = sort_table(table, "-t.1").headers[1]
-    assert (turned.sort, turned.sorted) == ("t.1", "descending")
+    table = table_of([NAME, NUMBER], {"name": "b", "n": 2})
+    assert [header["sort"] for header in table.headers] == ["t.0", "-t.1"]
+    _, turned = table.sorted("-t.1").headers
+    assert (turned["sort"], turned["sorted"]) == ("t.1", "descending")
 
 
 def test_names_are_marked_inside_escaped_text() -> None:
@@ -97,12 +95,12 @@ def test_what_a_description_says_is_not_said_twice_below_its_figure() -> None:
 
 
 def test_a_table_explains_only_the_dashes_that_it_has() -> None:
-    blank = write(PLAIN, None, nothing="", why="This prompt has no option E.")
-    assert make_table("t", "T", ["n"], [[blank], [count(2)]]).whys == []
-    dash = write(PLAIN, None, why="Nobody answered.")
-    assert make_table("t", "T", ["n"], [[dash]]).whys == ["Nobody answered."]
-    unsure = write(PLAIN, 0.5, None, unsure="One independent unit.")
-    assert make_table("t", "T", ["n"], [[unsure]]).whys == ["One independent unit."]
+    why = Column("n", "n", PLAIN, "ci", why="why")
+    assert (
+        table_of([replace(why, nothing="")], {"why": "This prompt has no option E."}, {"n": 2, "ci": [1, 3]}).whys == []
+    )
+    assert table_of([why], {"why": "Nobody answered."}).whys == ["Nobody answered."]
+    assert table_of([why], {"n": 0.5, "ci_why": "One independent unit."}).whys == ["One independent unit."]
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.answers.tasks import read_new_texts
-from analysis.models import Completion
+from analysis.models import Answer, Completion
 from analysis.report.pages import shown
 from analysis.report.pages.shown import PAGES
 from analysis.report.parts import FIGURES
 from analysis.report.reports import views_for
 from surveys.models import Participant, Study
-from tests.analysis.report.compare_samples import FEW, address, heading
-from tests.analysis.report.report_samples import make_teas, tell
+from tests.analysis.report.compare_samples import FEW, address, heading, table
+from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_run
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
@@ -31,9 +31,9 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     cache.clear()
 
 
-def test_overview_says_so_when_nothing_is_sure() -> None:
+def test_overview_says_so_when_too_few_have_answered() -> None:
     client = log_in(make_teas(), "viewer")
-    assert heading(client.get(address())) == "No difference between the field and the models is significant yet."
+    assert heading(client.get(address())) == "Fewer than 20 people have answered a prompt: too few to compare."
 
 
 def test_simulated_people_are_named_on_the_page() -> None:
@@ -117,3 +117,57 @@ def test_unknown_figures_and_pages_are_not_there() -> None:
     client = log_in(make_study("draft"), "viewer")
     for path in ("figures/nothing.svg", "figures/items.exe", "nothing/", "overview/"):
         assert client.get(f"{address()}{path}").status_code == 404
+
+
+ENOUGH = ("too few to compare", "too few to tell", "No answers of people yet")
+DIFFERENCE = ("sure; from", "is sure", "points apart", "Also sure", "No finding yet", "Scores hold")
+
+
+@pytest.mark.parametrize("people", [0, 1, 3, 5, 12])
+def test_of_too_few_people_a_page_says_so_and_nothing_else(people: int) -> None:
+    """Neither that something differs, nor that nothing does, nor a p."""
+    study = make_study(places=20)
+    for _ in range(people):
+        tell(study, ["Assam"], "A")
+    run = make_model_run(study)
+    for repeat in range(people + 1):
+        reply(run, "teas", listed(["Sencha"]), repeat)
+        reply(run, "water", "C", repeat)
+    read_new(study)
+    client = log_in(study, "viewer")
+    for name in ("overview", "heterogeneity", "items", "choices"):
+        words = lines_of(client.get(address(name)))
+        assert sum(sentence in words for sentence in ENOUGH) == 1, (name, words[:600])
+        assert [sentence for sentence in DIFFERENCE if sentence in words] == [], name
+    for name in ("against", "choices-against"):
+        page = "heterogeneity" if name == "against" else "choices"
+        assert all(row[-1].split()[0] == "–" for row in table(client.get(address(page)), name))
+
+
+def test_pages_say_how_many_answers_wait_and_lead_to_them() -> None:
+    study = make_teas()
+    Answer.objects.filter(response__isnull=False).update(doubt="short")
+    Answer.objects.filter(response=None).update(doubt="")
+    client = log_in(study, "viewer")
+    for name in PAGES:
+        response = client.get(address(name))
+        assert "8 answers wait to be checked" in lines_of(response), name
+        assert reverse("answers:review", args=["teas"]) in text_of(response)
+
+
+def test_unread_answers_are_not_compared() -> None:
+    """Nothing was found in what thirty people pasted: 0 % right, or 100 %, against 83 %."""
+    study = make_study(places=40)
+    for _ in range(30):
+        tell(study, [], "")
+    run = make_model_run(study)
+    for repeat in range(30):
+        reply(run, "teas", listed(["Sencha"]), repeat)
+        reply(run, "water", "C" if repeat % 6 else "A", repeat)
+    read_new(study)
+    client = log_in(study, "viewer")
+    response = client.get(address("choices"))
+    assert heading(response) == "Nothing is compared: in too many answers nothing was found."
+    assert "held back" in lines_of(response)
+    assert [row[4].split()[0] for row in table(response, "choices-against")] == ["–"]
+    assert "Held back: in 30 of 60 answers nothing was found." in lines_of(response)

@@ -11,7 +11,9 @@ from django.conf import settings
 
 from analysis.charts.figure import Options, Report
 from analysis.charts.theme import PALETTES
-from analysis.report.columns import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Column, Listing, Measure, Part
+from analysis.report.claims.kinds import KINDS
+from analysis.report.claims.kinds import PAGES as WEIGHTS
+from analysis.report.columns import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Measure, Part, TableSpec
 from analysis.report.outputs.text import SHORT, tables_of
 from analysis.report.pages.shown import MEASURES as IN_ADDRESSES
 from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
@@ -44,11 +46,11 @@ def test_a_part_says_what_is_computed_and_what_its_numbers_mean(part: Part) -> N
 
 @pytest.mark.parametrize("part", SHOWN, ids=by_name)
 def test_a_part_has_tables_a_figure_and_a_page(part: Part) -> None:
-    listings = (*part.tables, *part.pages)
+    specs = (*part.tables, *part.pages)
     assert part.tables and part.pages and part.draw
     assert FIGURES[part.drawn_as] is part.draw and PART_OF_FIGURE[part.drawn_as] is part
     assert part.name in PAGE_OF_FIGURE[part.drawn_as].parts
-    assert {name for listing in listings for name in listing.definitions} <= DEFINITIONS.keys()
+    assert {name for spec in specs for name in spec.definitions} <= DEFINITIONS.keys()
     assert all(table.definitions and isinstance(table.title, str) for table in part.tables)
 
 
@@ -61,19 +63,21 @@ def test_a_figure_needs_no_other_parts_than_it_names(name: str, report: Report) 
 
 
 def test_anchors_of_tables_are_their_own() -> None:
-    names = [listing.name for part in PARTS.values() for listing in part.pages]
+    names = [spec.name for part in PARTS.values() for spec in part.pages]
     assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.name)
 def test_a_page_opens_with_a_sentence(page: object) -> None:
-    assert page.otherwise or PARTS[page.parts[0]].say  # type: ignore[attr-defined]
+    assert PARTS[page.parts[0]].say  # type: ignore[attr-defined]
 
 
-def test_every_kind_of_finding_has_its_place_and_its_page() -> None:
-    places = sorted(finder.place for part in PARTS.values() for finder in part.finders)
-    assert places == list(range(len(places)))
-    assert {page.kind for page in PAGES.values() if page.kind} == PAGE_OF_KIND.keys()
+def test_every_kind_of_claim_has_its_part_and_its_page() -> None:
+    assert {page.kind for page in PAGES.values() if page.kind} == {kind.page for kind in KINDS.values()}
+    assert {kind.page for kind in KINDS.values()} == PAGE_OF_KIND.keys()
+    assert all(kind.part in PARTS for kind in KINDS.values())
+    for page, weights in WEIGHTS.items():
+        assert {KINDS[kind].part for kind in weights} <= {*PAGES[page].parts}
 
 
 def test_terminal_and_paper_know_the_parts() -> None:
@@ -99,20 +103,22 @@ def test_what_the_statistics_measure_is_what_the_report_shows() -> None:
 
 @pytest.mark.parametrize("measure", OF_LISTS, ids=by_name)
 def test_a_measure_of_lists_stands_in_every_output(measure: Measure, report: Report) -> None:
-    def labels(listing: Listing, **options: object) -> list[str]:
-        rows = listing.rows(report, Options())
-        columns: list[Column] = list(listing.columns_of(rows, Options(**options)))  # type: ignore[arg-type]
+    def labels(spec: TableSpec, **options: object) -> list[str]:
+        rows = spec.rows(report, Options())
+        columns = spec.table(rows, Options(**options)).columns  # type: ignore[arg-type]
         return [column.label for column in columns]
 
     variety, against = PARTS["heterogeneity"].pages
     groups = PARTS["cells"].pages[0]
-    for listing in (variety, groups):
-        assert measure.label in labels(listing) and measure.label in labels(listing, rarefied=True)
+    for spec in (variety, groups):
+        assert measure.label in labels(spec) and measure.label in labels(spec, rarefied=True)
     assert any(label.startswith(measure.label) for label in labels(against))
-    assert measure.column().head in {label for table in tables_of(report, ["heterogeneity"]) for label in table.labels}
-    assert measure.name in {name for name, _, _ in FIGURES["heterogeneity"](report, Options()).columns}
+    assert measure.column().head in {
+        column.head for _, table in tables_of(report, ["heterogeneity"]) for column in table.columns
+    }
+    assert measure.name in {column.name for column in FIGURES["heterogeneity"](report, Options()).columns}
     drawn = FIGURES["demographics"](report, Options(measure=measure.name))
-    assert measure.name in {name for name, _, _ in drawn.columns}
+    assert measure.name in {column.name for column in drawn.columns}
 
 
 def test_every_scheme_has_the_same_colours() -> None:
@@ -148,7 +154,7 @@ def test_every_interval_of_a_report_has_one_kind_and_one_unit() -> None:
     said = [(part, entry) for part, entries in whole["intervals"].items() for entry in entries]
     found = {
         (part, column, row.get("kind"))
-        for part in PARTS
+        for part in (*PARTS, "claims")
         for row in (whole[part] if isinstance(whole.get(part), list) else [])
         for column in intervals_in(row)
     }

@@ -20,44 +20,14 @@ def variety(prompt: str, source: str, entropy: float | None, unique: int = 10, c
     return where | {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
 
 
-def test_heterogeneity_counts_prompts_in_which_the_field_is_above() -> None:
+def test_heterogeneity_says_from_where_to_where_each_source_goes_and_compares_nothing() -> None:
     rows = [
-        variety("a", "field", 3.0, unique=20, coverage=0.4),
-        variety("a", "offline", 2.0, unique=10, coverage=0.6),
-        variety("b", "field", 3.0, unique=9, coverage=0.4),
-        variety("b", "offline", 2.0, unique=10, coverage=0.3),
-        variety("a", "sp-profile", 3.5),
-        variety("b", "sp-profile", 2.5),
-    ]
-    # Items: 20 > 10, 9 < 10. Outside the top five: 0.6 > 0.4, 0.6 < 0.7. Entropy: twice above.
+        variety("a", "field", 3.0), variety("b", "field", 3.5), variety("a", "offline", 2.0),
+        variety("b", "offline", None), variety("b", "sp-rag", 3.25),
+    ]  # fmt: skip
     assert make("heterogeneity", rows).alt == (
-        "m: the field lies above offline in distinct items for 1 of 2, share outside the top five for 1 of 2 and "
-        "entropy for 2 of 2 prompts; above SP-Profile in entropy for 1 of 2."
+        "m: bits of entropy, by prompt: Field 3.00 to 3.50, Offline 2.00 and SP-RAG 3.25."
     )
-
-
-def test_heterogeneity_says_it_once_when_the_measures_agree() -> None:
-    rows = [variety("a", "field", 3.0, 20, 0.4), variety("a", "offline", 2.0, 10, 0.6)]
-    assert (
-        make("heterogeneity", rows).alt == "m: the field lies above offline in all three measures for 1 of 1 prompts."
-    )
-
-
-def test_heterogeneity_without_a_field_tells_the_spread() -> None:
-    rows = [variety("a", "offline", 2.0), variety("b", "sp-rag", 3.25)]
-    assert make("heterogeneity", rows).alt == (
-        "m: entropy lies between 2.00 bits (Offline, A) and 3.25 bits (SP-RAG, B)."
-    )
-
-
-def test_undefined_values_are_compared_with_nothing() -> None:
-    rows = [
-        variety("a", "field", None),
-        variety("a", "offline", 2.0),
-        variety("b", "field", 1.0),
-        variety("b", "offline", 2.0),
-    ]
-    assert "entropy for 0 of 1 prompts" in make("heterogeneity", rows).alt
 
 
 def choice(source: str, counts: Row, correct: str | None = "B") -> Row:
@@ -67,15 +37,15 @@ def choice(source: str, counts: Row, correct: str | None = "B") -> Row:
     return where | {"counts": counts, "correct": correct, "correct_share": share, "ci": None}
 
 
-def test_choices_name_what_only_the_field_gives() -> None:
+def test_choices_say_who_is_right_how_often_where_most_answers_are_known() -> None:
     rows = [
         choice("field", {"A": 1, "B": 2, "C": 1, "unknown": 1}),
         choice("offline", {"A": 0, "B": 9, "C": 1, "unknown": 0}),
     ]
     made = make("choices", rows)
-    assert made.alt == (
-        "Medicine 1, m: correct in Field 40\u202f% and Offline 90\u202f%; A given in the field but not offline."
-    )
+    assert made.alt == "Medicine 1, m: correct in Field 40\u202f% and Offline 90\u202f%."
+    rows[0] = choice("field", {"A": 1, "B": 0, "C": 0, "unknown": 4}) | {"unknown": 4}
+    assert make("choices", rows).alt == "Medicine 1, m: correct in Offline 90\u202f%."
     assert "n\u00a0=\u00a05–10 answers a bar; 1 of all 15 are unknown and count as wrong." in made.caption
 
 
@@ -90,7 +60,7 @@ def item(source: str, name: str, share: float) -> Row:
     return where | {"count": round(100 * share), "share": share, "ci": [share, share]}
 
 
-def test_items_name_the_largest_difference() -> None:
+def test_items_name_what_the_field_gets_most() -> None:
     rows = [
         item("field", "Tesla", 0.35),
         item("offline", "Tesla", 0.93),
@@ -99,9 +69,7 @@ def test_items_name_the_largest_difference() -> None:
     ]
     made = make("items", rows)
     assert made.title == "What each source recommends: Companies"
-    assert made.alt == (
-        "m: the largest difference is Tesla, named in 93\u202f% of offline responses and 35\u202f% of the field's."
-    )
+    assert made.alt == "m: Sony in Field 50\u202f% and Offline 40\u202f%."
 
 
 def test_items_are_those_some_source_names_most_in_the_fields_order() -> None:
@@ -129,7 +97,7 @@ def run_row(source: str, scores: list[float], **changes: Any) -> Row:
     return where | {"min": min(scores), "max": max(scores), "mean": sum(scores) / len(scores)} | changes
 
 
-def test_benchmarks_name_ranges_that_offline_does_not_reach() -> None:
+def test_benchmarks_say_each_range() -> None:
     rows = [
         run_row("offline", [0.61, 0.62], temperature=0.0),
         run_row("offline", [0.60, 0.63]),
@@ -138,7 +106,7 @@ def test_benchmarks_name_ranges_that_offline_does_not_reach() -> None:
     ]
     assert make("benchmarks", rows).alt.replace("\u202f", " ") == (
         "mmlu, m: Offline, T 0 61.0 % to 62.0 %; Offline, T 1 60.0 % to 63.0 %; SP-History 55.0 % to 59.0 %; "
-        "SP-Profile 64.0 % to 66.0 %. Without overlap with offline: SP-History."
+        "SP-Profile 64.0 % to 66.0 %."
     )
 
 
@@ -196,13 +164,13 @@ def test_calibration_draws_a_line_for_each_setting_that_differs() -> None:
     ]
 
 
-def test_demographics_name_the_highest_group() -> None:
+def test_demographics_say_from_where_to_where_each_group_goes() -> None:
     rows = [
         variety(prompt, "field", entropy) | {"cell": cell, "name": cell.title()}
         for prompt, cell, entropy in (("a", "men", 3.0), ("a", "women", 3.4), ("b", "men", 2.0), ("b", "women", 2.1))
     ]
     assert make("demographics", rows, "cells").alt == (
-        "m: entropy is highest in Women for 2 of 2 prompts; the parts differ most for A, by 0.40."
+        "m: entropy, by prompt: Men 2.00 to 3.00 and Women 2.10 to 3.40."
     )
 
 
@@ -220,14 +188,11 @@ def test_demographics_show_the_measure_asked_for() -> None:
 def test_drift_counts_what_is_more_than_chance() -> None:
     rows = [
         {"prompt": "a", "kind": "recommendation", "source": "offline", "model": "m", "date": day, "first": 1,
-         "again": 2, "n_first": 40, "n": 30, "jsd_bits": jsd, "p": 0.01, "p_holm": p}
+         "again": 2, "n_first": 40, "n": 30, "jsd_bits": jsd, "p": 0.01, "p_page": p}
         for day, jsd, p in (("2026-01-12", 0.05, 0.2), ("2026-01-19", 0.11, 0.03))
     ]  # fmt: skip
     made = make("drift", rows)
-    assert made.alt == (
-        "m: 1 of 2 comparisons with the first run differ by more than chance; "
-        "the largest distance is 0.110 bits, A on 2026-01-19."
-    )
+    assert made.alt == ("m: 1 of 2 comparisons with the first run differ by more than chance.")
     assert [point["clear"] for point in made.spec["datasets"]["rows"]] == [False, True]
 
 
@@ -276,7 +241,7 @@ def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
 # Captions --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "pair"])
 def test_caption_states_n_version_exclusions_and_what_is_simulated(name: str) -> None:
     caption = FIGURES[name](make_report(), Options()).caption
     assert "n\u00a0=\u00a0" in caption

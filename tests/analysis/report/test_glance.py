@@ -1,7 +1,6 @@
 """The first screen of Compare: its sentence, its figures, and which two answers stand side by side."""
 
 from functools import partial
-from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -10,8 +9,7 @@ from django.test import Client
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.charts.rows import names_in
-from analysis.report.glance import FAR, GLANCES, questions
-from analysis.report.glance.headline import find_headline
+from analysis.report.glance import FAR, GLANCES
 from analysis.report.pages import shown
 from analysis.report.reports import views_for
 from surveys.console.wording import FIXED, THIN
@@ -19,7 +17,6 @@ from surveys.models import Study
 from tests.analysis.report.compare_samples import FEW, address, heading, links
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
-from tests.analysis.report.test_findings import make_lists
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
@@ -30,71 +27,33 @@ def spaced(words: str) -> str:
     return words.replace(FIXED, " ").replace(THIN, " ")
 
 
-def test_the_headline_says_shares_of_answers_and_of_people() -> None:
-    rows = [row | {"unit": "person" if row["source"] == "field" else "repeat"} for row in make_lists()]
-    found = find_headline(make_report(heterogeneity=rows) | {"filters": {"query": ""}} | NAMES)
-    assert found
-    assert spaced(found.sentence) == (
-        "Asked for companies, the API names Tesla in 93 % of answers. Of ChatGPT’s users, 35 % get it."
-    )
-    # 58 points; down sqrt(.03² + .05²) = 5.8, up sqrt(.02² + .05²) = 5.4.
-    assert found.detail == "gpt-4o-mini · difference 52 to 63 points, 95 % interval over people and calls"
-
-
-def test_without_a_sure_difference_there_is_no_headline() -> None:
-    assert find_headline(make_report(heterogeneity=[]) | {"filters": {"query": ""}}) is None
-
-
 def test_the_large_figure_has_each_source_of_each_chatbot_with_interval_and_chance() -> None:
     report = make_report() | NAMES
     made = FAR.draw(report, Options(names=names_in(report)))
     assert len(made.table) == len(report["calibration"])
     marks = made.spec["datasets"]["rows"]
     assert {mark["model"] for mark in marks} == {"ChatGPT · gpt-4o-mini", "Gemini · gemini-2.0-flash"}
-    assert all(mark["low"] < mark["value"] < mark["high"] and mark["chance"] == 0.03 for mark in marks)
+    excess = [row["jsd_excess"] for row in report["calibration"]]
+    assert sorted(mark["value"] for mark in marks) == sorted(excess)
+    assert all(mark["low"] < mark["value"] < mark["high"] for mark in marks)
     # History sizes stand in the names.
     assert {mark["row"] for mark in marks} >= {"Offline", "SP-Profile", "SP-History, 100 conversations"}
-    assert "352 on each side" in spaced(made.own)
 
 
-def test_a_source_that_is_too_small_is_left_out_by_name() -> None:
+def test_a_source_without_a_distance_is_left_out_by_name() -> None:
     report = make_report() | NAMES
     row = next(row for row in report["calibration"] if row["source"] == "sp-profile")
-    row |= {"equal": {"n": None, "jsd_bits": None, "ci": None, "chance": None, "why": "few"}, "units": 3}
+    row |= {"jsd_excess": None, "ci": None, "why": "none", "units": 3}
     row |= {"unit": "simulated user"}
     made = FAR.draw(report, Options())
     assert len(made.spec["datasets"]["rows"]) == len(report["calibration"]) - 1
-    assert "Left out for too few: SP-Profile with 3 simulated users." in made.own
-
-
-def test_it_says_which_sock_puppet_is_nearest_or_may_be() -> None:
-    report = make_report(models=("gpt-4o-mini",)) | NAMES
-    near = next(row for row in report["calibration"] if row["nearest"])
-    assert FAR.say(report).startswith("Nearest to the field: with ChatGPT SP-")
-    near["nearest"] = False
-    profile, history = (
-        next(row for row in report["calibration"] if row["source"] == name) for name in ("sp-profile", "sp-history")
-    )
-    profile["not_told_apart"], history["not_told_apart"] = ["sp-history"], ["sp-profile"]
-    assert FAR.say(report).endswith("not told apart.")
+    assert "Left out without a common prompt: SP-Profile with 3 simulated users." in made.own
 
 
 @pytest.mark.parametrize("name", [name for name in GLANCES if name != FAR.name])
 def test_small_figures_are_as_wide_on_a_page_as_on_a_phone(name: str) -> None:
     wide, narrow = (GLANCES[name].draw(make_report(), Options(narrow=narrow)) for narrow in (False, True))
     assert wide.spec == narrow.spec and wide.table and wide.alt
-
-
-def test_letters_that_only_the_field_gives_are_counted_by_question() -> None:
-    def row(prompt: str, source: str, **counts: int) -> dict[str, Any]:
-        model = "chatgpt" if source == "field" else "gpt-4o-mini"
-        return {"prompt": prompt, "source": source, "model": model, "n": sum(counts.values()), "counts": counts}
-
-    groups = [{"chatbot": "chatgpt", "models": ["gpt-4o-mini"]}]
-    rows = [row("one", "field", A=3, B=1), row("one", "offline", A=4)]
-    rows += [row("two", "field", A=4, unknown=1), row("two", "offline", A=4, B=1)]
-    said = questions.say_options({"choices": rows, "groups": groups})
-    assert said == "1 of 2 questions gets letters in the field that offline never gives."
 
 
 # --- on the page

@@ -10,6 +10,8 @@ from analysis.answers.readings import read_new
 from analysis.report.filters import Filters
 from analysis.report.reports import report
 from analysis.report.samples import correct_over_prompts
+from analysis.stats.intervals import holm
+from analysis.stats.item_measures import MEASURES
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_model_run, reply
 
@@ -39,8 +41,10 @@ def test_heterogeneity_of_field_and_offline(study: Study) -> None:
     assert (offline["model"], offline["n"], offline["unique"], offline["entropy_bits"]) == ("gpt-4o-mini", 6, 2, 1)
 
 
-def test_sources_are_rarefied_to_the_smallest_and_compared_there(study: Study) -> None:
-    offline = one(study, "heterogeneity", source="offline")
+def test_a_source_is_rarefied_to_the_smaller_of_itself_and_the_field_and_compared_there(study: Study) -> None:
+    offline, field = (one(study, "heterogeneity", source=source) for source in ("offline", "field"))
+    beside = offline["rarefied"].pop("field")
+    assert {name: beside[name] for name in MEASURES} == {name: field[name] for name in MEASURES}  # of all four people
     # Any four of six equal answers name the same two items.
     assert offline["rarefied"] | {"ci": None, "ci_why": None} == {
         "n": 4, "unique": 2, "top5_coverage": 1, "entropy_bits": 1, "ci": None, "ci_why": None
@@ -48,16 +52,19 @@ def test_sources_are_rarefied_to_the_smallest_and_compared_there(study: Study) -
     against = offline["against_field"]
     assert against["unique"]["effect"] == 1
     assert against["entropy_bits"]["effect"] == pytest.approx(log2(3) / 3 + log2(6) / 6 - 0.5)
-    # The study has one such prompt, so that nothing is corrected.
-    assert against["unique"]["p_holm"] == against["unique"]["p"]
+    # The page has three tests, one of each measure of this prompt.
+    tests = [against[name] for name in ("unique", "top5_coverage", "entropy_bits")]
+    assert [test["p_holm"] for test in tests] == pytest.approx(holm([test["p_tail"] for test in tests]))
 
 
-def test_chances_are_corrected_over_the_prompts_of_one_source_and_model() -> None:
-    chances = (("mini", 0.01), ("mini", 0.04), ("flash", 0.03), ("flash", 0.5))
-    rows: list[dict[str, Any]] = [{"source": "offline", "model": model, "p": p} for model, p in chances]
+def test_chances_are_corrected_over_all_tests_of_a_page() -> None:
+    chances = (("mini", 0.01, 0.002), ("mini", 0.04, 0.04), ("flash", 0.03, 0.03), ("flash", 0.5, 0.5))
+    rows: list[dict[str, Any]] = [{"model": model, "p": p, "p_tail": tail} for model, p, tail in chances]
     correct_over_prompts(rows, lambda row: row)
-    # Of each model's two the smaller counts double, and the larger is no smaller than that.
-    assert [row["p_holm"] for row in rows] == [0.02, 0.04, 0.06, 0.5]
+    # Of all four: .002 times four, but no less than its p by draws; .03 times three; .04 twice, but no less than that.
+    assert [row["p_holm"] for row in rows] == pytest.approx([0.01, 0.09, 0.09, 0.5])
+    correct_over_prompts(rows, lambda row: row, tables=2)
+    assert [row["p_holm"] for row in rows] == pytest.approx([0.016, 0.18, 0.18, 1])
 
 
 def test_distance_of_offline_from_the_field(study: Study) -> None:

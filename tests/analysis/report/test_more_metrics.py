@@ -119,7 +119,7 @@ def test_a_small_sock_puppet_that_answered_more_prompts_changes_no_other_row() -
         for name, steep in (("sp-history", 1.0), ("sp-rag", -1.0))
     }
     placed["sp-profile"] = place("sp-profile", field, {prompt: draw_clustered(rng, 10, 40) for prompt in field})
-    mark_nearest(list(placed.values()))
+    mark_nearest([list(placed.values())])
     assert {name: one.row["nearest"] for name, one in placed.items() if not one.row.get("why_nearest")} == {
         "sp-history": True,
         "sp-rag": False,

@@ -19,7 +19,7 @@ from tests.analysis.report.report_samples import listed
 from tests.analysis.report.test_bundle import make_world, recompute, unpack
 from tests.factories import make_account, make_participant, make_response
 
-NOTEBOOK = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+NOTEBOOK = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
 
 
 def make_corrected() -> Study:
@@ -27,7 +27,7 @@ def make_corrected() -> Study:
     study = make_world()
     person = make_participant(study, chatbot="gemini")
     for slug, text, said in (
-        ("teas", listed(["assam tea", "Mate", "Chai"]), {"kept": frozenset({0, 2}), "added": ("Yunnan", "=Gyokuro")}),
+        ("teas", listed(["assam tea", "Mate", "Chai"]), {"out": ("Mate",), "added": ("Yunnan", "=Gyokuro")}),
         ("water", "C", {"letter": "A"}),
     ):
         make_response(person, slug, text=text, keep=True, reply=ReadReply(of=mark_of(text), confirmed=True, **said))
@@ -39,7 +39,7 @@ def run_notebook(monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[st
     """Every code cell in one namespace, as a kernel runs them; each `chartN` is drawn as its page would be."""
     for name, value in environment.items():
         monkeypatch.setenv(f"FIELDSTUDY_{name}", value)
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
     space: dict[str, Any] = {}
     try:
         for number, cell in enumerate(NOTEBOOK["cells"]):
@@ -96,7 +96,7 @@ def test_notebook_draws_the_reports_numbers_from_the_api(live_server: Any, monke
 def test_client_says_where_a_number_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])
     unpack(make_corrected(), tmp_path)
-    spec = importlib.util.spec_from_file_location("client", ROOT / "docs" / "fieldstudy_client.py")
+    spec = importlib.util.spec_from_file_location("client", ROOT / "examples" / "fieldstudy_client.py")
     client = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(client)
     mentions = tmp_path / "data" / "mentions.csv"

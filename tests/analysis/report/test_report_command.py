@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.answers.readings import read_new
-from analysis.report.columns import PLAIN, SHARE, Form, P
+from analysis.charts.tables import NOTHING, PLAIN, Cell, NumberFormat, P
 from analysis.report.outputs.documents import write_html, write_pdf
-from analysis.report.outputs.text import NOTHING, write_text, write_value
+from analysis.report.outputs.text import write_text
 from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas, tell
@@ -140,9 +140,9 @@ def test_pdf_takes_words_as_words_and_not_as_markup() -> None:
 
 def test_an_empty_study_has_a_report_that_says_so(tmp_path: Path) -> None:
     make_study("draft")
-    assert "Nothing stands out yet: no difference that chance does not explain." in run()
+    assert "There is too little to compare yet." in run()
     run(html=tmp_path / "empty.html", pdf=tmp_path / "empty.pdf")
-    assert "Nothing stands out yet" in (tmp_path / "empty.html").read_text()
+    assert "There is too little to compare yet" in (tmp_path / "empty.html").read_text()
     assert (tmp_path / "empty.pdf").read_bytes().startswith(b"%PDF-")
 
 
@@ -162,16 +162,16 @@ def test_every_part_has_a_table_where_it_has_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "words"),
+    ("cell", "words"),
     [
-        (write_value(PLAIN, None), NOTHING),
-        (write_value(PLAIN, 1234.567), "1,234.57"),
-        (write_value(Form(digits=1), 0.5, [0.25, 0.75]), "0.5 (0.2 to 0.8)"),
-        (write_value(SHARE, 0.354, [0.301, 0.4]), "35\u202f% (30 to 40)"),
-        (write_value(P, 0.0004), "<\u202f0.001"),
-        (write_value(P, 0.0321), "0.032"),
-        (write_value(P, None), NOTHING),
+        (Cell(None, PLAIN), NOTHING),
+        (Cell(1234.567, PLAIN), "1,234.57"),
+        (Cell(0.5, NumberFormat(digits=1), [0.25, 0.75]), "0.5 (0.2 to 0.8)"),
+        (Cell(0.5, PLAIN, unsure="One unit."), "0.50 (–)"),
+        (Cell(0.0004, P), "<\u202f0.001"),
+        (Cell(0.0321, P), "0.032"),
+        (Cell(None, P), NOTHING),
     ],
 )
-def test_values_in_words(shown: str, words: str) -> None:
-    assert shown == words
+def test_values_in_words(cell: Cell, words: str) -> None:
+    assert cell.line == words

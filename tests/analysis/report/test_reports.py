@@ -1,27 +1,21 @@
 """A report is computed once, kept, and computed again exactly when something that it rests on has changed."""
 
 import json
-import os
-import signal
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import psutil
 import pytest
 from django.utils import timezone
 
 from analysis.answers import aliases, reviews
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, MetricValue, Run
-from analysis.report import reports, samples
+from analysis.report import reports
 from analysis.report.dataset import load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.parts import PARTS, items
-from analysis.report.reports import ReportError, Reporting, fingerprint, people_stamp, report
-from analysis.stats import heterogeneity, second
-from analysis.stats.resampling import ItemSample
+from analysis.report.reports import ReportError, Reporting, fingerprint, report, stamp_of
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
@@ -35,7 +29,7 @@ FEW = 20
 
 def stamp(study: Study, **filters: Any) -> str:
     study.refresh_from_db()
-    return fingerprint(study, Filters(**filters), 0, FEW, people_stamp(study))
+    return fingerprint(Filters(**filters), 0, FEW, stamp_of(study))
 
 
 def test_the_whole_report_is_one_json_object_with_every_part(study: Study) -> None:
@@ -43,7 +37,8 @@ def test_the_whole_report_is_one_json_object_with_every_part(study: Study) -> No
     assert json.loads(json.dumps(whole, allow_nan=False)) == whole
     assert set(PARTS) - {"about"} <= whole.keys()
     assert (whole["study"], whole["version"], whole["draws"], whole["seed"]) == ("teas", 1, FEW, 0)
-    assert whole["answers"] == {"field": 8, "people": 4, "models": 12, "unread": 0, "reworded": 0}
+    counts = {"field": 8, "people": 4, "models": 12, "unread": 0, "reworded": 0, "outdated": 0, "waiting": 12}
+    assert whole["answers"] == counts
     assert whole["groups"] == [{"chatbot": "chatgpt", "models": ["gpt-4o-mini"]}]
     assert (whole["flow"]["completed"], whole["alias_version"]) == (4, 0)
     assert whole["filters"]["query"] == ""
@@ -61,81 +56,6 @@ def test_the_same_seed_gives_the_same_numbers_and_another_one_does_not(study: St
     MetricValue.objects.all().delete()
     assert report(study, draws=FEW, parts=["distances"])["distances"] == first
     assert report(study, seed=1, draws=FEW, parts=["distances"])["distances"] != first
-
-
-@pytest.fixture
-def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The second processes that begin, small though the study is."""
-    begun: list[int] = []
-
-    class Noted(second._Process):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            begun.append(self.pid)
-
-    monkeypatch.setattr(second, "_Process", Noted)
-    monkeypatch.setattr(second, "can_fork", lambda idle_threads: True)
-    monkeypatch.setattr(samples, "LONG", 0)
-    return begun
-
-
-@pytest.fixture
-def two_groups(study: Study) -> Study:
-    reply(make_model_run(study, model="another-1"), "teas", listed(["Assam", "Chai"]))
-    read_new(study)
-    return study
-
-
-def whole_report(study: Study, filters: Filters | None = None) -> str:
-    MetricValue.objects.all().delete()
-    return json.dumps(report(study, filters, draws=FEW) | {"generated_at": ""})
-
-
-@pytest.mark.parametrize("killed", [False, True])
-def test_two_processes_give_the_report_of_one(
-    two_groups: Study, forks: list[int], monkeypatch: pytest.MonkeyPatch, killed: bool
-) -> None:
-    study, first = two_groups, os.getpid()
-    compute = heterogeneity.describe
-
-    def end_second(sample: ItemSample) -> Any:
-        if killed and os.getpid() != first:
-            os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.01)
-        return compute(sample)
-
-    monkeypatch.setattr(heterogeneity, "describe", end_second)
-    by_two = whole_report(study)
-    assert len(forks) == 1 and not psutil.pid_exists(forks[0])
-    by_two_of_some = whole_report(study, Filters(source=("offline",)))
-    with monkeypatch.context() as alone:
-        alone.setattr(second, "can_fork", lambda idle_threads: False)
-        assert (by_two, by_two_of_some) == (whole_report(study), whole_report(study, Filters(source=("offline",))))
-
-
-def test_a_fault_in_the_second_process_is_told_and_leaves_the_connection_usable(
-    two_groups: Study, forks: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study, first = two_groups, os.getpid()
-    compute = heterogeneity.describe
-
-    def fail(sample: ItemSample) -> Any:
-        if os.getpid() != first:
-            raise ZeroDivisionError("there")
-        time.sleep(0.05)
-        return compute(sample)
-
-    monkeypatch.setattr(heterogeneity, "describe", fail)
-    with pytest.raises(ZeroDivisionError, match="there"):
-        report(study, draws=FEW)
-    assert len(forks) == 1 and not psutil.pid_exists(forks[0])
-    assert Study.objects.filter(pk=study.pk).exists() and not is_kept(Reporting(study, draws=FEW), "heterogeneity")
-
-
-def test_nothing_is_forked_for_what_is_kept(study: Study, forks: list[int]) -> None:
-    report(study, draws=FEW)
-    report(study, draws=FEW)
-    assert len(forks) == 1
 
 
 def test_simulated_people_and_models_are_counted_and_named() -> None:
@@ -338,6 +258,7 @@ def benchmark_of_nobody(study: Study) -> None:
     item = make_item()
     run = make_model_run(study, benchmark=item.benchmark)
     Run.objects.filter(pk=run.pk).update(study=None, version=None)
+    run.shared_with.add(study)
 
 
 CHANGES = [
@@ -386,8 +307,8 @@ def test_fingerprint_changes_with_filters_seed_and_draws(study: Study) -> None:
     found = {
         stamp(study),
         stamp(study, memory=("on",)),
-        fingerprint(study, Filters(), 1, FEW, people_stamp(study)),
-        fingerprint(study, Filters(), 0, FEW + 1, people_stamp(study)),
+        fingerprint(Filters(), 1, FEW, stamp_of(study)),
+        fingerprint(Filters(), 0, FEW + 1, stamp_of(study)),
     }
     assert len(found) == 4
 

@@ -188,8 +188,8 @@ def test_few_users_with_many_answers_count_as_few(tmp_path: Path, capsys: pytest
     assert choice["correct_share"] == 0.5 and choice["ci"][1] - choice["ci"][0] > 0.45
     (items,) = [row for row in found["heterogeneity"] if row["source"] == "sp-history"]
     field = next(row for row in found["heterogeneity"] if row["source"] == "field")
-    assert (items["rarefied"]["n"], items["against_field"]["entropy_bits"]["n"]) == (None, 10)
-    assert items["rarefied"]["why"].startswith("10 simulated users:") and field["rarefied"]["n"] == 30
+    assert (items["rarefied"]["n"], items["against_field"]["entropy_bits"]["n"]) == (10, 10)
+    assert items["rarefied"]["field"]["unique"] < field["rarefied"]["unique"] and field["rarefied"]["n"] == 30
     assert all(test["p"] > 0.05 for test in items["against_field"].values())
     (distance,) = found["distances"]
     assert distance["p"] > 0.05 and distance["even"] == pytest.approx(distance["chance"], rel=0.35)
@@ -218,7 +218,7 @@ def test_a_small_source_changes_no_other_row(tmp_path: Path, capsys: pytest.Capt
         assert others == before[part], part
     (row,) = [row for row in after["heterogeneity"] if row["source"] == "other"]
     assert (row["n"], row["unit"], row["units"], row["temperature"]) == (5, "repeat", 5, 1)
-    assert row["rarefied"]["n"] is None and row["against_field"]["entropy_bits"]["n"] == 5
+    assert row["rarefied"]["n"] == row["against_field"]["entropy_bits"]["n"] == 5
 
 
 def test_no_interval_of_a_report_has_no_width_or_lacks_its_value(
@@ -290,4 +290,4 @@ def test_nothing_is_claimed_without_people(capsys: pytest.CaptureFixture[str]) -
     for part in ("heterogeneity", "items", "cells", "drift"):
         say = PARTS[part].say
         assert say and not re.search("equal|no drift|same", say(found), re.I), part
-    assert "Fewer than 20 people" in PARTS["heterogeneity"].say(found)  # type: ignore[misc]
+    assert "No answers of people yet" in PARTS["heterogeneity"].say(found)  # type: ignore[misc]

@@ -47,7 +47,13 @@ def import_file(path: Path, form: str = "wildchat", name: str = "corpus", limit:
 
 
 def make_corpus(name: str = "corpus", form: str = "wildchat") -> Corpus:
-    return Corpus.objects.get_or_create(name=name, defaults={"format": form})[0]
+    """Of nobody, and shared with the studies that are there."""
+    return shared(Corpus.objects.get_or_create(name=name, defaults={"format": form})[0])
+
+
+def shared(thing: Any) -> Any:
+    thing.shared_with.add(*Study.objects.all())
+    return thing
 
 
 def write_messages(turns: int, words: str = "") -> list[dict[str, str]]:
@@ -76,7 +82,8 @@ def make_run(condition: str = "offline", study: Study | None = None, **changes: 
         study = study or make_study("draft")
         changes |= {"study": study, "version": study.current}
     endpoint = changes.pop("endpoint", None) or make_endpoint()
-    return Run.objects.create(condition=condition, endpoint=endpoint, created_by="tests", **changes)
+    run = Run.objects.create(condition=condition, endpoint=endpoint, created_by="tests", **changes)
+    return run if run.study else shared(run)
 
 
 def make_call(run: Run, question: Any = None, user: SimulatedUser | None = None, repeat: int = 0) -> Completion:
@@ -90,7 +97,7 @@ def make_personas(name: str, lines: Sequence[tuple[str, list[str]]]) -> PersonaS
     personas, _ = PersonaSet.objects.get_or_create(name=name)
     rows = [make_persona_row(personas, PersonaLine(description, sentences)) for description, sentences in lines]
     Persona.objects.bulk_create(rows)
-    return personas
+    return shared(personas)
 
 
 def make_item(number: int = 1, benchmark: str = "sums", **changes: Any) -> BenchmarkItem:

@@ -13,7 +13,7 @@ from rest_framework.authtoken.models import Token
 from analysis.models import Attribute, Completion, Corpus, CorpusStep, Run, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.pages.reads import steps_of
-from analysis.people.pages.waiting import CorpusStanding, asking_runs, cost_of, next_step, what_waits
+from analysis.people.pages.waiting import AskingRun, CorpusStanding, asking_runs, cost_of, next_step, what_waits
 from analysis.runs import tasks
 from analysis.runs.asking.replies import read_replies
 from analysis.runs.lanes.runs import pause, run_inline
@@ -66,7 +66,11 @@ def begin(task: str = "extract") -> Any:
 
 
 def standing(corpus: Corpus) -> CorpusStanding:
-    return CorpusStanding(corpus, steps_of(corpus), asking_runs(corpus))
+    return CorpusStanding(corpus, steps_of(corpus), runs_of(corpus))
+
+
+def runs_of(corpus: Corpus) -> list[AskingRun]:
+    return asking_runs(corpus, get_user_model().objects.get(username="researcher"), Study.objects.get(slug="teas"))
 
 
 def waits(corpus: Corpus) -> list[str]:
@@ -141,14 +145,6 @@ def test_candidates_are_asked_for_the_prompts_of_a_study(corpus: Corpus, monkeyp
     keep_attributes(corpus, [NewAttribute("ann", "Drinks tea.", 0.9)])
     people("corpus", "merge")
     assert "2 calls, about " in lines_of(ask("candidates", prompts="teas"))
-
-
-@pytest.mark.parametrize("name", ["ask", "ask-plan"])
-def test_only_researchers_ask(name: str, corpus: Corpus) -> None:
-    where = reverse(f"baselines:{name}", args=["teas", "corpus", "extract"])
-    found = {role: as_account(role).get(where).status_code for role in RANK}
-    assert found["stranger"] == 404 and found["viewer"] == 403
-    assert found["researcher"] == found["owner"] == (286 if name == "ask-plan" else 200)
 
 
 # --- the run and its page
@@ -229,7 +225,7 @@ def test_next_step_leads_from_conversations_to_annotators(
     run.refresh_from_db()
     Run.objects.filter(pk=run.pk).update(state="running")
     work_off(run)
-    assert cost_of(corpus) == Run.objects.get().spent > 0
+    assert cost_of(runs_of(corpus)) == Run.objects.get().spent > 0
     for step in ("merge", "sample"):
         assert upcoming(corpus) == step
         people("corpus", step)

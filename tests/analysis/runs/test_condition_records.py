@@ -43,7 +43,7 @@ def test_style_sheet_is_what_follows_from_the_records() -> None:
 
 @RECORDS
 def test_docs_show_what_a_model_is_sent(condition: Condition) -> None:
-    assert f"\n| `{condition.slug}` | " in (ROOT / "docs/corpora.md").read_text()
+    assert f"\n| `{condition.slug}` | " in (ROOT / "docs/runs.md").read_text()
 
 
 def test_demo_asks_in_known_conditions() -> None:

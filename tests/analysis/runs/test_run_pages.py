@@ -290,9 +290,12 @@ def test_call_that_is_not_sent_yet_shows_what_will_be(client: Client, study: Stu
     assert "Not sent yet. These are the messages that will be." in words
 
 
-def test_call_of_a_benchmark_run_of_no_study_is_read_from_any_study(client: Client, study: Study) -> None:
+def test_call_of_a_benchmark_run_of_no_study_is_read_where_it_is_shared(client: Client, study: Study) -> None:
     run = make_run(study=None, version=None, benchmark="sums")
     call = answer(make_call(run, make_item(1)), "B")
+    run.shared_with.clear()
+    assert client.get(page_of("completion", run.pk, call.pk)).status_code == 404
+    run.shared_with.add(study)
     page = client.get(page_of("completion", run.pk, call.pk))
     assert call.item.question in text_of(page)
     assert f"Run {run.pk} of no study, on sums" in lines_of(page)

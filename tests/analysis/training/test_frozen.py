@@ -172,14 +172,14 @@ def test_without_an_embedding_model_nothing_is_begun(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "reason"),
     [
         (MemoryError(), "needs more memory than there is"),
         (OSError(28, "No space left on device"), "could not be trained: No space left on device"),
     ],
 )
 def test_what_ends_a_training_is_one_sentence_and_counts_as_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
     import_rows(tmp_path, support_rows(120))
 
@@ -187,7 +187,7 @@ def test_what_ends_a_training_is_one_sentence_and_counts_as_no_model(
         raise error
 
     monkeypatch.setattr(making, "embed_texts", fail)
-    with pytest.raises(CommandError, match=words) as told:
+    with pytest.raises(CommandError, match=reason) as told:
         trained()
     assert "\n" not in str(told.value) and TrainedModel.objects.get().state == "failed"
     assert not folder_of("model").exists()

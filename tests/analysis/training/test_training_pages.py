@@ -5,25 +5,24 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 
 from analysis.charts.figure import Options
 from analysis.models import ExampleSet, TrainedModel
 from analysis.training.evaluation import TEXTS_FOLLOW
-from analysis.training.pages import urls, views
+from analysis.training.pages import views
 from analysis.training.pages.figures import draw_curve, draw_scores
 from analysis.training.pages.views import warnings_of
 from surveys.models import AuditEvent, Study
+from tests.analysis.runs.baseline_factories import shared
 from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, words
 from tests.factories import make_study
-from tests.roles import RANK, as_account, make_roles
+from tests.roles import as_account, make_roles
 from tests.surveys.console.console_pages import lines_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 __all__ = ["words"]
-ADDRESSES = {"models": "get", "model": "get", "progress": "get", "stop": "post", "resume": "post"}
 CURVE = [{"seed": 0, "step": 1, "loss": 0.7}, {"seed": 0, "step": 2, "loss": 0.5}, {"seed": 0, "step": 2, "valid": 0.8}]
 
 
@@ -42,40 +41,17 @@ def study() -> Study:
 def make_model(study: Study | None = None, name: str = "mine", **changes: Any) -> TrainedModel:
     examples = None if study else ExampleSet.objects.get_or_create(name="set", defaults={"task": "verifier"})[0]
     given = {"task": "verifier", "tier": "encoder", "state": "stopped", "started_by": "tests"} | changes
-    return TrainedModel.objects.create(name=name, study=study, examples=examples, **given)
+    return shared(TrainedModel.objects.create(name=name, study=study, examples=examples, **given))
 
 
 def address(name: str, model: str = "mine", slug: str = "teas") -> str:
     return reverse(f"training:{name}", args=[slug] if name == "models" else [slug, model])
 
 
-def test_every_address_is_in_the_table() -> None:
-    assert {entry.name for entry in urls.urlpatterns if isinstance(entry, URLPattern)} == set(ADDRESSES)
-
-
-@pytest.mark.parametrize("name", ADDRESSES)
-def test_only_researchers_see_models(name: str, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views.train_next, "delay", lambda: None)
-    make_model(study)
-    good = {302} if name in ("stop", "resume") else {200, 286}
-    expected = {"stranger": {404}, "viewer": {403}}
-    assert getattr(Client(), ADDRESSES[name])(address(name)).status_code == 302
-    for role in RANK:
-        assert getattr(as_account(role), ADDRESSES[name])(address(name)).status_code in expected.get(role, good), role
-
-
-@pytest.mark.parametrize("name", [name for name in ADDRESSES if name != "models"])
-def test_models_of_another_study_are_not_there(name: str, study: Study) -> None:
-    make_model(Study.objects.get(slug="coffees"), "theirs")
-    make_model(study)
-    client = as_account("researcher")
-    assert getattr(client, ADDRESSES[name])(address(name, "theirs")).status_code == 404
-    assert "theirs" not in client.get(address("models")).content.decode()
-
-
 def test_a_finished_model_shows_its_figures_beside_baselines(study: Study, tmp_path: Path) -> None:
     import_rows(tmp_path, support_rows(200, noise=0.1))
     report = command("train", "--examples", "set", "--task", "verifier", "--name", "mine")
+    shared(TrainedModel.objects.get())
     page = as_account("researcher").get(address("model"))
     said = lines_of(page)
     assert "By AUROC mine beats prior" in said

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from bundle_beyond import check_mixes, distance_bounds, missing_from, population_checks, share_checks
 from bundle_data import (
     DRAWS,
     MEASURES,
@@ -62,6 +63,9 @@ def check_heterogeneity(bundle: Bundle) -> Checks:
         matrix = incidence(table, vocabulary)
         yield from item_measures(where, row, table, matrix)
         yield from unit_checks(where, row, table)
+        yield from population_checks(where, row, table, matrix)
+        missing = missing_from(bundle, row["model"], row["prompt"]) if row["source"] == "field" else 0
+        yield Check(where, "missing", row["missing"], missing)
         if matrix.any():
             units = by_unit(table, matrix)
             for name in MEASURES:
@@ -117,6 +121,7 @@ def check_choices(bundle: Bundle) -> Checks:
         for letter, count in counts.items():
             yield Check(where, f"count of {letter}", row["counts"][letter], count)
         yield from letter_measures(where, row, counts)
+        yield from share_checks(bundle, where, row, counts.get(row["correct"], 0), row["n"])
         if row["n"] and row["correct_share"] is not None:
             yield from unit_checks(where, row, table)
             letters = [*counts][:-1]
@@ -168,8 +173,22 @@ def check_calibration(bundle: Bundle) -> Checks:
             other = bundle.rows(row, part["prompt"])
             found.append(divergence(field, other))
             yield Check(f"{where}, {part['prompt']}", "jsd_bits", part["jsd_bits"], found[-1])
+        yield from bound_checks(bundle, where, row)
         there = [value for value in found if value is not None]
         yield Check(where, "mean jsd_bits", row["jsd_bits"], float(np.mean(there)) if there else None)
+
+
+def bound_checks(bundle: Bundle, where: str, row: Row) -> Checks:
+    """How many people have no answer, and what their answers could make of the mean distance."""
+    model, prompts = row["chatbot"] or "all", [part["prompt"] for part in row["by_prompt"]]
+    missing = [missing_from(bundle, model, prompt) for prompt in prompts]
+    for said, count in zip(row["missing"] or [], (min(missing, default=0), max(missing, default=0)), strict=False):
+        yield Check(where, "missing", said, count)
+    if row["bounds"]:
+        pairs = [(bundle.field(model, prompt), bundle.rows(row, prompt), prompt) for prompt in prompts]
+        ends = [distance_bounds(bundle, *pair[:2], m, pair[2]) for pair, m in zip(pairs, missing, strict=True)]
+        for side, said, found in zip(("least", "largest"), row["bounds"], np.mean(ends, axis=0), strict=True):
+            yield Check(where, f"{side} with missing answers", said, float(found))
 
 
 def check_parts(part: str, name: str, column_of: Callable[[Row], str]) -> Callable[[Bundle], Checks]:
@@ -400,6 +419,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "items": check_items,
     "distances": check_distances,
     "calibration": check_calibration,
+    "mixes": check_mixes,
     "demographics": check_parts("cells", "cell", lambda row: "cell"),
     "contexts": check_parts("contexts", "value", lambda row: row["context"]),
     "sensitivity": check_sensitivity,

@@ -1,0 +1,266 @@
+"""Tables of numbers: columns that say once what they hold, how it is written and its interval, and their cells.
+
+Pages, terminal, HTML, PDF and the files of figures render the same table, each in its own type.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from surveys.console.wording import INTERVAL, decimal, dollars, number, p_value, sized, span, with_unit
+
+Row = dict[str, Any]
+Ends = Sequence[float] | None
+Made = Callable[[Row], Any]
+NOTHING = "–"
+TO = " to "
+LONG = 24  # rows, beyond which a table gets a window of its own
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How a value is written. `kind` is number, count, p, dollars, ends or words, or a name: prompt, source, …"""
+
+    kind: str = "number"
+    digits: int = 2
+    scale: float = 1
+    unit: str = ""
+    sign: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in ("number", "count", "p", "dollars", "ends")
+
+    def write(self, value: Any, between: str = NOTHING) -> str:
+        """35 %, +0.12, 30–40 %, < 0.001; an empty text where a number is undefined."""
+        if not self.is_number:
+            return "" if value is None else str(value)
+        if self.kind == "ends":
+            return with_unit(self.write_ends(value, between), self.unit) if span(value) else ""
+        known = number(value)
+        if known is None:
+            return ""
+        if self.kind == "p":
+            return p_value(known)
+        if self.kind == "dollars":
+            return dollars(known)
+        return decimal(known * self.scale, self.digits, self.unit, self.sign)
+
+    def write_ends(self, ends: Sequence[float], between: str) -> str:
+        return between.join(decimal(end * self.scale, self.digits) for end in ends)
+
+
+WORDS, COUNT, P, DOLLARS = NumberFormat("words"), NumberFormat("count", 0), NumberFormat("p"), NumberFormat("dollars")
+PLAIN, FINE = NumberFormat(), NumberFormat(digits=3)
+SHARE, FINE_SHARE = NumberFormat(digits=0, scale=100, unit="%"), NumberFormat(digits=1, scale=100, unit="%")
+ENDS, FINE_ENDS = NumberFormat("ends", 0, 100, "%"), NumberFormat("ends", 1, 100, "%")  # values are [low, high]
+CHANGE, POINTS = NumberFormat(sign=True), NumberFormat(digits=0, scale=100, sign=True)
+
+
+def at(row: Any, path: str) -> Any:
+    """The value in a row under keys joined by dots; None where one of them is missing."""
+    for key in path.split("."):
+        row = row.get(key) if isinstance(row, Mapping) else None
+    return row
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value with its interval, the number of values behind it, and the reason where one of them is undefined.
+
+    `text` with `interval` are for pages, `line` is for terminal and paper, `words` is all of it in one line. `href`,
+    `chip` and `soft` are a page's link and what stands beside the value; `key` sorts.
+    """
+
+    value: Any = None
+    format: NumberFormat = WORDS
+    ci: Ends = None
+    n: int | None = None
+    why: str = ""
+    unsure: str = ""  # why a known value has no interval
+    nothing: str = NOTHING
+    key: Any = None
+    href: str = ""
+    chip: str = ""
+    soft: str = ""
+    mark: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        return self.format.is_number
+
+    @property
+    def text(self) -> str:
+        written = self.format.write(self.value)
+        return f"{written}{self.mark}" if written else self.nothing
+
+    @property
+    def interval(self) -> str:
+        """30–40, and −0.50 to 0.70."""
+        if self.ci is None:
+            return NOTHING if self.unsure else ""
+        return self.format.write_ends(self.ci, TO if self.ci[0] < 0 else NOTHING)
+
+    @property
+    def range(self) -> str:
+        """The interval with its unit at both ends."""
+        return TO.join(map(self.format.write, self.ci)) if self.ci else ""
+
+    @property
+    def line(self) -> str:
+        written = self.format.write(self.value, TO)
+        if not written:
+            return NOTHING
+        around = f" ({self.format.write_ends(self.ci, TO)})" if self.ci else f" ({NOTHING})" if self.unsure else ""
+        return written + around + f", {self.soft}" * bool(self.soft)
+
+    @property
+    def words(self) -> str:
+        """For the hover and for screen readers."""
+        parts = [f"{INTERVAL} {self.range}" if self.ci else self.why, "" if self.n is None else sized(self.n)]
+        return ", ".join([self.text, *(part for part in parts if part)])
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number or word of a row, which stands at `name` (keys joined by dots) unless `value` finds it.
+
+    `ci` is where its interval stands; beside it, or where `ci_why` finds it, is why there is none. `texts` names the
+    texts behind a number of a page: what to ask for besides the row's prompt, source and model, or None. `short` is the
+    label where there is little room. `why` is where a row says why the value is undefined. `chip` and `soft` stand
+    beside the value.
+    """
+
+    name: str
+    label: str
+    format: NumberFormat = WORDS
+    ci: str | Callable[[Row], Ends] = ""
+    ci_why: Callable[[Row], str | None] | None = None
+    short: str = ""
+    value: Made | None = None
+    texts: Made | None = None
+    href: Callable[[Row], tuple[str, Any]] | None = None  # a page of another kind, as its name and number
+    why: str | Callable[[Row], str] = ""
+    chip: Callable[[Row], str] | None = None
+    soft: Callable[[Row], str] | None = None
+    mark: Callable[[Row], str] | None = None  # a sign behind the value
+    key: Made | None = None  # what it is sorted by
+    nothing: str = NOTHING
+    unit: str = ""  # of the value itself, for programs
+    format_of: Callable[[Row], NumberFormat] | None = None  # where rows differ in how they are written
+    read: Callable[[Row], Cell] | None = None  # makes the cell, where a row holds value, interval and n in one place
+
+    def of(self, row: Row) -> Any:
+        return self.value(row) if self.value else at(row, self.name)
+
+    def around(self, row: Row) -> Ends:
+        found: Ends = self.ci(row) if callable(self.ci) else at(row, self.ci) if self.ci else None
+        return found
+
+    def unsure(self, row: Row) -> str:
+        """Why a value that is known has no interval."""
+        if not self.ci or self.of(row) is None or self.around(row) is not None:
+            return ""
+        found = self.ci_why(row) if self.ci_why else at(row, f"{self.ci}_why") if isinstance(self.ci, str) else None
+        return found if isinstance(found, str) else ""
+
+    def reason(self, row: Row) -> str:
+        return self.why(row) if callable(self.why) else at(row, self.why) or "" if self.why else ""
+
+    @property
+    def head(self) -> str:
+        """The label within a line: what is no name begins small."""
+        return self.short or self.label[:1].lower() + self.label[1:]
+
+    @property
+    def is_number(self) -> bool:
+        return self.format.is_number
+
+    def cell(self, row: Row) -> Cell:
+        if self.read:
+            return self.read(row)
+        value, form = self.of(row), self.format_of(row) if self.format_of else self.format
+        is_known = form.write(value) != ""
+        key = value if form.is_number else str(self.nothing if value is None else value).casefold()
+        return Cell(
+            value,
+            form,
+            span(self.around(row)) if is_known else None,
+            why=self.reason(row),
+            unsure=self.unsure(row),
+            nothing=self.nothing,
+            key=key if is_known or not form.is_number else None,
+            soft=self.soft(row) if self.soft and is_known else "",
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """`definitions` names what its numbers are called in the report; `note` and `reasons` stand below it."""
+
+    columns: Sequence[Column]
+    rows: list[list[Cell]]
+    title: str = ""
+    name: str = ""
+    note: str = ""
+    definitions: tuple[str, ...] = ()
+    empty: str = ""
+    reasons: Sequence[str] = ()
+    is_broad: bool = False
+    order: tuple[int, bool] = (-1, False)  # the column by which rows are sorted, and whether falling
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.rows) > LONG
+
+    @property
+    def whys(self) -> list[str]:
+        """Why its dashes are dashes."""
+        shown = (cell for row in self.rows for cell in row if NOTHING in (cell.text, cell.interval))
+        return list(dict.fromkeys(why for cell in shown if (why := cell.unsure or cell.why)))
+
+    @property
+    def headers(self) -> Iterator[dict[str, Any]]:
+        """Each label with what an address says to sort by it: numbers from the highest, words from the first letter.
+
+        A second click turns the order round.
+        """
+        for place, column in enumerate(self.columns):
+            is_here, falling = place == self.order[0], self.order[1]
+            sign = "-" * (not falling if is_here else column.is_number)
+            state = ("descending" if falling else "ascending") if is_here else ""
+            head = {"label": column.label, "is_number": column.is_number}
+            yield head | {"sort": f"{sign}{self.name}.{place}", "sorted": state}
+
+    def sorted(self, wanted: str) -> "Table":
+        """The rows by the column that `wanted` names (`items.2`, `-items.2`), undefined ones last."""
+        name, _, place = wanted.removeprefix("-").rpartition(".")
+        if name != self.name or not (place.isascii() and place.isdecimal()) or int(place) >= len(self.columns):
+            return self
+        column, falling = int(place), wanted.startswith("-")
+        known = [row for row in self.rows if row[column].key is not None]
+        unknown = [row for row in self.rows if row[column].key is None]
+        rows = [*sorted(known, key=lambda row: row[column].key, reverse=falling), *unknown]
+        return replace(self, rows=rows, order=(column, falling))
+
+    @property
+    def lines(self) -> list[list[str]]:
+        return [[cell.line for cell in row] for row in self.rows]
+
+    def aligned(self) -> Iterator[str]:
+        """Numbers to the right, words to the left; a first column is blank where it repeats the row above."""
+        lines = [[column.head for column in self.columns], *self.lines]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        previous = None
+        for line in lines:
+            shown = ["" if line[0] == previous else line[0], *line[1:]]
+            previous = line[0]
+            cells = [
+                cell.rjust(width) if column.is_number else cell.ljust(width)
+                for cell, width, column in zip(shown, widths, self.columns, strict=True)
+            ]
+            yield "  ".join(cells).rstrip()
+
+
+def cells(rows: Sequence[Row], columns: Sequence[Column]) -> list[list[Cell]]:
+    return [[column.cell(row) for column in columns] for row in rows]

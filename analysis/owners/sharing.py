@@ -1,0 +1,161 @@
+"""Sharing with studies and taking back; whether a study may use what an action needs, asked when it acts."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
+
+from analysis.models import Corpus, Endpoint, ExampleSet, PersonaSet, Run, TrainedModel
+from surveys.models import Study
+from surveys.studies import audit
+from surveys.studies.access import RANK, Role, role_in
+
+# What is owned and shared, by the word that addresses and commands have for it.
+KINDS: dict[str, Any] = {
+    "corpus": Corpus,
+    "personas": PersonaSet,
+    "examples": ExampleSet,
+    "model": TrainedModel,
+    "run": Run,
+}
+SHARED = "SELECT pg_advisory_xact_lock_shared(hashtext('sharing'), %s)"
+EXCLUSIVE = "SELECT pg_advisory_xact_lock(hashtext('sharing'), %s)"
+
+
+class NotShared(Exception):
+    """Nothing was done: the study may not use what it takes. The message says what and what to do."""
+
+
+def word_for(thing: Any) -> str:
+    return next(word for word, model in KINDS.items() if isinstance(thing, model))
+
+
+def called(thing: Any) -> str:
+    """As a sentence names it."""
+    return f"run {thing.pk}" if isinstance(thing, Run) else thing.name
+
+
+def require_owner(account: Any, thing: Any) -> None:
+    """Raises PermissionDenied for everybody but its owner and administrators."""
+    if not thing.may_be_changed_by(account):
+        raise PermissionDenied(f"Only the owner of {called(thing)} may do this.")
+
+
+# --- asked at the press -----------------------------------------------------
+
+
+def hold(study: Study, lock: str = SHARED) -> None:
+    """Until the transaction ends nothing is taken back from the study."""
+    with connection.cursor() as cursor:
+        cursor.execute(lock, [study.pk])
+
+
+def require_use(account: Any, study: Study, *things: Any) -> None:
+    """Hold what is shared with the study. Raises NotShared where the account may not use one of the things there.
+
+    Of an endpoint that is asked whoever acts: it spends the money of the study that it belongs to.
+    """
+    hold(study)
+    for thing in filter(None, things):
+        if isinstance(thing, Endpoint):
+            may = Endpoint.objects.usable_in([study]).filter(pk=thing.pk).exists()
+        else:
+            may = thing.is_shown_to(account, study)
+        if not may:
+            raise NotShared(refusal(thing, study))
+
+
+def require_shared(study: Study, endpoint: Endpoint, *things: Any) -> None:
+    """The same for a run of the study, which all its members see: what stands in front is to be shared with it."""
+    hold(study)
+    for thing in filter(None, things):
+        if not thing.is_shared_with(study):
+            raise NotShared(refusal(thing, study))
+    if not Endpoint.objects.usable_in([study]).filter(pk=endpoint.pk).exists():
+        raise NotShared(refusal(endpoint, study))
+
+
+def require_role(account: Any, study: Study) -> None:
+    """Raises NotShared where the account has ended, or is no researcher of the study any more."""
+    role = role_in(account, study) if account.is_active else None
+    if role is None or RANK[role] < RANK[Role.RESEARCHER]:
+        raise NotShared(f"{account} is no longer a researcher of {study.slug}. Somebody who is has to start it.")
+
+
+def require_sending(run: Run, account: Any, study: Study) -> None:
+    """Raises NotShared where the run may not send by the means of its study, or of the one whose page this is."""
+    if run.study:
+        require_shared(run.study, run.endpoint, run.corpus, run.personas)
+    else:
+        require_use(account, study, run.endpoint, run.corpus, run.personas)
+
+
+def refusal(thing: Any, study: Study) -> str:
+    return f"{called(thing)} is no longer shared with {study.slug}: ask its owner."
+
+
+# --- sharing ----------------------------------------------------------------
+
+
+def share(thing: Any, studies: Iterable[Study], actor: str) -> None:
+    """Share it with these studies and no others. Each that gains or loses it notes that; runs that lose it stop."""
+    wanted = {study.pk: study for study in studies}
+    with transaction.atomic():
+        type(thing).objects.select_for_update(of=("self",), no_key=True).get(pk=thing.pk)
+        before = {study.pk: study for study in thing.shared_with.all()}
+        for study in in_order(before, wanted):
+            hold(study, EXCLUSIVE)
+        thing.shared_with.set(wanted.values())
+        for study in in_order(before, wanted):
+            action = "shared with it" if study.pk in wanted else "no longer shared with it"
+            audit.record(study, actor, f"{word_for(thing)} {action}", called(thing))
+            if study.pk not in wanted:
+                stop_runs(thing, study)
+
+
+def take_back(endpoint: Endpoint, studies: Iterable[Study]) -> None:
+    """These may not use it any more, from this transaction on: what they run with it stops."""
+    for study in sorted(studies, key=lambda study: study.pk):
+        hold(study, EXCLUSIVE)
+        stop_runs(endpoint, study)
+
+
+def in_order(before: dict[int, Study], wanted: dict[int, Study]) -> list[Study]:
+    """Where something changes; always in one order, so that no two wait for one another."""
+    changed = before.keys() ^ wanted.keys()
+    return [(before | wanted)[pk] for pk in sorted(changed)]
+
+
+def lend(thing: Any, study: Study, actor: str) -> None:
+    """Share it with this study too, if it is not."""
+    if not thing.is_shared_with(study):
+        with transaction.atomic():
+            thing.shared_with.add(study)
+            audit.record(study, actor, f"{word_for(thing)} shared with it", called(thing))
+
+
+def stop_runs(thing: Any, study: Study) -> None:
+    """Runs by this study's means that go on with what was taken back: stopped, as without money."""
+    field = {Corpus: "corpus", PersonaSet: "personas", Endpoint: "endpoint"}.get(type(thing))
+    if field is None:
+        return
+    rows = Run.objects.of_study(study).filter(state=Run.State.RUNNING, **{field: thing})
+    for run in rows.select_related("endpoint", "corpus", "personas", "study", "owner"):
+        if run.study or not goes_on(run):
+            left = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
+            left.update(state=Run.State.STOPPED, reason=refusal(thing, study))
+
+
+def goes_on(run: Run) -> bool:
+    """Whether one of the studies that a run without a study is shared with may still send it."""
+    for study in run.shared_with.all():
+        may_ask = Endpoint.objects.usable_in([study]).filter(pk=run.endpoint_id).exists()
+        sources = [thing for thing in (run.corpus, run.personas) if thing]
+        if may_ask and all(thing.is_shared_with(study) or is_owners(run, thing) for thing in sources):
+            return True
+    return False
+
+
+def is_owners(run: Run, thing: Any) -> bool:
+    return run.owner is not None and thing.may_be_changed_by(run.owner)

@@ -1,0 +1,287 @@
+"""What could be said of the rows of a report, by kind: each difference with its strength, and the family it is of."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis.charts.figure import Report, Row
+from analysis.models.conditions import PUPPETS
+from analysis.report import columns as col
+from analysis.report.claims.enough import held_back, is_enough, may_turn, units_of
+from analysis.report.claims.kinds import PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
+from analysis.report.columns import is_choice
+from analysis.report.dataset import FIELD, OFFLINE
+from analysis.report.sentences import field_of
+from analysis.stats import benchmark_runs
+from analysis.stats.intervals import Z, t_quantile
+from analysis.stats.simultaneous import PART_WAY, share_gaps, share_width, strength_of, student_p
+from surveys.console.wording import number, span
+
+INFINITE = 1e9  # degrees of freedom of a normal statistic
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A difference that could be said: its interval is `estimate` ± reach times `error`, none where that is 0.
+
+    `strength` is its statistic as a normal deviate, or in units of a share's width, of which `error` is then one.
+    """
+
+    strength: float
+    estimate: float
+    row: Row
+    other: Row = field(default_factory=dict)
+    error: float = 0.0
+    freedom: float = INFINITE
+    item: Row = field(default_factory=dict)
+    is_share: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The candidates of one kind, and the family they come from: so many `normal` tests, and tails of shares.
+
+    `held`: how many comparisons are held back; `turning`: what answers in which nothing was found could turn round,
+    which is held back where it would be said; `width`: that of a share of a half where it is widest.
+    """
+
+    candidates: tuple[Candidate, ...] = ()
+    normal: int = 0
+    tails: tuple[Any, ...] = ()
+    tests: int = 0
+    held: int = 0
+    width: float = 0.0
+    turning: tuple[Candidate, ...] = ()
+
+
+Gather = Callable[[Report], Pool]
+
+
+def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Iterator[tuple[Row, Row]]:
+    """Each source beside its field, where there is enough of both."""
+    rows: list[Row] = list(report.get(part) or [])
+    for row in rows:
+        other = field_of(rows, row) if row["source"] != FIELD and "against_field" in row else None
+        fits = of_offline is None or (row["source"] == OFFLINE) == of_offline
+        if other is not None and fits and is_enough(row, other):
+            yield row, other
+
+
+def items(of_offline: bool) -> Gather:
+    """Shares of people who get an item, the strongest of each source and prompt."""
+
+    def gather(report: Report) -> Pool:
+        found: list[Candidate] = []
+        turning: list[Candidate] = []
+        tails, held, width = [], 0, 0.0
+        for row, other in pairs_in(report, "heterogeneity", of_offline):
+            gaps = row.get("item_gaps")
+            if not gaps:
+                continue
+            tails.append(gaps["tail"])
+            width = max(width, float(share_width(0.5, *gaps["units"])))
+            for gap in gaps["strongest"][:1]:
+                one = Candidate(gap["strength"], gap["effect"], row, other, gap["width"], item=gap, is_share=True)
+                if held_back(row, other):
+                    held += 1
+                elif may_turn(row, gap["other"], other, gap["value"]):
+                    turning.append(one)
+                else:
+                    found.append(one)
+        return Pool(tuple(found), 0, tuple(tails), len(tails), held, width, tuple(turning))
+
+    return gather
+
+
+def variety(report: Report) -> Pool:
+    """The field's entropy minus each source's, of as many units, by prompt."""
+    found, held, count = [], 0, 0
+    for row, other in pairs_in(report, "heterogeneity"):
+        test = (row.get("against_field") or {}).get(col.ENTROPY.key) or {}
+        count += 1
+        if held_back(row, other):
+            held += 1
+        elif one := of_interval(test, min(units_of(row), units_of(other)) - 1, row, other):
+            found.append(one)
+    return Pool(tuple(found), count, (), count, held)
+
+
+def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -> Candidate | None:
+    """Of an estimate with its own 95 % interval, by Student's t; where units were permuted no stronger than by that."""
+    effect, ends = number(test.get("effect")), span(test.get("ci"))
+    if effect is None or ends is None or freedom < 1 or ends[1] <= ends[0]:
+        return None
+    error = (ends[1] - ends[0]) / 2 / (Z if freedom >= INFINITE else float(t_quantile(freedom)))
+    permuted = number(test.get("p_tail"))
+    strength = strength_of(max(student_p(effect, error, freedom), 0.0 if permuted is None else permuted))
+    return Candidate(strength, effect, row, other or {}, error, freedom)
+
+
+def letters(is_right: bool) -> Gather:
+    """Shares of the right letter; or of letters that a source never gives, as all its letters are tested."""
+
+    def gather(report: Report) -> Pool:
+        found: list[Candidate] = []
+        turning: list[Candidate] = []
+        tails, held, tests, width = [], 0, 0, 0.0
+        for row, other in pairs_in(report, "choices"):
+            names = [name for name in row["counts"] if name == row.get("correct") or not is_right]
+            names = [name for name in names if name != "unknown"]
+            if not is_right and row["source"] != OFFLINE or not names:
+                continue
+            units = units_of(other), units_of(row)
+            mine, theirs = ([each["counts"].get(name, 0) / each["n"] for name in names] for each in (other, row))
+            gaps = share_gaps(mine, units[0], theirs, units[1], 0.0)
+            tests += len(names)
+            tails.append(gaps.tail)
+            width = max(width, float(share_width(0.5, *units, 0.0)))
+            for place, name in enumerate(names):
+                if not (is_right or (mine[place] and not theirs[place])):
+                    continue
+                if held_back(row, other):
+                    held += 1
+                    continue
+                item = {"letter": name, "value": mine[place], "other": theirs[place]}
+                one = Candidate(
+                    float(gaps.strength[place]), float(gaps.gaps[place]), row, other, float(gaps.widths[place]),
+                    item=item, is_share=True,
+                )  # fmt: skip
+                (turning if may_turn(row, theirs[place], other, mine[place]) else found).append(one)
+        return Pool(tuple(found), 0, tuple(tails), tests, held, width, tuple(turning))
+
+    return gather
+
+
+def pair_shares(kind: str, place: str, most: int) -> Gather:
+    """Of the pair's items, or options; of each prompt the `most` surest."""
+
+    def gather(report: Report) -> Pool:
+        found: list[Candidate] = []
+        turning: list[Candidate] = []
+        held, width, told = 0, 0.0, dict[str, int]()
+        for item in report["pair"].get(place) or []:
+            a, b, prompt = item["a"], item["b"], item["prompt"]
+            told[prompt] = told.get(prompt, 0) + 1
+            width = max(width, float(share_width(0.5, a["units"], b["units"], LEVELS[kind])))
+            if told[prompt] > most or not is_enough(a, b):
+                continue
+            row, other = b | {"prompt": prompt}, a | {"prompt": prompt}
+            one = Candidate(
+                item["strength"], item["difference"], row, other, item["width"], item=item, is_share=True
+            )  # fmt: skip
+            if held_back(row, other):
+                held += told[prompt] == 1
+            else:
+                (turning if may_turn(row, b["share"], other, a["share"]) else found).append(one)
+        tails = (report["pair"].get("tails") or {}).get(kind, ())
+        return Pool(tuple(found), 0, tuple(tails), len(tails), held, width, tuple(turning))
+
+    return gather
+
+
+def pair_variety(report: Report) -> Pool:
+    """The first side's entropy minus the second's, of as many units, by prompt."""
+    found, rows = [], report["pair"].get("varied") or []
+    for row in rows:
+        test = row["differences"].get(col.ENTROPY.key) or {}
+        if is_enough(row) and (one := of_interval(test, row["n"] - 1, row, row)):
+            found.append(one)
+    return Pool(tuple(found), len(rows), (), len(rows))
+
+
+def nearest(report: Report) -> Pool:
+    """For each model how much farther than the nearest sock puppet each other one is."""
+    rows = [row for row in report.get("calibration") or [] if row.get("p_nearest") is not None]
+    found = [Candidate(strength_of(row["p_nearest"]), row["jsd_excess"], row) for row in rows]
+    count = sum(row["compared_puppets"] for row in rows)
+    return Pool(tuple(found), count, (), count)
+
+
+def groups(report: Report) -> Pool:
+    """Each group of people against everybody else with the same chatbot, by prompt."""
+    found, count = [], 0
+    for row in report.get("cells") or []:
+        measure = col.CORRECT if is_choice(row) else col.ENTROPY
+        test = (row.get("against_rest") or {}).get(measure.key) or {}
+        if not is_enough(row) or held_back(row, row) or int(test.get("n") or row["n"]) < 2:
+            continue
+        count += 1
+        freedom = INFINITE if is_choice(row) else int(test.get("n") or 0) - 1
+        if one := of_interval(test, freedom, row):
+            found.append(one)
+    return Pool(tuple(found), count, (), count)
+
+
+def drift(report: Report) -> Pool:
+    """Each repetition of a run against its first, by prompt, as permutations have it."""
+    found, count = [], 0
+    for row in report.get("drift") or []:
+        distance = row.get("tv") if is_choice(row) else row.get(col.DISTANCE.key)
+        if row.get("p") is None or distance is None or not is_enough(row, {"n": row["n_first"]}):
+            continue
+        count += 1
+        ends = span(row.get("ci_tv") if is_choice(row) else row.get("ci"))
+        error = (ends[1] - ends[0]) / 2 / Z if ends else 0.0
+        found.append(Candidate(strength_of(row["p"]), distance, row, error=error))
+    return Pool(tuple(found), count, (), count)
+
+
+def of_runs(report: Report) -> list[Row]:
+    """Benchmark rows of more than one run that offline runs stand beside."""
+    rows = report.get("benchmarks") or []
+    return [row for row in rows if row["source"] != OFFLINE and len(row["runs"]) > 1 and row.get("offline_runs")]
+
+
+def ranges(report: Report) -> Pool:
+    """Ranges of scores that no offline run reaches."""
+    rows = [row for row in of_runs(report) if row.get("overlaps_offline") is not None]
+    found = [
+        Candidate(
+            strength_of(benchmark_runs.chance_apart(row["offline_runs"], row["units"])),
+            row["mean"] - row["offline_mean"],
+            row,
+        )
+        for row in rows
+        if row["overlaps_offline"] is False
+    ]
+    return Pool(tuple(found), len(rows), (), len(rows))
+
+
+def new_letters(report: Report) -> Pool:
+    """Questions to which a run gives a letter that no offline run gives, above what held-out offline runs do."""
+    rows = [row for row in of_runs(report) if row.get("novel_excess") is not None]
+    made = [
+        of_interval({"effect": row["novel_excess"], "ci": row.get("novel_excess_ci")}, row["shared_questions"] - 1, row)
+        for row in rows
+    ]
+    return Pool(tuple(one for one in made if one and one.estimate > 0), len(rows), (), len(rows))
+
+
+def spread(report: Report) -> Pool:
+    """How far simulated users move a score, beside as many repeats."""
+    rows = [row for row in of_runs(report) if row["source"] in PUPPETS and (row.get("noise_floor") or {}).get("p")]
+    found = [
+        Candidate(strength_of(row["noise_floor"]["p"]), row["max"] - row["min"] - row["noise_floor"]["range"], row)
+        for row in rows
+        if row["max"] - row["min"] > row["noise_floor"]["range"]
+    ]
+    return Pool(tuple(found), len(rows), (), len(rows))
+
+
+LEVELS = {PAIR_ITEMS: PART_WAY, PAIR_OPTIONS: 0.0}
+GATHER: dict[str, Gather] = {
+    PAIR_ITEMS: pair_shares(PAIR_ITEMS, "items", 3),
+    PAIR_OPTIONS: pair_shares(PAIR_OPTIONS, "options", 8),
+    PAIR_VARIETY: pair_variety,
+    "items": items(True),
+    "items of puppets": items(False),
+    "variety": variety,
+    "right": letters(True),
+    "letters": letters(False),
+    "nearest": nearest,
+    "groups": groups,
+    "drift": drift,
+    "ranges": ranges,
+    "novel": new_letters,
+    "spread": spread,
+}

@@ -1,0 +1,60 @@
+"""Whether there is enough to compare: decided here for sentences, p-values and differences alike."""
+
+from collections.abc import Sequence
+
+from analysis.charts.figure import Row
+from analysis.report.dataset import FIELD
+from surveys.console.wording import plural
+
+FEWEST = 20  # people, simulated users or repeats of either side, below which nothing is said
+MOST_UNKNOWN = 0.5  # share of answers in which nothing was found, above which nothing is compared
+
+
+def units_of(row: Row) -> int:
+    return int(row.get("units") or row.get("n") or 0)
+
+
+def is_enough(*rows: Row) -> bool:
+    return all(units_of(row) >= FEWEST for row in rows)
+
+
+def few_in(row: Row, test: Row | None = None) -> str:
+    """Why a comparison has no p, where a side has too few."""
+    sides = [units_of(row), (test or {}).get("n"), *map(row.get, ("n_field", "n_first", "n_original"))]
+    known = [int(side) for side in sides if side is not None]
+    return f"Fewer than {FEWEST} on one side: too few to test." if min(known) < FEWEST else ""
+
+
+def unknown_in(row: Row) -> int:
+    return int(row.get("unknown") or 0)
+
+
+def is_read(*rows: Row) -> bool:
+    return all(unknown_in(row) <= MOST_UNKNOWN * int(row.get("n") or 0) for row in rows)
+
+
+def may_turn(row: Row, share: float, other: Row, of_other: float) -> bool:
+    """Whether answers in which nothing was found could make the smaller of two shares of all answers the larger."""
+    (low, below), (high, _) = sorted([(share, row), (of_other, other)], key=lambda pair: pair[0])
+    return bool(unknown_in(below)) and low + unknown_in(below) / int(below["n"]) >= high
+
+
+def held_back(row: Row, other: Row) -> str:
+    """Why two sources are not compared though there are enough of each."""
+    if is_read(row, other):
+        return ""
+    unknown, answers = unknown_in(row) + unknown_in(other), int(row["n"]) + int(other["n"])
+    return f"Held back: in {unknown:,} of {plural(answers, 'answer')} nothing was found."
+
+
+def too_few(rows: Sequence[Row]) -> str:
+    """Why nothing is compared among the rows of a part: whose answers are missing, or too few."""
+    people = [row for row in rows if row["source"] == FIELD and row.get("n")]
+    others = [row for row in rows if row["source"] != FIELD and row.get("n")]
+    if not people:
+        return "No answers of people yet: there is nothing to compare."
+    if max(map(units_of, people)) < FEWEST:
+        return f"Fewer than {FEWEST} people have answered a prompt: too few to compare."
+    if not others:
+        return "No answers of models yet: there is nothing to compare people’s with."
+    return f"No source has answers of {FEWEST} simulated users or repeats to a prompt: too few to compare."

@@ -1,0 +1,125 @@
+"""Which differences a page may say: of 100 studies in which nothing differs, at most 5 make any claim on it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from analysis.charts.figure import Report, Row
+from analysis.report.claims.candidates import GATHER, Candidate, Pool
+from analysis.report.claims.kinds import KINDS, OVERVIEW, PAGES
+from analysis.report.claims.sentences import TELL, Sure
+from analysis.stats.simultaneous import LEVEL, Family, reach
+from surveys.console.wording import Span, plural
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """One kind on one page."""
+
+    kind: str
+    pool: Pool
+    family: Family
+
+    @cached_property
+    def critical(self) -> float:
+        return self.family.critical
+
+    @property
+    def half_width(self) -> float:
+        """That of the widest simultaneous interval; of shares that of a half."""
+        normal = [one.error * reach(self.critical, one.freedom) for one in self.pool.candidates if not one.is_share]
+        return max([self.critical * self.pool.width, *normal])
+
+    @property
+    def held(self) -> int:
+        """How many comparisons are not made, or would be said but could be turned round by answers not read."""
+        return self.pool.held + sum(self.family.p(one.strength) < LEVEL for one in self.pool.turning)
+
+    def sure(self) -> list[Sure]:
+        """What chance seldom makes so strong anywhere in the family, the strongest first."""
+        judged = [(one, self.family.p(one.strength)) for one in self.pool.candidates]
+        found = [Sure(one, p, self.interval(one)) for one, p in judged if p < LEVEL]
+        return sorted(found, key=lambda one: -one.candidate.strength)
+
+    def interval(self, one: Candidate) -> Span | None:
+        """Simultaneous: it excludes 0 where the difference is claimed."""
+        if not one.error:
+            return None
+        half = one.error * (self.critical if one.is_share else reach(self.critical, one.freedom))
+        return one.estimate - half, one.estimate + half
+
+
+def claims_of(report: Report) -> tuple[list[Row], list[Row]]:
+    """All claims of the pages whose parts are there, and for each page what was tested and what it says without any."""
+    pools = {kind: gather(report) for kind, gather in GATHER.items() if KINDS[kind].part in report}
+    claims: list[Row] = []
+    families: list[Row] = []
+    for page, weights in PAGES.items():
+        tested = list(tested_on(weights, pools))
+        if tested:
+            families.append(family_row(report, page, tested))
+            claims += claims_on(report, page, tested, families[-1]["family"])
+    return claims, families
+
+
+def tested_on(weights: Mapping[str, float], pools: Mapping[str, Pool]) -> Iterator[Tested]:
+    there = {kind: weight for kind, weight in weights.items() if kind in pools and pools[kind].tests}
+    for kind, weight in there.items():
+        pool = pools[kind]
+        yield Tested(kind, pool, Family(pool.normal, pool.tails, weight / sum(there.values())))
+
+
+def claims_on(report: Report, page: str, tested: list[Tested], family: str) -> Iterator[Row]:
+    """The strongest of each kind first, in the order of the page's kinds, then the second of each."""
+    found = []
+    for place, each in enumerate(tested):
+        rows = TELL[each.kind](report, each.sure())
+        for number, row in enumerate(sorted(rows, key=lambda row: -row["size"])):
+            found.append((number, place, {"page": page, "kind": each.kind, "family": family, **row}))
+    return iter([row for _, _, row in sorted(found, key=lambda entry: entry[:2])])
+
+
+def family_row(report: Report, page: str, tested: list[Tested]) -> Row:
+    """`within`: how far off a difference of each kind may be at most, by its simultaneous interval; `unsaid`: what is
+    said of each kind of which nothing is sure.
+    """
+    widths = {each.kind: half for each in tested if (half := each.half_width)}
+    held = sum(each.held for each in tested)
+    unsaid = {each.kind: KINDS[each.kind].unsaid(report, told_width(each)) for each in tested}
+    opening = f"{OVERVIEW}{told_width(tested[0])}." if page == "overview" else unsaid[tested[0].kind]
+    if held and not any(each.pool.candidates or each.pool.turning for each in tested):
+        opening = "Nothing is compared: in too many answers nothing was found."
+    return {
+        "page": page,
+        "family": "; ".join(plural(each.pool.tests, KINDS[each.kind].tested, KINDS[each.kind].many) for each in tested),
+        "tests": sum(each.pool.tests for each in tested),
+        "within": widths,
+        "held": held,
+        "sentence": opening,
+        "unsaid": unsaid,
+    }
+
+
+def told_width(tested: Tested) -> str:
+    half, unit = tested.half_width, KINDS[tested.kind].unit
+    if not half or not unit:
+        return ""
+    much = f"{100 * half:.0f} points" if unit == "points" else f"{half:.2f} {unit}"
+    return f"; from {much} on one would be"
+
+
+def opening_of(report: Report, page: str) -> str:
+    """What a page opens with: its first claim, or that there is none; nothing where there is too little to compare."""
+    found = next((claim for claim in report.get("claims") or () if claim["page"] == page), None)
+    if found:
+        return str(found.get("headline", found["sentence"]) if page == "overview" else found["sentence"])
+    return next((str(family["sentence"]) for family in report.get("families") or () if family["page"] == page), "")
+
+
+def said_of(report: Report, kinds: Sequence[str], page: str = "overview") -> str:
+    """What a page claims first of these kinds, or that nothing of them is sure."""
+    here = [claim for claim in report.get("claims") or () if claim["page"] == page and claim["kind"] in kinds]
+    if here:
+        return str(here[0]["sentence"])
+    unsaid: Row = next((family["unsaid"] for family in report.get("families") or () if family["page"] == page), {})
+    return next((unsaid[kind] for kind in kinds if kind in unsaid), "")

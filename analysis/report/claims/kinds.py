@@ -1,0 +1,148 @@
+"""The kinds of claims: whose rows they are about, the page that shows more, and which of them a page may make."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from analysis.charts.figure import Report
+from analysis.charts.tables import at
+from analysis.report.dataset import OFFLINE
+from analysis.report.sentences import who
+from surveys.console.wording import INTERVAL, decimal, plural, span
+
+PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY = "items of the pair", "options of the pair", "variety of the pair"
+Unsaid = Callable[[Report, str], str]
+
+
+def points(share: float) -> str:
+    return f"{100 * abs(share):.0f}"
+
+
+def no_item(report: Report, within: str) -> str:
+    return f"For no item is a difference between the field and a model sure{within}."
+
+
+def no_pair_item(report: Report, within: str) -> str:
+    return f"For no item is a difference between {both_sides(report)} sure{within}."
+
+
+def no_pair_option(report: Report, within: str) -> str:
+    return f"For no option is a difference between {both_sides(report)} sure{within}."
+
+
+def no_pair_variety(report: Report, within: str) -> str:
+    return f"No difference in how varied {both_sides(report)} are is sure{within}."
+
+
+def both_sides(report: Report) -> str:
+    return " and ".join(report["pair"][key]["name"] for key in "ab")
+
+
+def no_variety(report: Report, within: str) -> str:
+    return f"No difference in how varied field and models are is sure{within}."
+
+
+def no_right(report: Report, within: str) -> str:
+    return f"For no question is a difference between the field and a model sure{within}."
+
+
+def no_letter(report: Report, within: str) -> str:
+    """How many letters are the field's alone in as many answers of each side, and how many chance makes so."""
+    found = [at(row, "against_field.new_letters") for row in report.get("choices") or [] if row["source"] == OFFLINE]
+    known = [one for one in found if one]
+    if not known:
+        return "No letter is surely the field’s alone."
+    value, chance = (sum(one[name] for one in known) / len(known) for name in ("value", "chance"))
+    return (
+        f"No letter is surely the field’s alone: of as many answers a question has {decimal(value, 1)} letters in the "
+        f"field that offline never gives, by chance {decimal(chance, 1)}."
+    )
+
+
+def no_nearest(report: Report, within: str) -> str:
+    return "No sock puppet is surely nearer to the field than all others."
+
+
+def no_group(report: Report, within: str) -> str:
+    return f"For no group of people is a difference from everybody else’s answers sure{within}."
+
+
+def no_drift(report: Report, within: str) -> str:
+    compared = plural(len(report["drift"]), "comparison")
+    return f"In none of {compared} of a run and its repetition is drift sure."
+
+
+def no_range(report: Report, within: str) -> str:
+    return "No range of scores lies surely apart from the offline runs’."
+
+
+def no_new_letter(report: Report, within: str) -> str:
+    return "To no benchmark do runs surely give new letters more often than offline runs would."
+
+
+def no_spread(report: Report, within: str) -> str:
+    """How far simulated users move a score where they move it most, beside as many repeats."""
+    rows = [row for row in report.get("benchmarks") or [] if span((row.get("noise_floor") or {}).get("ci"))]
+    puppets = [row for row in rows if row["source"] != OFFLINE]
+    if not puppets:
+        return "Scores hold as far as can be told."
+    row = max(puppets, key=lambda row: row["max"] - row["min"])
+    floor = row["noise_floor"]
+    return (
+        f"Scores hold: {len(row['runs'])} runs of {who(report, row)} lie {points(row['max'] - row['min'])} points "
+        f"apart on {row['benchmark']}, as many offline repeats {points(floor['range'])} "
+        f"({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`tested` is what its family is made of, `unsaid` what is said where nothing of it is sure; `unit` that of how far
+    off a difference could be.
+    """
+
+    part: str
+    page: str
+    tested: str
+    many: str
+    unsaid: Unsaid
+    unit: str = ""
+
+
+KINDS = {
+    "items": Kind(
+        "heterogeneity", "items", "prompt and offline source, each item", "prompts and offline sources, each item",
+        no_item, "points",
+    ),
+    "items of puppets": Kind(
+        "heterogeneity", "items", "prompt and other source, each item", "prompts and other sources, each item",
+        no_item, "points",
+    ),
+    "variety": Kind("heterogeneity", "heterogeneity", "entropy", "entropies", no_variety, "bits"),
+    "right": Kind("choices", "choices", "share of right answers", "shares of right answers", no_right, "points"),
+    "letters": Kind("choices", "choices", "share of a letter", "shares of letters", no_letter),
+    "nearest": Kind("calibration", "calibration", "pair of sock puppets", "pairs of sock puppets", no_nearest),
+    "groups": Kind("cells", "demographics", "group and prompt", "groups and prompts", no_group),
+    "drift": Kind("drift", "drift", "repetition and prompt", "repetitions and prompts", no_drift),
+    "ranges": Kind("benchmarks", "benchmarks", "place of a range", "places of ranges", no_range),
+    "novel": Kind("benchmarks", "benchmarks", "share of new letters", "shares of new letters", no_new_letter),
+    PAIR_ITEMS: Kind("pair", "pair", "prompt, each item", "prompts, each item", no_pair_item, "points"),
+    PAIR_OPTIONS: Kind("pair", "pair", "share of an option", "shares of options", no_pair_option, "points"),
+    PAIR_VARIETY: Kind("pair", "pair", "entropy", "entropies", no_pair_variety, "bits"),
+    "spread": Kind("benchmarks", "benchmarks", "range beside repeats", "ranges beside repeats", no_spread),
+}  # fmt: skip
+# Of the 5 in 100 that a page may have, the part of each kind; shared among the kinds that a study has.
+PAGES: dict[str, dict[str, float]] = {
+    "overview": {
+        "items": 1.0, "items of puppets": 0.4, "variety": 0.03, "right": 0.04, "letters": 0.03, "nearest": 0.02,
+        "spread": 0.1, "ranges": 0.02, "novel": 0.02, "groups": 0.01, "drift": 0.05,
+    },
+    "pair": {PAIR_ITEMS: 0.7, PAIR_OPTIONS: 0.2, PAIR_VARIETY: 0.1},
+    "heterogeneity": {"variety": 1.0},
+    "choices": {"right": 0.6, "letters": 0.4},
+    "benchmarks": {"spread": 0.4, "ranges": 0.3, "novel": 0.3},
+    "items": {"items": 1.0, "items of puppets": 0.4},
+    "distances": {"nearest": 1.0},
+    "demographics": {"groups": 1.0},
+    "drift": {"drift": 1.0},
+}  # fmt: skip
+OVERVIEW = "No difference between the field and the models is sure"

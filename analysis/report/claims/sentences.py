@@ -1,0 +1,311 @@
+"""How what is claimed is said, by kind: one claim for each source, or for each source and prompt."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.charts.figure import Report, Row, prompt_name
+from analysis.charts.rows import shown_source
+from analysis.report import columns as col
+from analysis.report.claims.candidates import Candidate
+from analysis.report.claims.kinds import PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
+from analysis.report.columns import is_choice
+from analysis.report.dataset import ALL, OFFLINE
+from analysis.report.sentences import chatbot_name, settings_among, who, within
+from surveys.console.wording import FIXED, INTERVAL, Span, decimal, p_value, percent, plural, sized
+
+SIMULTANEOUS = f"simultaneous {INTERVAL}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sure:
+    """A candidate that chance seldom makes so strong anywhere on the page, with its interval."""
+
+    candidate: Candidate
+    p: float
+    ci: Span | None
+
+    @property
+    def row(self) -> Row:
+        return self.candidate.row
+
+    @property
+    def other(self) -> Row:
+        return self.candidate.other
+
+    @property
+    def counts(self) -> list[int]:
+        return [int(row["n"]) for row in (self.other, self.row) if row.get("n")]
+
+
+Tell = Callable[[Report, Sequence[Sure]], Iterator[Row]]
+
+
+def claim(sure: Sure, measure: str, sentence: str, size: float, definitions: list[str], **more: Any) -> Row:
+    """`params` are what the address of the page that shows it asks for."""
+    place = {name: sure.row[name] for name in ("prompt", "source", "model") if name in sure.row}
+    params = more.pop("params", place)
+    return {
+        "sentence": sentence[0].upper() + sentence[1:],
+        "measure": measure,
+        "estimate": sure.candidate.estimate,
+        "ci": list(sure.ci) if sure.ci else None,
+        "n": sure.counts,
+        "p": sure.p,
+        **{name: value for name, value in params.items() if name in ("prompt", "source", "model")},
+        "size": round(min(1.0, size), 4),
+        "params": params,
+        "definitions": definitions,
+        **more,
+    }
+
+
+def points(value: float) -> str:
+    return f"{100 * abs(value):.0f}"
+
+
+def apart(ci: Span | None, scale: float = 100, digits: int = 0) -> str:
+    """The ends of a difference, from the smaller to the larger."""
+    ends = sorted(abs(scale * end) for end in ci or (0, 0))
+    return "–".join(decimal(end, digits) for end in ends)
+
+
+def aside(sure: Sure, scale: float = 100, digits: int = 0) -> str:
+    """The interval and n, in brackets."""
+    return f"({SIMULTANEOUS} {apart(sure.ci, scale, digits)}, {sized(*sure.counts)})"
+
+
+def by_source(found: Sequence[Sure]) -> list[list[Sure]]:
+    kinds: dict[tuple[Any, ...], list[Sure]] = {}
+    for one in found:
+        kinds.setdefault((one.row["source"], one.row["model"]), []).append(one)
+    return list(kinds.values())
+
+
+def tell_items(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        row, field, item = one.row, one.other, one.candidate.item
+        topic = prompt_name(row["prompt"])
+        words = (
+            f"{who(report, row)} names {item['name']} in {percent(item['other'])} of answers to “{topic}”, "
+            f"{who(report, field)} in {percent(item['value'])}: {points(item['effect'])} points apart "
+            f"{aside(one)}."
+        )
+        params = {"prompt": row["prompt"], "source": row["source"], "model": row["model"], "item": item["item"]}
+        definitions = ["item_share", "simultaneous"]
+        opening = headline(report, row, field, item)
+        yield claim(one, "item_share", words, abs(item["effect"]), definitions, params=params, headline=opening) | {
+            "item": item["item"],
+            "detail": f"{row['model']} · {points(item['effect'])} points apart, {SIMULTANEOUS} {apart(one.ci)}",
+        }
+
+
+def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """Items that one side names more often, or options that it takes more often."""
+    names = [report["pair"][key]["name"] for key in "ab"]
+    for one in found:
+        item, topic = one.candidate.item, prompt_name(one.row["prompt"])
+        shares = [percent(item[key]["share"]) for key in "ab"]
+        verb, of = ("answers", f"“{topic}” with") if "is_right" in item else ("names", "")
+        what = f"{verb} {of} {item['name']}".replace("  ", " ")
+        where = "" if "is_right" in item else f" to “{topic}”"
+        words = (
+            f"{names[0]} {what} in {shares[0]} of answers{where}, {names[1]} in {shares[1]}: "
+            f"{points(item['difference'])} points apart {aside(one)}."
+        )
+        yield claim(one, "item_share", words, abs(item["difference"]), ["item_share", "simultaneous"], params={})
+
+
+def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """For how many prompts one side is the more varied, and where most."""
+    names, rows = [report["pair"][key]["name"] for key in "ab"], report["pair"]["varied"]
+    for one in found[:1]:
+        test, more = one.row["differences"][col.ENTROPY.key], one.candidate.estimate > 0
+        same = [other for other in found if (other.candidate.estimate > 0) == more]
+        first, second = names if more else reversed(names)
+        words = (
+            f"{first} is more varied than {second} for {len(same)} of {plural(len(rows), 'prompt')}, most for "
+            f"“{prompt_name(one.row['prompt'])}”: entropy {abs(one.candidate.estimate):.2f} bits above "
+            f"{min(test['value'], test['other']):.2f} {aside(one, 1, 2)}."
+        )
+        size = abs(one.candidate.estimate) / max(test["other"], test["value"], 1e-9)
+        yield claim(one, col.ENTROPY.name, words, size, [col.ENTROPY.name, "rarefied", "simultaneous"], params={})
+
+
+def headline(report: Report, row: Row, field: Row, item: Row) -> str:
+    """The sentence that Compare opens with, in shares of people."""
+    whose = "the API" if row["source"] == OFFLINE else shown_source(row["source"])
+    people = "the people" if field["model"] == ALL else f"{chatbot_name(report, field)}’s users"
+    topic = row["prompt"].replace("-", " ")
+    return (
+        f"Asked for {topic}, {whose} names {item['name']} in {percent(item['other'])} of answers. "
+        f"Of {people}, {percent(item['value'])} get it."
+    )
+
+
+def tell_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """For each source: for how many prompts the field is more, or less, varied."""
+    for some in by_source(found):
+        best = max(some, key=lambda one: abs(one.candidate.estimate))
+        more = best.candidate.estimate > 0
+        same = [one for one in some if (one.candidate.estimate > 0) == more]
+        row, test = best.row, best.row["against_field"][col.ENTROPY.key]
+        prompts = [other for other in report["heterogeneity"] if is_beside(other, row)]
+        words = (
+            f"The field is {'more' if more else 'less'} varied than {who(report, row)} for {len(same)} of "
+            f"{plural(len(prompts), 'prompt')}, most for “{prompt_name(row['prompt'])}”: entropy "
+            f"{abs(best.candidate.estimate):.2f} bits {'above' if more else 'below'} {test['other']:.2f} "
+            f"{aside(best, 1, 2)}."
+        )
+        size = abs(best.candidate.estimate) / max(test["other"], test["value"], 1e-9)
+        params = {"source": row["source"], "model": row["model"]}
+        definitions = [col.ENTROPY.name, "rarefied", "against_field", "simultaneous"]
+        yield claim(best, col.ENTROPY.name, words, size, definitions, params=params)
+
+
+def is_beside(other: Row, row: Row) -> bool:
+    return "against_field" in other and all(other[name] == row[name] for name in ("source", "model"))
+
+
+def tell_letters(measure: str, definitions: list[str], say: Callable[[str, str, Row, str], str]) -> Tell:
+    """For each source and question; `say` has the names of source and field, the letter's shares and the question."""
+
+    def tell(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+        for one in found:
+            names, item = (who(report, one.row), who(report, one.other)), one.candidate.item
+            words = f"{say(*names, item, prompt_name(one.row['prompt']))} {aside(one)}."
+            yield claim(one, measure, words, abs(one.candidate.estimate), [*definitions, "simultaneous"])
+
+    return tell
+
+
+def say_right(source: str, field: str, item: Row, question: str) -> str:
+    return (
+        f"{source} answers “{question}” correctly in {percent(item['other'])} of cases, {field} in "
+        f"{percent(item['value'])}: {points(item['value'] - item['other'])} points apart"
+    )
+
+
+def say_new(source: str, field: str, item: Row, question: str) -> str:
+    return (
+        f"{field} answers “{question}” with {item['letter']} in {percent(item['value'])} of cases, a letter that "
+        f"{source} never gives"
+    )
+
+
+def tell_nearest(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """Which sock puppet is nearest to the field, and how near offline comes."""
+    rows = report.get("calibration") or []
+    for one in found:
+        row = one.row
+        size = f", {row['history_size']} conversations" if row["history_size"] else ""
+        others = settings_among(row | {"history_size": None}, [other | {"history_size": None} for other in rows])
+        of_model = (other for other in rows if (other["source"], other["model"]) == (OFFLINE, row["model"]))
+        offline = next((other for other in of_model if other["main"]), None)
+        beside = ""
+        if offline and offline.get("jsd_excess") is not None:
+            beside = f"; offline{settings_among(offline, rows)} is at {bits(offline)}"
+        words = (
+            f"The sock puppet nearest to the field is {who(report, row)}{size}{others}: {bits(row)} above chance over "
+            f"{plural(row['prompts'], 'prompt')}{beside}."
+        )
+        params = {"source": row["source"], "model": row["model"]}
+        definitions = ["jsd_excess", "calibration"]
+        made = claim(one, "jsd_excess", words, abs(row["jsd_excess"]), definitions, params=params)
+        yield made | {"ci": row.get("ci"), "n": [row["units"]] if row.get("units") else []}
+
+
+def bits(row: Row) -> str:
+    """A mean distance above chance with its interval."""
+    ci = row.get("ci")
+    interval = f" ({INTERVAL} {decimal(ci[0])}{' to ' if ci[0] < 0 else '–'}{decimal(ci[1])})" if ci else ""
+    return f"{decimal(row['jsd_excess'])} bits{interval}"
+
+
+def tell_groups(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        row, effect = one.row, one.candidate.estimate
+        measure = col.CORRECT if is_choice(row) else col.ENTROPY
+        what = "right {} often" if is_choice(row) else "{} varied"
+        much = f"{points(effect)} points" if is_choice(row) else f"{abs(effect):.2f} bits"
+        scale, digits = (100, 0) if is_choice(row) else (1, 2)
+        words = (
+            f"Answers of {row['name']} to “{prompt_name(row['prompt'])}” ({chatbot_name(report, row)}) are "
+            f"{what.format('more' if effect > 0 else 'less')} than everybody else’s: {much} "
+            f"{aside(one, scale, digits)}."
+        )
+        size = abs(effect) if is_choice(row) else abs(effect) / max(row[col.ENTROPY.key], 1e-9)
+        params = {"prompt": row["prompt"], "cell": row["cell"]}
+        yield claim(one, measure.name, words, size, ["cell", measure.name, "simultaneous"], params=params)
+
+
+def tell_drift(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        row, distance = one.row, one.candidate.estimate
+        words = (
+            f"{who(report, row)} answers “{prompt_name(row['prompt'])}” differently on {row['date']} than on "
+            f"{row['first_date']}: distance {distance:.2f} (p{FIXED}={FIXED}{p_value(one.p)} over all comparisons of "
+            f"the page, {sized(int(row['n']))})."
+        )
+        params = {"prompt": row["prompt"], "model": row["model"]}
+        measure = "tv" if is_choice(row) else col.DISTANCE.name
+        yield claim(one, measure, words, distance, ["drift"], params=params)
+
+
+def tell_ranges(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        row = one.row
+        scores = f"{percent(row['min'])} to {percent(row['max'])} in {len(row['runs'])} runs"
+        words = (
+            f"{who(report, row)}{settings_among(row, report['benchmarks'])} scores {scores} of {row['benchmark']}: a "
+            f"range that none of {plural(row['offline_runs'], 'offline run')} reaches."
+        )
+        yield of_benchmark(one, "overlaps_offline", words, abs(one.candidate.estimate))
+
+
+def tell_new_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        row, (low, high) = one.row, one.ci or (0.0, 0.0)
+        words = (
+            f"On {percent(row[col.NOVEL.key])} of {row['shared_questions']} questions of {row['benchmark']} a run of "
+            f"{who(report, row)}{settings_among(row, report['benchmarks'])} gives a letter that no offline run gives "
+            f"{within(row['novel_ci'], row['shared_questions'])}; with {plural(row['novel_runs'], 'run')} of each that "
+            f"is {points(row['novel_excess'])} points more than held-out offline runs give "
+            f"({SIMULTANEOUS} {100 * low:.0f}–{100 * high:.0f})."
+        )
+        yield of_benchmark(one, "novel_excess", words, row["novel_excess"], [col.NOVEL.name, "novel_excess"])
+
+
+def tell_spread(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for some in [max(found, key=lambda one: one.row["max"] - one.row["min"])] if found else []:
+        row, floor = some.row, some.row["noise_floor"]
+        words = (
+            f"Who is simulated moves the score on {row['benchmark']} by {points(row['max'] - row['min'])} points over "
+            f"{len(row['runs'])} runs of {who(report, row)}; as many offline repeats alone would move it by "
+            f"{points(floor['range'])} ({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
+        )
+        yield of_benchmark(some, "noise_floor", words, abs(some.candidate.estimate))
+
+
+def of_benchmark(one: Sure, measure: str, words: str, size: float, definitions: list[str] | None = None) -> Row:
+    params = {"source": one.row["source"], "model": one.row["model"]}
+    defined = definitions or ["benchmark_run", measure]
+    return claim(one, measure, words, size, defined, params=params) | {"n": [len(one.row["runs"])]}
+
+
+TELL: dict[str, Tell] = {
+    PAIR_ITEMS: tell_pair_shares,
+    PAIR_OPTIONS: tell_pair_shares,
+    PAIR_VARIETY: tell_pair_variety,
+    "items": tell_items,
+    "items of puppets": tell_items,
+    "variety": tell_variety,
+    "right": tell_letters(col.CORRECT.name, [col.CORRECT.name, "against_field"], say_right),
+    "letters": tell_letters("new_letters", ["new_letters"], say_new),
+    "nearest": tell_nearest,
+    "groups": tell_groups,
+    "drift": tell_drift,
+    "ranges": tell_ranges,
+    "novel": tell_new_letters,
+    "spread": tell_spread,
+}

@@ -1,0 +1,405 @@
+"""A pair of sides: which items and letters differ most, how varied each is, and how far apart they are."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import altair as alt
+import numpy as np
+
+from analysis.charts import figure
+from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
+from analysis.charts.panels import PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale
+from analysis.charts.rows import WHY, drawn_row, ends_in, write_caption
+from analysis.charts.tables import COUNT, FINE, POINTS, SHARE, Column, P
+from analysis.charts.theme import LIGHT, printable, series_of_groups
+from analysis.report import columns as col
+from analysis.report.claims.enough import FEWEST, held_back, is_enough, may_turn
+from analysis.report.claims.kinds import PAGES, PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
+from analysis.report.columns import Part, TableSpec, intervals
+from analysis.report.dataset import LETTERS
+from analysis.report.pairs.sides import Chosen, choose
+from analysis.report.parts.distances import distance_values
+from analysis.report.parts.heterogeneity import difference_rows
+from analysis.report.samples import Data, correct_over_prompts, difference_in, low_high, reasons
+from analysis.stats.heterogeneity import Comparison, Distance, compare_sources, mean_excess
+from analysis.stats.item_measures import MEASURES
+from analysis.stats.simultaneous import LEVEL, Family, ShareGaps, share_gaps
+from surveys.console.wording import decimal, join_words, percent, plural, sized
+
+
+def compute(data: Data) -> Row:
+    """Nothing unless the filters name a pair. Differences are always the first side minus the second."""
+    if not data.filters.compare:
+        return {}
+    a, b = (choose(data, text) for text in data.filters.compare)
+    head: Row = {"a": a.heading, "b": b.heading}
+    empty = {"items": [], "options": [], "varied": [], "distance": {"prompts": [], "mean": None}}
+    if why := why_not(data, a, b):
+        return {**head, **empty, "why": why}
+    asked = [prompt for prompt in data.prompts if a.rows(prompt).size and b.rows(prompt).size]
+    lists, choices = ([prompt for prompt in asked if prompt in some] for some in (data.lists, data.choices))
+    compared = {prompt: compare_items(data, a, b, prompt) for prompt in lists}
+    items = [gaps_of(data, a, b, prompt) for prompt in lists]
+    options = [letters_of(data, a, b, prompt) for prompt in choices]
+    varied = [varied_row(a, b, prompt, found) for prompt, found in compared.items()]
+    correct_over_prompts(varied, *(difference_in("differences", name) for name in MEASURES))
+    told = families(items, options, varied)
+    return {
+        **head,
+        "items": surest_first(items, told.get(PAIR_ITEMS)),
+        "options": surest_first(options, told.get(PAIR_OPTIONS)),
+        "varied": varied,
+        "distance": distances_of(a, b, compared),
+        "tails": {
+            name: [list(gaps.tail) for _, gaps, *_ in found]
+            for name, found in ((PAIR_ITEMS, items), (PAIR_OPTIONS, options))
+        },
+        **reasons(why=None if asked else "No prompt has answers of both sides yet."),
+    }
+
+
+def why_not(data: Data, a: Chosen, b: Chosen) -> str:
+    """Sides that share answers are not compared: their difference would be smaller than that of the rest."""
+    if a.source.is_field != b.source.is_field:
+        return ""
+    shared = sum(len(np.intersect1d(a.rows(prompt), b.rows(prompt))) for prompt in data.prompts)
+    if not shared:
+        return ""
+    return f"Both sides have the same {plural(shared, 'answer')}: choose sides that share none, such as two plans."
+
+
+def whose(chosen: Chosen, n: int, units: int, unknown: int) -> Row:
+    return {"n": n, "units": units, "unit": chosen.data.unit_of(chosen.source), "unknown": unknown}
+
+
+def compare_items(data: Data, a: Chosen, b: Chosen, prompt: str) -> Comparison:
+    samples = {side.side.text: side.items(prompt) for side in (a, b)}
+    return compare_sources(samples, [(a.side.text, b.side.text)], data.shared_draws)
+
+
+Found = tuple[list[Row], ShareGaps]
+
+
+def gaps_of(data: Data, a: Chosen, b: Chosen, prompt: str) -> Found:
+    """A row for each item that is frequent enough to be tested, with the widths of their differences."""
+    samples = [side.items(prompt) for side in (a, b)]
+    units = [sample.unit_count for sample in samples]
+    shares = [np.asarray(sample.chances.sum(axis=1), dtype=float).ravel() / sample.unit_count for sample in samples]
+    gaps = share_gaps(shares[0], units[0], shares[1], units[1])
+    counts, vocabulary = [sample.counts() for sample in samples], data.frames.vocabulary(prompt)
+    sides = [
+        whose(side, sample.n, sample.unit_count, sample.n - len(np.unique(sample.rows)))
+        for side, sample in zip((a, b), samples, strict=True)
+    ]
+    rows = [
+        {
+            "prompt": prompt,
+            "item": vocabulary[code],
+            "name": data.frames.name_of(prompt, vocabulary[code]),
+            **{
+                key: side | {"count": int(count[code]), "share": share[code]}
+                for key, side, count, share in zip("ab", sides, counts, shares, strict=True)
+            },
+            "place": int(code),
+        }
+        for code in np.flatnonzero(gaps.strength > 0)
+    ]
+    return rows, gaps
+
+
+def letters_of(data: Data, a: Chosen, b: Chosen, prompt: str) -> Found:
+    """A row for each letter of a choice."""
+    samples = [side.options(prompt) for side in (a, b)]
+    counts = [sample.counts().tolist() for sample in samples]
+    sides = [
+        whose(side, sample.n, sample.unit_count, sample.unknown) for side, sample in zip((a, b), samples, strict=True)
+    ]
+    shares = [np.array(count, dtype=float) / max(1, sample.n) for count, sample in zip(counts, samples, strict=True)]
+    gaps = share_gaps(shares[0], sides[0]["units"], shares[1], sides[1]["units"], 0.0)
+    answer, texts = data.prompts[prompt].answer, data.prompts[prompt].choices
+    rows = [
+        {
+            "prompt": prompt,
+            "item": LETTERS[place],
+            "name": f"{LETTERS[place]}: {texts[place]}",
+            "is_right": LETTERS[place] == answer,
+            **{
+                key: side | {"count": count[place], "share": share[place]}
+                for key, side, count, share in zip("ab", sides, counts, shares, strict=True)
+            },
+            "place": place,
+        }
+        for place in range(samples[0].options)
+    ]
+    return rows, gaps
+
+
+def families(items: Sequence[Found], options: Sequence[Found], varied: Sequence[Row]) -> dict[str, Family]:
+    """As the page's claims have them: what is there shares the chance that the page says anything where nothing is."""
+    tails = {PAIR_ITEMS: [gaps.tail for _, gaps in items], PAIR_OPTIONS: [gaps.tail for _, gaps in options]}
+    there = [name for name, found in tails.items() if found] + [PAIR_VARIETY] * bool(varied)
+    whole = sum(PAGES["pair"][name] for name in there)
+    return {name: Family(0, found, PAGES["pair"][name] / whole) for name, found in tails.items() if found}
+
+
+def surest_first(found: Sequence[Found], family: Family | None) -> list[Row]:
+    rows = [row for one in found for row in shares_rows(*one, family)]
+    return sorted(rows, key=lambda row: -row["strength"])
+
+
+def shares_rows(rows: Sequence[Row], gaps: ShareGaps, family: Family | None) -> Iterator[Row]:
+    """With difference, simultaneous interval and corrected p."""
+    for row in rows:
+        place = row.pop("place")
+        gap, width, strength = (float(found[place]) for found in (gaps.gaps, gaps.widths, gaps.strength))
+        found: Row = {"difference": gap, "width": width, "strength": strength, "ci": None, "p": None}
+        why = "" if is_enough(row["a"], row["b"]) else f"Fewer than {FEWEST} on one side: too few to test."
+        if family and not why:
+            half, p = family.critical * width, family.p(strength)
+            turns = may_turn(row["a"], row["a"]["share"], row["b"], row["b"]["share"])
+            if held_back(row["a"], row["b"]) or turns and p < LEVEL:
+                why = "Held back: answers in which nothing was found could turn it round."
+            found |= {"ci": [max(-1.0, gap - half), min(1.0, gap + half)], "p": None if why else p}
+        yield row | found | reasons(why=why)
+
+
+def varied_row(a: Chosen, b: Chosen, prompt: str, found: Comparison) -> Row:
+    pair = (a.side.text, b.side.text)
+    differences = found.differences[pair]
+    return {
+        "prompt": prompt,
+        "n": min(side.items(prompt).unit_count for side in (a, b)),
+        "differences": difference_rows(differences),
+    }
+
+
+def distances_of(a: Chosen, b: Chosen, compared: dict[str, Comparison]) -> Row:
+    """By prompt, and the mean over prompts above what chance gives samples of these sizes."""
+    pair = (a.side.text, b.side.text)
+    found: dict[str, Distance] = {prompt: one.distances[pair] for prompt, one in compared.items()}
+    rows = [{"prompt": prompt, "n": one.units, **distance_values(one)} for prompt, one in found.items()]
+    correct_over_prompts(rows, lambda row: row if row["p"] is not None else None)
+    mean = mean_excess(list(found.values())) if found else None
+    whole = mean and {
+        "jsd_bits": mean.jsd_bits,
+        "chance": mean.chance,
+        "excess": mean.excess,
+        "ci": low_high(mean.ci),
+        "prompts": mean.prompts,
+        "units": mean.units,
+        **reasons(ci_why=mean.ci_why),
+    }
+    return {"prompts": rows, "mean": whole}
+
+
+# In a figure -----------------------------------------------------------------------------------------------
+
+TITLE = "Which items differ most"
+NOTHING = "No pair is chosen, or its sides have no item in common prompts yet."
+DRAWN_COLUMNS = [
+    Column("prompt", "prompt"),
+    Column("item", "item", value=lambda row: printable(row["name"])),
+    Column("a", "first side", value=lambda row: row["names"][0]),
+    Column("n_a", "responses of the first", value=lambda row: row["a"]["n"]),
+    Column("share_a", "share of the first", unit="share", value=lambda row: row["a"]["share"]),
+    Column("b", "second side", value=lambda row: row["names"][1]),
+    Column("n_b", "responses of the second", value=lambda row: row["b"]["n"]),
+    Column("share_b", "share of the second", unit="share", value=lambda row: row["b"]["share"]),
+    Column("difference", "difference", unit="share"),
+    *ends_in("share"),
+    Column("p", "p, corrected"),
+    WHY,
+]
+
+
+def pair_in(report: Report) -> Row:
+    found: Row = report.get("pair") or {}
+    return found
+
+
+def surest(pair: Row) -> list[Row]:
+    """Its items and letters over all prompts, the surest first."""
+    return sorted([*pair.get("items", ()), *pair.get("options", ())], key=lambda row: -row["strength"])
+
+
+def draw(report: Report, options: Options) -> Figure:
+    pair = pair_in(report)
+    rows = surest(pair)
+    if not rows:
+        nothing = pair.get("why") or NOTHING
+        return figure.empty_figure("pair", TITLE, nothing, DRAWN_COLUMNS, options)
+    names = [pair[key]["name"] for key in "ab"]
+    shown = rows[: options.top]
+    marks = [mark for row in shown for mark in marks_of(row, names, options)]
+    words = Words(f"{TITLE}: {names[0]} and {names[1]}", caption(report, shown, rows), describe(shown, names))
+    table = [drawn_row(row | {"names": names}, DRAWN_COLUMNS) for row in rows]
+    return figure.make_figure("pair", words, draw_strips(marks, names, options), marks, table, DRAWN_COLUMNS, options)
+
+
+def label_of(row: Row, options: Options) -> str:
+    return f"{printable(row['name'])}, {options.name(row['prompt'])}"
+
+
+def marks_of(row: Row, names: Sequence[str], options: Options) -> Iterator[Row]:
+    shares = [row[key]["share"] for key in "ab"]
+    told = difference_words(row)
+    for key, name, share in zip("ab", names, shares, strict=True):
+        yield {
+            "row": label_of(row, options),
+            "series": name,
+            "share": share,
+            "low": min(shares),
+            "high": max(shares),
+            "said": told if key == "a" else "",
+            "text": f"{label_of(row, options)}, {name}: {percent(share)}, {row[key]['count']} of {row[key]['n']}",
+        }
+
+
+def difference_words(row: Row) -> str:
+    """+30 (12–48); without an interval the points alone."""
+    gap = decimal(100 * row["difference"], 0, "", True)
+    ci = row.get("ci")
+    return f"{gap} ({decimal(100 * ci[0], 0)} to {decimal(100 * ci[1], 0)})" if ci else gap
+
+
+def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) -> Spec:
+    labels = tuple(dict.fromkeys(mark["row"] for mark in marks))
+    room = room_for(labels, 120 if options.narrow else 260)
+    told = 92
+    width = options.width - 24 - room - told
+    strips = Strips(labels, width, room, step=34 if options.narrow else 26, padding=0.0)
+    series = series_of_groups(names)
+    scale = alt.Scale(domain=[0, min(1.0, max(mark["high"] for mark in marks))], nice=True)
+    axis = alt.Axis(title="share of answers that name it", labelExpr=PERCENT, tickCount=5, grid=True, ticks=False)
+    y = strips.axis("row")
+    if options.narrow:
+        y["axis"]["labelExpr"] = "split(datum.label, ', ')"
+    base = alt.Chart().encode(y=y)
+    colour = alt.Color("series:N", scale=colour_scale(series), legend=make_legend(series, options, room))
+    shape = alt.Shape("series:N", scale=shape_scale(series), legend=None)
+    layers = [
+        base.mark_rule(strokeWidth=3, stroke=LIGHT["soft"], opacity=0.35)
+        .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
+        base.mark_point(filled=True, opacity=1, size=95, aria=True)
+        .encode(x=alt.X("share:Q", scale=scale, axis=axis), color=colour, shape=shape, description="text:N"),
+        base.mark_text(align="left", dx=10, fontSize=12, fill=LIGHT["ink"]).encode(x=alt.value(width), text="said:N"),
+    ]  # fmt: skip
+    return figure.below([figure.panel(figure.specs_of(layers), width, strips.height)])
+
+
+def caption(report: Report, shown: Sequence[Row], rows: Sequence[Row]) -> str:
+    among = f" of {len(rows)} that were tested" if len(rows) > len(shown) else ""
+    first = shown[0]
+    n = sized(*(row[key]["n"] for row in shown for key in "ab"))
+    units = join_words(list(dict.fromkeys(plural(first[key]["units"], first[key]["unit"]) for key in "ab")))
+    return write_caption(
+        report,
+        f"The {plural(len(shown), 'item')}{among} whose difference is surest. At the right the first side minus the "
+        f"second in points, with simultaneous 95 % intervals over all that were tested ({n}; {units}).",
+        definitions=["item_share", "simultaneous"],
+        sizes=False,
+    )
+
+
+def describe(rows: Sequence[Row], names: Sequence[str]) -> str:
+    """The surest three in words."""
+    return " ".join(
+        f"{printable(row['name'])}: {names[0]} {percent(row['a']['share'])}, {names[1]} {percent(row['b']['share'])}."
+        for row in rows[:3]
+    )
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+
+def rows_of_pair(find: Callable[[Row], list[Row]]) -> Callable[[Report, Options], list[Row]]:
+    """Rows with the names of both sides and what leads to their texts, which heads and links need."""
+
+    def rows(report: Report, options: Options) -> list[Row]:
+        pair = pair_in(report)
+        sides = {"sides": [pair[key] for key in "ab"]} if pair else {}
+        return [row | sides | {"source": "", "model": ""} for row in find(pair)] if pair else []
+
+    return rows
+
+
+def side_texts(place: int, row: Row) -> Row:
+    more = {"item": row["item"]} if "is_right" not in row else {"letter": row["item"]}
+    return {**row["sides"][place]["texts"], **more}
+
+
+def side_column(place: int, row: Row) -> Column:
+    key = "ab"[place]
+    return Column(
+        f"{key}.share",
+        row["sides"][place]["name"],
+        SHARE,
+        short=row["sides"][place]["name"],
+        soft=lambda row: f"{row[key]['count']} of {row[key]['n']}",
+        texts=partial(side_texts, place),
+    )
+
+
+DIFFERENCE = Column("difference", "Difference, points", POINTS, "ci", why="why")
+P_OF_PAIR = Column("p", "p, corrected", P, why="why")
+NAME = Column("name", "Item")
+
+
+def share_columns(rows: list[Row], options: Options) -> Sequence[Column]:
+    sides = [side_column(place, rows[0]) for place in (0, 1)] if rows else []
+    return [col.PROMPT, NAME, *sides, DIFFERENCE, P_OF_PAIR]
+
+
+def varied_columns(rows: list[Row], options: Options) -> Sequence[Column]:
+    found: list[Column] = [col.PROMPT, Column("n", "n of each", COUNT)]
+    for measure in col.OF_LISTS:
+        found += measure.differences("differences")
+    return found
+
+
+DISTANCE_COLUMNS = (
+    col.PROMPT,
+    Column("n", "n of the smaller", COUNT),
+    col.DISTANCE.column(),
+    Column("chance", "By chance", FINE),
+    col.P_HOLM,
+)
+ITEMS_TABLE = TableSpec(
+    "pair-items", "All items that were tested", share_columns, rows_of_pair(lambda pair: pair["items"]),
+    ("item_share", "simultaneous"), "Of every prompt the items that at least 2 % of both sides together name.",
+    "No item to compare.",
+)  # fmt: skip
+OPTIONS_TABLE = TableSpec(
+    "pair-options", "Options", share_columns, rows_of_pair(lambda pair: pair["options"]), ("simultaneous",),
+    optional=True,
+)  # fmt: skip
+VARIED_TABLE = TableSpec(
+    "pair-varied", "How much more varied the first side is", varied_columns, rows_of_pair(lambda pair: pair["varied"]),
+    (col.ENTROPY.name, "rarefied"), f"Both of as many units as the smaller side has. {col.CORRECTED}",
+)  # fmt: skip
+DISTANCE_TABLE = TableSpec(
+    "pair-distances", "How far apart", DISTANCE_COLUMNS, rows_of_pair(lambda pair: pair["distance"]["prompts"]),
+    (col.DISTANCE.name, "chance"), col.CORRECTED,
+)  # fmt: skip
+
+
+def say(report: Report) -> str:
+    pair = pair_in(report)
+    return str(pair.get("why") or "Choose two sides to compare.")
+
+
+PART = Part(
+    "pair",
+    "the two sides",
+    compute,
+    {"pair": "Two sides of one’s choice: differences are the first side minus the second."},
+    intervals=(
+        *intervals("simultaneous", "unit", "items.*.ci", "options.*.ci"),
+        *intervals("jackknife", "unit", "varied.*.differences.*.ci"),
+        *intervals("bootstrap", "unit", "distance.prompts.*.ci", "distance.prompts.*.ci_tv", "distance.mean.ci"),
+    ),
+    tables=(ITEMS_TABLE, OPTIONS_TABLE, VARIED_TABLE, DISTANCE_TABLE),
+    pages=(ITEMS_TABLE, OPTIONS_TABLE, VARIED_TABLE, DISTANCE_TABLE),
+    draw=draw,
+    say=say,
+)

@@ -1,0 +1,228 @@
+"""The sides of a pair: how each is written, which there are, and whose answers it has.
+
+A side is `field`, `field/CHATBOT`, `SOURCE/MODEL` or `run/NUMBER`, and what narrows it: `field/chatgpt/plan=free`,
+`sp-history/gpt-4o-mini/history_size=25`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, unquote
+
+from django.http import QueryDict
+
+from analysis.answers.compared import runs_of
+from analysis.charts.figure import Row
+from analysis.charts.theme import printable
+from analysis.models.conditions import LABELS
+from analysis.report.dataset import ALL, FIELD
+from analysis.report.filters import FILTERS, FilterError, Filters, Offer, check_filters, filter_options, say_offered
+from analysis.report.samples import Data, Rows, Source
+from analysis.stats.resampling import ChoiceSample, ItemSample
+from surveys.models import Study
+from surveys.studies.lifecycle import definition_of
+
+RUN = "run"
+OF_FIELD = tuple(name for name, entry in FILTERS.items() if entry.is_of_field and name != "chatbot")
+PARTED_BY = ("cell", "plan", "memory")
+IN_FIELD, OF_MODELS = "In the field", "Models"
+OF_RUNS = ("temperature", "history_size")
+FORMS = "Write field, field/CHATBOT, SOURCE/MODEL or run/NUMBER, and what narrows it, such as field/chatgpt/plan=free."
+
+
+@dataclass(frozen=True)
+class Side:
+    """As it is written. `of` is the chatbot or model, "" for everybody's; `run` is None but for a single run."""
+
+    text: str
+    source: str
+    of: str = ""
+    run: int | None = None
+    narrowed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_field(self) -> bool:
+        return self.source == FIELD
+
+    @cached_property
+    def filters(self) -> Filters:
+        """What narrows it. Raises FilterError."""
+        query = QueryDict(mutable=True)
+        for name, value in self.narrowed:
+            query.appendlist(name, value)
+        return Filters.from_query(query)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The filters that it sets, as they go before those of the page."""
+        return {name: getattr(self.filters, name) for name, _ in self.narrowed}
+
+
+def read_side(text: str) -> Side:
+    """Raises FilterError."""
+    head, *rest = text.strip().split("/")
+    narrowed: list[tuple[str, str]] = []
+    known = OF_FIELD if head == FIELD else OF_RUNS
+    while rest and "=" in rest[-1]:
+        name, _, value = rest.pop().partition("=")
+        if name not in known:
+            raise FilterError(f"{text[:60]}: {name[:40]} narrows no such side. {say_offered(name, known)}")
+        narrowed.insert(0, (name, unquote(value)))
+    of = "/".join(rest)
+    if head == RUN:
+        if narrowed or not (of.isascii() and of.isdecimal() and len(of) < 10):
+            raise FilterError(f"{text[:60]} is no side: write run and a number, such as run/12.")
+        return Side(text, RUN, run=int(of))
+    if not head or head != FIELD and not of:
+        raise FilterError(f"{text[:60]} is no side. {FORMS}")
+    return Side(text, head, of, narrowed=tuple(narrowed))
+
+
+def checked(study: Study, filters: Filters) -> Filters:
+    """The filters, when everything that they name is there; raises FilterError."""
+    if filters.to_pairs():
+        check_filters(filters, filter_options(study))
+        check_pair(study, filters.compare)
+    return filters
+
+
+def check_pair(study: Study, texts: tuple[str, ...]) -> None:
+    """FilterError unless these are two different sides that the study has, or none at all."""
+    if not texts:
+        return
+    if len(texts) != 2:
+        raise FilterError("compare takes two different sides: compare=field/chatgpt&compare=field/gemini.")
+    offer = Offer(study)
+    for side in map(read_side, texts):
+        check_side(offer, side)
+
+
+def check_side(offer: Offer, side: Side) -> None:
+    check_filters(side.filters, filter_options(offer.study))
+    if side.run is not None:
+        if side.run not in {run.pk for run in offer.runs}:
+            raise FilterError(f"There is no run {side.run} that this study compares.")
+        return
+    bots = [bot.slug for bot in offer.definition.chatbots]
+    if side.is_field:
+        if side.of and side.of not in bots:
+            raise FilterError(f"{side.text} names no chatbot of the study. {say_offered(side.of, bots)}")
+        return
+    there = sorted({f"{run.source}/{run.model}" for run in offer.runs})
+    if f"{side.source}/{side.of}" not in there:
+        raise FilterError(f"{side.text[:60]}: there is no such side. {say_offered(side.text, [FIELD, *there])}")
+
+
+# --- whose answers a side has
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A side with the answers that the filters leave; `name` is how sentences call it."""
+
+    side: Side
+    data: Data
+    source: Source
+    name: str
+
+    def rows(self, prompt: str) -> Rows:
+        return self.data.rows_of(self.source, prompt)
+
+    def items(self, prompt: str) -> ItemSample:
+        return self.data.items(self.source, prompt)
+
+    def options(self, prompt: str) -> ChoiceSample:
+        return self.data.options(self.source, prompt)
+
+    @property
+    def heading(self) -> Row:
+        """What a report says of it; `texts` are what the address of its texts asks for."""
+        narrowed = dict(self.side.narrowed) if self.source.is_field else {}
+        return {
+            "side": self.side.text,
+            "name": self.name,
+            "unit": self.data.unit_of(self.source),
+            "simulated": self.is_simulated,
+            "texts": {**self.source.key, **narrowed},
+        }
+
+    @property
+    def is_simulated(self) -> bool:
+        return any(self.data.simulated_in(self.source, self.rows(prompt)) for prompt in self.data.prompts)
+
+
+def choose(data: Data, text: str) -> Chosen:
+    """Raises FilterError where no run fits."""
+    side = read_side(text)
+    if side.is_field:
+        own = data.narrowed(chatbot=(), **side.changes)
+        source = Source(FIELD, side.of or ALL, side.of or None)
+        return Chosen(side, own, source, name_of_field(data, side))
+    own = data.narrowed(chatbot=(), **side.changes)
+    if side.run is not None:
+        found = [source.of_run(side.run) for source in own.sources if side.run in source.runs]
+    else:
+        found = sorted(
+            (one for one in own.sources if (one.name, one.model) == (side.source, side.of)), key=own.preference
+        )
+    if not found:
+        raise FilterError(f"{text[:60]}: no run with answers fits.")
+    return Chosen(side, own, found[0], name_of_runs(found[0], side))
+
+
+def name_of_field(data: Data, side: Side) -> str:
+    names = {bot.slug: bot.name for bot in data.definition.chatbots}
+    whose = f"{printable(names.get(side.of, side.of))} in the field" if side.of else "The field"
+    return ", ".join([whose, *narrowed_words(side)])
+
+
+def narrowed_words(side: Side) -> Iterator[str]:
+    for name, value in side.changes.items():
+        yield from (printable(words) for words in FILTERS[name].say(value))
+
+
+def name_of_runs(source: Source, side: Side) -> str:
+    size = [f"{source.history_size:,} conversations"] if source.history_size else []
+    heat = [f"temperature {source.temperature:g}"] if source.temperature not in (None, 1) else []
+    number = [f"run {side.run}"] if side.run is not None else []
+    return ", ".join(
+        [name_of_model(source.name, source.model), *size, *heat, *filter(None, [printable(source.other)]), *number]
+    )
+
+
+# --- which sides a study offers
+
+
+def offered_sides(study: Study) -> list[tuple[str, Mapping[str, str]]]:
+    """For menus: headings, and under each the sides as they are written, with their names."""
+    offer = Offer(study)
+    bots = {bot.slug: printable(bot.name) for bot in offer.definition.chatbots}
+    field = {FIELD: "Everybody in the field"}
+    field |= {f"{FIELD}/{slug}": f"{name} in the field" for slug, name in bots.items()}
+    narrowed = [(f"In the field, by {FILTERS[name].label.lower()}", parts_of(offer, bots, name)) for name in PARTED_BY]
+    models = {f"{run.source}/{run.model}": name_of_model(run.source, run.model) for run in offer.runs}
+    found = [(IN_FIELD, field), *narrowed, (OF_MODELS, dict(sorted(models.items())))]
+    return [(heading, sides) for heading, sides in found if sides]
+
+
+def parts_of(offer: Offer, bots: Mapping[str, str], name: str) -> dict[str, str]:
+    """Each chatbot's field in parts by one filter."""
+    return {
+        f"{FIELD}/{slug}/{name}={quote(str(value), safe='')}": f"{bot}, {FILTERS[name].label.lower()} {words}"
+        for slug, bot in bots.items()
+        for value, words in FILTERS[name].offered(offer).items()
+    }
+
+
+def name_of_model(source: str, model: str) -> str:
+    return printable(f"{LABELS.get(source, source)} with {model}")
+
+
+def usual_pair(study: Study) -> tuple[str, ...]:
+    """What a page opens with: the first two chatbots, or the field and the first model; none without two sides."""
+    bots = [f"{FIELD}/{bot.slug}" for bot in definition_of(study.current_id).chatbots]
+    if len(bots) > 1:
+        return tuple(bots[:2])
+    runs = runs_of(study).order_by("pk")[:1]
+    return (FIELD, *(f"{run.source}/{run.model}" for run in runs)) if runs else ()

@@ -1,0 +1,280 @@
+"""Claims say what the rows say, of all that a page could have said the strongest, and nothing that chance explains."""
+
+from typing import Any
+
+import pytest
+
+from analysis.report.claims.gate import claims_of, opening_of, said_of
+from analysis.report.claims.kinds import KINDS, PAGES
+from analysis.report.reports import findings, tidy
+from analysis.stats.simultaneous import share_gaps
+from surveys.console.wording import FIXED, THIN
+
+FIELD = {"prompt": "companies", "source": "field", "model": "chatgpt", "chatbot": "chatgpt", "n": 400, "unit": "person"}
+OFFLINE = {
+    "prompt": "companies", "source": "offline", "model": "gpt-4o-mini", "chatbot": "chatgpt", "n": 400,
+    "unit": "repeat",
+}  # fmt: skip
+SHARES = {"tesla": (0.35, 0.93), "patagonia": (0.37, 0.38)}
+Row = dict[str, Any]
+
+
+def make_report(**parts: Any) -> Row:
+    report = {"filters": {"query": ""}, "chatbots": {"chatgpt": "ChatGPT"}} | parts
+    claims, families = claims_of(report)
+    return report | {"claims": tidy(claims), "families": families}
+
+
+def gaps_of(shares: dict[str, tuple[float, float]], n: int = 400, calls: int = 400) -> Row:
+    mine, theirs = zip(*shares.values(), strict=True)
+    found = share_gaps(mine, n, theirs, calls)
+    rows = [
+        {"item": name, "name": name.title(), "value": value, "other": other, "effect": value - other}
+        | {"width": float(found.widths[place]), "strength": float(found.strength[place])}
+        for place, (name, (value, other)) in enumerate(shares.items())
+    ]
+    rows.sort(key=lambda row: -row["strength"])
+    return {"units": [n, calls], "strongest": rows[:1], "tail": found.tail}
+
+
+def make_lists(
+    effect: float = 0.0, error: float = 0.1, n: int = 400, calls: int = 400, unknown: int = 0,
+    shares: dict[str, tuple[float, float]] = SHARES,
+) -> list[Row]:  # fmt: skip
+    """P1's example for Tesla, and a difference of the entropies."""
+    half = 1.966 * error  # Student's t of 399
+    test = {"effect": effect, "value": 4.0 + effect, "other": 4.0, "ci": [effect - half, effect + half], "n": n}
+    return [
+        FIELD | {"n": n, "units": n, "unknown": unknown},
+        OFFLINE
+        | {"n": calls, "units": calls, "unknown": 0, "item_gaps": gaps_of(shares, n, calls)}
+        | {"against_field": {"entropy_bits": test}},
+    ]
+
+
+def make_choices(field: dict[str, int], offline: dict[str, int]) -> list[Row]:
+    both = []
+    for head, counts in ((FIELD, field), (OFFLINE, offline)):
+        n = sum(counts.values())
+        row = head | {"prompt": "medicine-1", "counts": counts, "n": n, "units": n, "correct": "A"}
+        both.append(row | {"unknown": counts.get("unknown", 0), "correct_share": counts.get("A", 0) / n})
+    both[1]["against_field"] = {}
+    return both
+
+
+def spaced(sentence: str) -> str:
+    return sentence.replace(FIXED, " ").replace(THIN, " ")
+
+
+def sentences(report: Row, page: str) -> list[str]:
+    return [spaced(claim["sentence"]) for claim in report["claims"] if claim["page"] == page]
+
+
+def test_the_item_that_differs_most_with_an_interval_that_knows_of_the_others() -> None:
+    report = make_report(heterogeneity=make_lists())
+    (claim,) = [claim for claim in report["claims"] if claim["page"] == "items"]
+    low, high = claim["ci"]
+    assert spaced(claim["sentence"]) == (
+        "Offline with gpt-4o-mini names Tesla in 93 % of answers to “Companies”, the field of ChatGPT in 35 %: 58 "
+        f"points apart (simultaneous 95 % interval {-100 * high:.0f}–{-100 * low:.0f}, n = 400)."
+    )
+    assert claim["estimate"] == pytest.approx(-0.58)
+    assert low < -0.58 < high < 0
+    assert (claim["measure"], claim["n"], claim["item"]) == ("item_share", [400, 400], "tesla")
+    assert claim["p"] < 1e-6 and claim["family"] == "1 prompt and offline source, each item"
+    # Newcombe's of this item alone is 11 points wide.
+    assert high - low > 0.11
+
+
+def test_compare_opens_with_shares_of_people() -> None:
+    report = make_report(heterogeneity=make_lists())
+    assert spaced(opening_of(report, "overview")) == (
+        "Asked for companies, the API names Tesla in 93 % of answers. Of ChatGPT’s users, 35 % get it."
+    )
+
+
+def test_a_finding_leads_to_its_page() -> None:
+    report = make_report(heterogeneity=make_lists()) | {"filters": {"query": "memory=off&prompt=movies"}}
+    (found,) = findings(report)
+    assert found["kind"] == "items"
+    assert found["query"] == "memory=off&prompt=companies&source=offline&model=gpt-4o-mini&item=tesla"
+    assert found["definitions"] == ["item_share", "simultaneous"]
+
+
+def test_what_chance_explains_somewhere_on_the_page_is_not_claimed() -> None:
+    """11 points at 400 against 400 are three standard errors: enough for one item, too little for nine prompts'."""
+    alone = make_lists(shares={"tesla": (0.5, 0.61)})
+    assert sentences(make_report(heterogeneity=alone), "items")
+    others = {f"item {k}": (0.4, 0.4) for k in range(6)}
+    many = [
+        row | {"prompt": f"list-{k}"}
+        for k in range(9)
+        for row in make_lists(shares=others | ({} if k else {"tesla": (0.5, 0.61)}))
+    ]
+    report = make_report(heterogeneity=many)
+    assert report["claims"] == []
+    (within,) = {family["within"]["items"] for family in report["families"] if family["page"] == "items"}
+    assert 0.11 < within < 0.13
+    assert spaced(opening_of(report, "items")) == (
+        "For no item is a difference between the field and a model sure; from 12 points on one would be."
+    )
+
+
+def test_how_varied_the_field_is() -> None:
+    lists = make_lists(1.5, shares={"tesla": (0.4, 0.4)})
+    report = make_report(heterogeneity=lists)
+    (found,) = sentences(report, "heterogeneity")
+    assert found.startswith(
+        "The field is more varied than offline with gpt-4o-mini for 1 of 1 prompt, most for “Companies”: entropy 1.50 "
+        "bits above 4.00 (simultaneous 95 % interval 1.29–1.71, n = 400)."
+    )
+    # Compare could have said more, so that its interval is wider.
+    assert spaced(said_of(report, ("variety",))).startswith(found.partition("(")[0])
+    assert sentences(make_report(heterogeneity=make_lists(0.15, shares={"tesla": (0.4, 0.4)})), "heterogeneity") == []
+    (less,) = sentences(make_report(heterogeneity=make_lists(-0.9)), "heterogeneity")
+    assert less.startswith("The field is less varied than offline")
+
+
+@pytest.mark.parametrize(("n", "calls"), [(19, 400), (400, 19), (3, 3)])
+def test_of_too_few_nothing_is_claimed_nor_is_it_said_that_nothing_differs(n: int, calls: int) -> None:
+    report = make_report(heterogeneity=make_lists(2.0, n=n, calls=calls))
+    assert (report["claims"], report["families"]) == ([], [])
+    assert opening_of(report, "overview") == opening_of(report, "items") == ""
+
+
+def test_answers_in_which_nothing_was_found_hold_a_difference_back() -> None:
+    lists = make_lists(2.0, unknown=300)
+    report = make_report(heterogeneity=lists)
+    assert report["claims"] == []
+    (family,) = [family for family in report["families"] if family["page"] == "overview"]
+    assert family["held"] == 2
+    assert family["sentence"] == "Nothing is compared: in too many answers nothing was found."
+    # 10 % unknown can't turn 35 against 93 % round.
+    assert make_report(heterogeneity=make_lists(unknown=40))["claims"]
+
+
+@pytest.mark.parametrize(("shares", "held"), [((0.35, 0.37), 0), ((0.35, 0.55), 1)])
+def test_only_what_would_be_said_is_held_back(shares: tuple[float, float], held: int) -> None:
+    """A quarter of the field unknown may turn both round, but two points nobody would claim."""
+    report = make_report(heterogeneity=make_lists(unknown=100, shares={"tesla": shares}))
+    (family,) = [family for family in report["families"] if family["page"] == "overview"]
+    assert (family["held"], report["claims"]) == (held, [])
+
+
+def test_unread_choices_are_not_wrong_ones() -> None:
+    unread = make_choices({"A": 0, "B": 0, "unknown": 60}, {"A": 50, "B": 10})
+    assert make_report(choices=unread)["claims"] == []
+    wrong = make_choices({"A": 0, "B": 60}, {"A": 50, "B": 10})
+    (found,) = sentences(make_report(choices=wrong), "choices")
+    assert found.startswith(
+        "Offline with gpt-4o-mini answers “Medicine 1” correctly in 83 % of cases, the field of ChatGPT in 0 %: 83 "
+        "points apart"
+    )
+
+
+def test_letters_that_fewer_answers_miss_by_chance_are_not_called_new() -> None:
+    """Of 400 answers 3 % are D; that none of 50 is happens in one of five studies."""
+    rare = {"A": 300, "B": 60, "C": 28, "D": 12}
+    report = make_report(choices=make_choices(rare, {"A": 38, "B": 8, "C": 4, "D": 0}))
+    assert report["claims"] == []
+    (found,) = sentences(
+        make_report(choices=make_choices({"A": 288, "B": 60, "C": 20, "D": 32}, {"A": 300, "B": 70, "C": 30, "D": 0})),
+        "choices",
+    )
+    assert found.startswith(
+        "The field of ChatGPT answers “Medicine 1” with D in 8 % of cases, a letter that offline with gpt-4o-mini "
+        "never gives (simultaneous 95 % interval "
+    )
+
+
+BENCHMARK: Row = {
+    "benchmark": "mmlu", "source": "sp-history", "model": "gpt-4o-mini", "questions": 600, "shared_questions": 514,
+    "runs": [{}] * 17, "units": 17, "offline_runs": 9, "min": 0.701, "max": 0.749, "mean": 0.72,
+    "offline_mean": 0.805, "overlaps_offline": True, "novel_share": 0.23, "novel_ci": [0.196, 0.268],
+    "novel_runs": 4, "novel_excess": 0.001, "novel_excess_ci": [-0.02, 0.022],
+    "noise_floor": {"range": 0.04, "ci": [0.02, 0.06], "p": 0.3},
+}  # fmt: skip
+
+
+def test_scores_hold_where_as_many_repeats_lie_as_far_apart() -> None:
+    report = make_report(benchmarks=[BENCHMARK])
+    assert report["claims"] == []
+    assert spaced(said_of(report, ("spread",))) == (
+        "Scores hold: 17 runs of SP-History with gpt-4o-mini lie 5 points apart on mmlu, as many offline repeats 4 "
+        "(95 % interval 2–6)."
+    )
+
+
+def test_benchmarks_that_do_not_hold() -> None:
+    floor = {"range": 0.02, "ci": [0.01, 0.03], "p": 0.0005}
+    changes = {"overlaps_offline": False, "novel_excess": 0.116, "novel_excess_ci": [0.09, 0.14], "noise_floor": floor}
+    found = sentences(make_report(benchmarks=[BENCHMARK | changes]), "benchmarks")
+    assert found[0].startswith(
+        "Who is simulated moves the score on mmlu by 5 points over 17 runs of SP-History with gpt-4o-mini; as many "
+        "offline repeats alone would move it by 2 (95 % interval 1–3)."
+    )
+    assert found[1].endswith("scores 70 % to 75 % in 17 runs of mmlu: a range that none of 9 offline runs reaches.")
+    assert "with 4 runs of each that is 12 points more than held-out offline runs give" in found[2]
+
+
+@pytest.mark.parametrize(("units", "offline_runs", "said"), [(9, 1, 0), (39, 1, 0), (3, 3, 0), (6, 6, 1), (3, 20, 1)])
+def test_a_range_apart_from_so_few_offline_runs_may_be_chance(units: int, offline_runs: int, said: int) -> None:
+    """Of three things that the page could say this has three tenths of 5 in 100; 2 · 6! · 6! / 12! = .002."""
+    row = BENCHMARK | {"overlaps_offline": False, "units": units, "offline_runs": offline_runs}
+    assert len(sentences(make_report(benchmarks=[row]), "benchmarks")) == said
+
+
+def test_drift_is_held_against_all_repetitions() -> None:
+    row = OFFLINE | {
+        "kind": "recommendation", "date": "2026-03-09", "first_date": "2026-03-02", "jsd_bits": 0.2, "ci": [0.1, 0.3],
+        "p": 0.01, "n_first": 400,
+    }  # fmt: skip
+    (found,) = sentences(make_report(drift=[row]), "drift")
+    assert found == (
+        "Offline with gpt-4o-mini answers “Companies” differently on 2026-03-09 than on 2026-03-02: distance 0.20 "
+        "(p = 0.010 over all comparisons of the page, n = 400)."
+    )
+    others = [row | {"prompt": f"list-{k}", "p": 0.5} for k in range(12)]
+    assert make_report(drift=[row, *others])["claims"] == []
+
+
+def test_groups_are_held_against_all_groups_and_prompts() -> None:
+    test = {"effect": 0.5, "value": 4.5, "other": 4.0, "ci": [0.1, 0.9], "n": 100}
+    row = FIELD | {"cell": "a", "name": "Some", "kind": "recommendation", "n": 100, "units": 100, "entropy_bits": 4.5}
+    row |= {"against_rest": {"entropy_bits": test}}
+    assert sentences(make_report(cells=[row]), "demographics")[0].startswith(
+        "Answers of Some to “Companies” (ChatGPT) are more varied than everybody else’s: 0.50 bits"
+    )
+    others = [row | {"cell": f"b{k}", "against_rest": {"entropy_bits": test | {"effect": 0}}} for k in range(71)]
+    assert make_report(cells=[row, *others])["claims"] == []
+
+
+NEAR: Row = {
+    "source": "sp-history", "model": "gpt-4o-mini", "history_size": 20, "nearest": True, "jsd_excess": 0.01,
+    "ci": [-0.01, 0.03], "prompts": 9, "units": 400, "p_nearest": 1e-6, "compared_puppets": 2, "main": True,
+}  # fmt: skip
+
+
+def test_the_nearest_sock_puppet_stands_beside_offline() -> None:
+    offline = OFFLINE | {"jsd_excess": 0.14, "ci": [0.13, 0.15], "prompts": 9, "main": True}
+    assert sentences(make_report(calibration=[offline, NEAR]), "distances") == [
+        "The sock puppet nearest to the field is SP-History with gpt-4o-mini, 20 conversations: 0.01 bits "
+        "(95 % interval −0.01 to 0.03) above chance over 9 prompts; offline is at 0.14 bits (95 % interval 0.13–0.15)."
+    ]
+    assert make_report(calibration=[offline, NEAR | {"p_nearest": 0.04}])["claims"] == []
+
+
+def test_the_strongest_of_each_kind_stand_before_the_second_of_any() -> None:
+    lists = make_lists(1.5) + [row | {"prompt": "movies"} for row in make_lists(1.4)]
+    kinds = [entry["kind"] for entry in findings(make_report(heterogeneity=lists, calibration=[NEAR]))]
+    assert kinds == ["items", "heterogeneity", "calibration", "items"]
+
+
+def test_an_empty_report_claims_nothing() -> None:
+    report = make_report()
+    assert (report["claims"], report["families"], findings(report)) == ([], [], [])
+
+
+def test_every_kind_is_known_to_a_page_and_has_its_part_of_the_level() -> None:
+    assert {kind for weights in PAGES.values() for kind in weights} == KINDS.keys()
+    assert PAGES["overview"].keys() == KINDS.keys() - PAGES["pair"].keys()

@@ -1,0 +1,231 @@
+"""Any two sides compared: what is planted is found, nothing is claimed of chance, every way has the same numbers."""
+
+import json
+import xml.etree.ElementTree as ET
+from functools import partial
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from rest_framework.authtoken.models import Token
+
+from analysis.answers.readings import read_new
+from analysis.charts.figure import Options
+from analysis.charts.rendering import render
+from analysis.report.claims.kinds import PAGES, PAIR_ITEMS
+from analysis.report.filters import FilterError, Filters
+from analysis.report.pages import shown
+from analysis.report.pairs.sides import check_pair, read_side, usual_pair
+from analysis.report.parts import FIGURES
+from analysis.report.reports import report, views_for
+from analysis.stats.simultaneous import LEVEL, Family, share_gaps
+from surveys.models import Study
+from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared, table
+from tests.analysis.report.report_samples import tell
+from tests.factories import make_account
+from tests.lasting import lasting_world
+from tests.surveys.console.console_pages import log_in
+
+pytestmark = pytest.mark.django_db
+PAIR = ("field/chatgpt", "field/gemini")
+TEAS = [f"Tea {number:02}" for number in range(139)]
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
+    cache.clear()
+
+
+def make_fields() -> Study:
+    """Sixty people with each chatbot: three teas are named more often with one of them, 136 by chance alike."""
+    study = make_compared(places=70)
+    random = Random(3)
+    for chatbot, planted in (("chatgpt", (0.8, 0.1, 0.55)), ("gemini", (0.15, 0.65, 0.02))):
+        for number in range(60):
+            teas = [f"Planted {place}" for place, share in enumerate(planted) if random.random() < share]
+            teas += random.sample(TEAS, 4)
+            tell(
+                study,
+                teas,
+                "C" if random.random() < 0.5 else "A",
+                chatbot=chatbot,
+                plan="free" if number % 2 else "paid",
+            )
+    read_new(study)
+    return study
+
+
+world = lasting_world(make_fields)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
+
+
+def pair_of(study: Study, *sides: str, **filters: Any) -> dict[str, Any]:
+    found: dict[str, Any] = report(study, Filters(compare=sides, **filters), draws=FEW, parts=["pair"])["pair"]
+    return found
+
+
+def test_planted_differences_come_first_with_intervals_that_hold_them(study: Study) -> None:
+    pair = pair_of(study, *PAIR)
+    assert (pair["a"]["name"], pair["b"]["name"]) == ("ChatGPT in the field", "Gemini in the field")
+    found = {row["name"]: row for row in pair["items"][:3]}
+    assert sorted(found) == ["Planted 0", "Planted 1", "Planted 2"]
+    for name, truth in (("Planted 0", 0.65), ("Planted 1", -0.55), ("Planted 2", 0.53)):
+        row = found[name]
+        assert row["ci"][0] < truth < row["ci"][1]
+        assert row["p"] < 0.04
+        assert row["difference"] == pytest.approx(row["a"]["share"] - row["b"]["share"])
+    assert all(row["p"] > 0.04 and row["ci"][0] < 0 < row["ci"][1] for row in pair["items"][3:])
+    assert {claim["page"] for claim in pair["claims"]} == {"pair"}
+    assert "Planted 0" in pair["claims"][0]["sentence"]
+    assert pair["claims"][0]["n"] == [64, 60]
+
+
+def test_swapped_sides_turn_every_sign(study: Study) -> None:
+    one, other = pair_of(study, *PAIR), pair_of(study, *reversed(PAIR))
+    turned = {(row["prompt"], row["item"]): row for row in other["items"]}
+    for row in one["items"]:
+        back = turned[row["prompt"], row["item"]]
+        assert row["difference"] == pytest.approx(-back["difference"])
+        assert row["p"] == pytest.approx(back["p"])
+        assert row["ci"] == pytest.approx([-back["ci"][1], -back["ci"][0]])
+
+
+def claims_of_nothing(rng: np.random.Generator, units: tuple[int, int], prompts: int = 9, items: int = 139) -> bool:
+    """Whether a page would name an item though both sides are drawn from the same people, five items each."""
+    found = []
+    for _ in range(prompts):
+        weights = np.log(1 / np.arange(1, items + 1) ** rng.uniform(0.6, 1.4))
+        shares = [
+            np.bincount(np.argsort(-(weights + rng.gumbel(size=(n, items))), axis=1)[:, :5].ravel(), minlength=items)
+            / n
+            for n in units
+        ]
+        found.append(share_gaps(shares[0], units[0], shares[1], units[1]))
+    family = Family(0, [gaps.tail for gaps in found], PAGES["pair"][PAIR_ITEMS])
+    return any(family.p(float(gaps.strength.max())) < LEVEL for gaps in found)
+
+
+@pytest.mark.parametrize("units", [(30, 30), (60, 60), (400, 50)])
+def test_of_null_pairs_hardly_any_claims_an_item(units: tuple[int, int]) -> None:
+    """With 400 each 14, 9 and 12 did: at most 5 in 100."""
+    rng = np.random.default_rng(7)
+    assert sum(claims_of_nothing(rng, units) for _ in range(60)) <= 6
+
+
+def test_two_plans_of_one_chatbot_differ_in_nothing(study: Study) -> None:
+    pair = pair_of(study, "field/gemini/plan=free", "field/gemini/plan=paid")
+    assert [row["a"]["n"] for row in pair["items"][:1]] == [30]
+    assert pair["claims"] == []
+    whole = report(
+        study, Filters(compare=("field/gemini/plan=free", "field/gemini/plan=paid")), draws=FEW, parts=["pair"]
+    )
+    opening = next(family["sentence"] for family in whole["families"] if family["page"] == "pair")
+    assert opening.startswith("For no item is a difference between Gemini in the field, plan free and Gemini in the")
+
+
+def test_too_few_on_a_side_have_no_p(study: Study) -> None:
+    pair = pair_of(study, "field/gemini", "offline/gpt-4o-mini")
+    assert pair["items"] and all(row["p"] is None and row["ci"] is None for row in pair["items"])
+    assert pair["items"][0]["why"] == "Fewer than 20 on one side: too few to test."
+    assert pair["claims"] == []
+
+
+def test_sides_that_share_answers_are_not_compared(study: Study, client: Client) -> None:
+    pair = pair_of(study, "field", "field/gemini")
+    assert pair["items"] == [] and "Both sides have the same 120 answers" in pair["why"]
+    opened = client.get(address("pair", "compare=field&compare=field/gemini"))
+    assert heading(opened).startswith("Both sides have the same 120 answers")
+
+
+@pytest.mark.parametrize(
+    ("sides", "reason"),
+    [
+        (("field",), "two different sides"),
+        (("field/chatgpt", "field/claude"), "names no chatbot"),
+        (("field", "offline/gpt-9"), "there is no such side"),
+        (("field", "run/0"), "There is no run 0"),
+        (("field", "run/x"), "write run and a number"),
+        (("field", ""), "is no side"),
+        (("field/gemini/plan=gold", "field"), "plan=gold is unknown"),
+        (("field/gemini/colour=red", "field"), "colour narrows no such side"),
+        (("field", "offline/gpt-4o-mini/plan=free"), "plan narrows no such side"),
+    ],
+)
+def test_a_side_that_is_not_there_is_said(study: Study, sides: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(FilterError, match=reason):
+        check_pair(study, sides)
+
+
+def test_a_model_may_have_a_slash_in_its_name() -> None:
+    side = read_side("offline/openai/gpt-4o-mini/temperature=0")
+    assert (side.source, side.of, side.filters.temperature) == ("offline", "openai/gpt-4o-mini", (0.0,))
+
+
+def test_the_figure_says_n_and_what_is_simulated_and_keeps_names_as_text(study: Study) -> None:
+    hostile = "<script>alert(1)</script>\x00"
+    made = report(study, Filters(compare=PAIR), draws=FEW, parts=["pair"])
+    pair = made["pair"]
+    pair["items"][0]["name"] = hostile
+    drawn = FIGURES["pair"](made, Options())
+    assert "n\u00a0=\u00a060\u201364; 64 persons and 60 persons" in drawn.caption
+    assert len(drawn.table) == len(pair["items"]) + len(pair["options"])
+    root = ET.fromstring(render(drawn, "svg"))
+    assert not [element for element in root.iter() if element.tag.endswith("script")]
+    assert "\x00" not in drawn.caption + drawn.alt
+
+
+def test_address_api_and_command_have_the_same_numbers(
+    study: Study, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = Token.objects.create(user=make_account("bea", study, "viewer"))
+    query = {"compare": PAIR, "part": "pair", "draws": FEW}
+    api = (
+        Client(headers={"Authorization": f"Token {token.key}"}).get(reverse("api:metrics", args=["teas"]), query).json()
+    )
+    call_command(
+        "report", "teas", "--compare", PAIR[0], "--with", PAIR[1], "--parts", "pair", "--json", "--draws", str(FEW)
+    )
+    command = json.loads(capsys.readouterr().out)
+    assert api["pair"] == command["pair"] == pair_of(study, *PAIR)
+    opened = client.get(address("pair", "compare=field/chatgpt&compare=field/gemini"))
+    assert heading(opened).split() == command["pair"]["claims"][0]["sentence"].split()
+    first = table(opened, "pair-items")[0]
+    assert first[1].startswith("Planted 0")
+    behind = [client.get(href) for href in links(opened, "/texts/?")[:2]]
+    assert [one.status_code for one in behind] == [200, 200]
+    counts = [command["pair"]["items"][0][key]["count"] for key in "ab"]
+    assert [f"{count} " in heading(one) for count, one in zip(counts, behind, strict=True)] == [True, True]
+
+
+def test_the_page_opens_with_the_usual_pair_and_can_be_swapped(study: Study, client: Client) -> None:
+    assert usual_pair(study) == PAIR
+    opened = client.get(address("pair"))
+    assert heading(opened).startswith("ChatGPT in the field names Planted")
+    assert b"compare=field%2Fgemini&amp;compare=field%2Fchatgpt" in opened.content
+
+
+def test_one_run_and_a_puppet_can_be_sides(study: Study) -> None:
+    run = study.runs.filter(first_run=None).earliest("pk")
+    pair = pair_of(study, f"run/{run.pk}", "sp-history/gpt-4o-mini")
+    assert pair["b"]["unit"] == "simulated user"
+    assert {row["prompt"] for row in pair["options"]} == {"water"}
+
+
+def test_the_command_asks_for_both(study: Study) -> None:
+    with pytest.raises(CommandError, match="--compare takes one side and --with the other"):
+        call_command("report", "teas", "--compare", "field")
