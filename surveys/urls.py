@@ -30,6 +30,7 @@ answering: list[URLPattern] = [
     path(f"{OWN}instructions/", participation.instructions, name="instructions"),
     path(f"{OWN}chatbot/", participation.context, name="context"),
     path(f"{OWN}attention/<slug:slug>/", participation.attention, name="attention"),
+    path(f"{OWN}perception/", participation.perception, name="perception"),
     path(f"{OWN}debrief/", participation.debrief, name="debrief"),
     path(f"{OWN}help/", participation.trouble, name="trouble"),
     path(f"{OWN}stop/", participation.stop, name="stop"),

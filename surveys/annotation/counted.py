@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from surveys.annotation.labels import was_driven, was_quick, was_read
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation.prolific import PROLIFIC_ID
 from surveys.studies.files.kinds import PART, LabelQuestion, turn_back
@@ -42,6 +43,9 @@ class Label(NamedTuple):
     origin: str
     active_ms: int | None
     annotation: int
+    was_read: bool | None  # whether both answers had been in view to their ends
+    was_quick: bool | None
+    was_driven: bool | None
 
 
 def newest(rows: QuerySet[Annotation]) -> QuerySet[Annotation]:
@@ -95,7 +99,7 @@ def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) ->
 # What a label needs; a row made whole would bring the texts of its item with it.
 ITEM = ("item__key", "item__source", "item__cluster", "item__corpus", "item__tags")
 PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
-FIELDS = ("id", "labels", "left", "judge", "active_ms", *ITEM, *PERSON)
+FIELDS = ("id", "labels", "left", "judge", "active_ms", "trace", *ITEM, *PERSON)
 
 
 def label_of(row: Mapping[str, Any], question: LabelQuestion, part: str, value: str) -> Label:
@@ -119,6 +123,9 @@ def label_of(row: Mapping[str, Any], question: LabelQuestion, part: str, value: 
         origin="model" if row["judge"] else row["participant__origin"],
         active_ms=row["active_ms"],
         annotation=row["id"],
+        was_read=was_read(row["left"], row["trace"]),
+        was_quick=was_quick(row["trace"], row["active_ms"]),
+        was_driven=was_driven(row["trace"]),
     )
 
 

@@ -21,6 +21,7 @@ BATCH = 200
 ANALYZE = "ANALYZE surveys_annotationitem, surveys_slot"
 # A history of the longest length with every character escaped as \\uXXXX, and something around it.
 LONGEST_LINE = 16_000_000
+KEY = 150  # bytes that an item's key takes until all are stored
 
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
@@ -71,12 +72,17 @@ def _push_numbered(
     work, kind = work_of(study)
     with storing(study, ANALYZE):
         pushing = Pushing(study, work, kind, pilot, faults)
-        for batch in batches(items, BATCH):
+        for batch in batches(items, BATCH, size_of):
             pushing.take(batch)
         faults.raise_any()
         done = pushing.done
         audit.record(study, actor, "items added", subject, pilot=pilot, added=done.items, slots=done.slots)
     return done
+
+
+def size_of(item: tuple[int, Mapping[str, Any]]) -> int:
+    """Characters of its texts, those in lists too, as far as that is cheap to say."""
+    return sum(len(str(value)) for value in item[1].values())
 
 
 class Pushing:
@@ -113,6 +119,7 @@ class Pushing:
             return None
         self.before = (item.cluster, item.history) if item.history else None
         first = self.seen.setdefault(item.key, line)
+        self.faults.keep(item.key, more=KEY)
         if first != line:
             self.faults.add(line, f"the key {item.key!r} is already on line {first}")
             return None

@@ -46,6 +46,7 @@ class LabelSubmission:
     key: uuid.UUID = field(default_factory=uuid.uuid4)
     opened: tuple[int, ...] = ()
     active_ms: int | None = None
+    trace: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def submit(participant: Participant, shown: ShownTask, submission: LabelSubmissi
             slot.done_at = slot.done_at or timezone.now()
             slot.save(update_fields=["done_at"])
         about = {"labels": labels, "opened": list(submission.opened), "active_ms": submission.active_ms}
-        annotation = write(participant, shown, State.GIVEN, key, **about)
+        trace: dict[str, Any] = {**submission.trace, "least_ms": least_ms(item)} if submission.trace else {}
+        annotation = write(participant, shown, State.GIVEN, key, trace=trace, **about)
         renew_holds(participant)
         return outcome_of(participant, annotation)
 
@@ -181,6 +183,8 @@ def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID
     revision = newest.revision + 1 if newest else 1
     if revision > MOST_REVISIONS:
         raise TooManyLabelRevisions(f"This label was already changed {MOST_REVISIONS} times.")
+    if newest and newest.trace and values.get("trace"):  # what was read for it was read for this one
+        values["trace"]["ends"] = newest.trace["ends"] | values["trace"]["ends"]
     return Annotation.objects.create(
         item=shown.item,
         participant=participant,
@@ -193,6 +197,74 @@ def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID
         guidelines_version=work_for(participant).guidelines_version,
         **values,
     )
+
+
+# --- how a label came to be ---
+
+COUNTS = ("keys", "pointer", "presses", "scrolls", "untrusted")
+HASTY = ("read", "again")
+LONGEST_TRACE, OBJECTS = 1_000, 3  # characters, and the trace with its `ends` and `seen`
+WORD = 6  # characters, with the space, so that languages without spaces have words too
+FASTEST = 10  # words a second: twice what people read with comprehension
+
+
+def count_words(item: AnnotationItem) -> int:
+    """About how many words an item asks to be read; a history is searched, not read, and does not count."""
+    texts = list(item.payload.values())
+    size = 0
+    while texts:
+        one = texts.pop()
+        size += len(one) if isinstance(one, str) else 0
+        texts += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return size // WORD
+
+
+def least_ms(item: AnnotationItem) -> int:
+    return count_words(item) * 1000 // FASTEST
+
+
+def read_trace(raw: str) -> dict[str, Any]:
+    """The page's own notes on how a label came to be, cut to what is documented; {} without JavaScript.
+
+    {"ends": {"A", "B": ms of work after which the end of this answer had been in view}, "seen": {"A", "B",
+    "history": ms of work with it in view}, "keys", "pointer" (moves), "presses", "scrolls": how many the browser
+    reported, "untrusted": how many a script had made, "automated": the browser says that a program drives it,
+    "hasty": "read" or "again", where the page asked whether all was read}. With the label goes "least_ms", in which
+    time nobody reads the item.
+    """
+    try:
+        given = json.loads(raw[:LONGEST_TRACE]) if "[" not in raw and raw.count("{") <= OBJECTS else None
+    except ValueError:
+        return {}
+    if not isinstance(given, dict):
+        return {}
+    kept: dict[str, Any] = {name: read_whole(given.get(name)) for name in COUNTS}
+    for name, parts in (("ends", "AB"), ("seen", ("A", "B", "history"))):
+        found = given.get(name)
+        kept[name] = (
+            {part: read_whole(found[part]) for part in parts if part in found} if isinstance(found, dict) else {}
+        )
+    hasty = given.get("hasty")
+    return kept | {"automated": given.get("automated") is True, "hasty": hasty if hasty in HASTY else ""}
+
+
+def was_quick(trace: Mapping[str, Any], active_ms: int | None) -> bool | None:
+    """Whether it took less time than reading does; None where either is not known."""
+    return None if active_ms is None or "least_ms" not in trace else active_ms < trace["least_ms"]
+
+
+def was_driven(trace: Mapping[str, Any]) -> bool | None:
+    """Whether a program was at work in the browser, as far as the browser says; None where the page could not tell."""
+    return trace["automated"] or trace["untrusted"] > 0 if trace else None
+
+
+def read_whole(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and 0 <= value < 1e12 else 0
+
+
+def was_read(left: str, trace: Mapping[str, Any]) -> bool | None:
+    """Whether both answers had been in view to their ends; None without sides, or where the page could not tell."""
+    return len(trace["ends"]) == 2 if left and trace else None
 
 
 # --- models as raters -------------------------------------------------------

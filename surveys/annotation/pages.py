@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from surveys.annotation.labels import SKIP_REASONS
+from surveys.annotation.labels import HASTY, SKIP_REASONS, count_words, least_ms, was_read
 from surveys.annotation.qualification import training_of
 from surveys.annotation.texts import Piece, cut_text, find_quote, find_words
 from surveys.annotation.work import AnnotationTask, LabellingProgress, newest_of, progress_of, seal_task, tasks_of_user
@@ -23,6 +23,7 @@ from surveys.studies.lifecycle import definition_of
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 LONGEST_SEARCH = 200
 MOST_HITS_LINKED = 40
+LEAST_TO_ASK = 100  # words: of less it cannot be said that somebody was too quick
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,21 @@ def task_page(
         "skip_reasons": [(code, gettext(words)) for code, words in SKIP_REASONS.items()],
         "back": "labels" if "labels" in (request.GET.get("back"), request.POST.get("back")) else "",
         "guidelines": request.definition.annotation.guidelines,
+        "read": task.newest is not None and was_read(task.newest.left, task.newest.trace),
+        **haste_of(task, participant),
         **history_of(request, item),
     }
 
 
-def addresses_of(participant: Participant, item: AnnotationItem) -> dict[str, str]:
+def haste_of(task: AnnotationTask, participant: Participant) -> dict[str, int]:
+    """In which time nobody reads an item, of those whose reader has not been asked yet whether they read it all."""
+    words = count_words(task.item)
+    if words < LEAST_TO_ASK or Annotation.objects.filter(participant=participant, trace__hasty__in=HASTY).exists():
+        return {}
+    return {"quick_ms": least_ms(task.item), "words_to_read": round(words, -2)}
+
+
+def addresses_of(participant: Participant, item: AnnotationItem) -> dict[str, Any]:
     urls = {f"{name}_url": address(participant, name) for name in ("work", "undo", "labels", "guidelines", "alive")}
     return urls | {f"{name}_url": address(participant, name, item.pk) for name in ("item", "skip")}
 
@@ -200,6 +211,12 @@ def about(item: AnnotationItem, field: str, question: LabelQuestion) -> str:
 def headline(item: AnnotationItem) -> str:
     """What an item is called in a list, such as its statement or its prompt."""
     return item.payload.get(KINDS[item.kind].headline) or item.key
+
+
+def prompt_of(item: AnnotationItem) -> str:
+    """The prompt, where the headline says something else."""
+    prompt = item.payload.get("prompt", "")
+    return "" if prompt == headline(item) else prompt
 
 
 # --- the form ---------------------------------------------------------------

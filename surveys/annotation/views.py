@@ -16,11 +16,21 @@ from surveys.annotation.labels import (
     LabelOutcome,
     LabelSubmission,
     TooManyLabelRevisions,
+    read_trace,
     submit,
     take_back,
 )
 from surveys.annotation.labels import skip as skip_item
-from surveys.annotation.pages import about, describe, headline, label_in_words, read_opened, task_page, words_of
+from surveys.annotation.pages import (
+    about,
+    describe,
+    headline,
+    label_in_words,
+    prompt_of,
+    read_opened,
+    task_page,
+    words_of,
+)
 from surveys.annotation.qualification import Feedback, feedback_on
 from surveys.annotation.slots import renew_holds
 from surveys.annotation.work import (
@@ -160,6 +170,7 @@ def read_submission(request: HttpRequest, item: AnnotationItem) -> LabelSubmissi
         key=read_key(form.get("key", "")),
         opened=tuple(read_opened(form.get("opened", ""), item)),
         active_ms=min(int(active), LONGEST_ACTIVE) if active.isdecimal() else None,
+        trace=read_trace(form.get("trace", "")),
     )
 
 
@@ -227,6 +238,7 @@ def feedback(request: HttpRequest, item: int) -> HttpResponse:
         request,
         "feedback",
         headline=headline(trained),
+        prompt=prompt_of(trained),
         explanation=trained.explanation,
         all_right=all(row.ok for row in rows),
         rows=[feedback_row(said, row) for row in rows],
@@ -252,6 +264,7 @@ def labels(request: HttpRequest) -> HttpResponse:
     rows = [
         {
             "headline": headline(task.item),
+            "prompt": prompt_of(task.item),
             "words": list(words_of(task.newest)),
             "url": f"{address(participant, 'item', task.item.pk)}?back=labels",
         }
@@ -282,9 +295,8 @@ def debrief(request: HttpRequest) -> HttpResponse:
 
 @participant_page()
 def stop(request: HttpRequest) -> HttpResponse:
-    return leave(request) or render(
-        request, "annotation/stop.html", page_context(request, "stop", **paid_way_out(request))
-    )
+    paid = paid_way_out(request)
+    return leave(request, **paid) or render(request, "annotation/stop.html", page_context(request, "stop", **paid))
 
 
 def paid_way_out(request: HttpRequest) -> dict:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from surveys.console.pages import show, study_page
 from surveys.console.wording import duration
 from surveys.models import AnonymousExit, Participant
-from surveys.monitoring.flow import OUTCOMES, flow_counts
+from surveys.monitoring.flow import OUTCOMES, count_could_not, flow_counts
 from surveys.monitoring.labelling import count_items, count_skips, say_labels
 from surveys.monitoring.monitor import Monitor, say_pay, say_state, watch
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, WHO, kinds_of_people, reason_name, who_or_main
@@ -22,11 +22,13 @@ BAR = 1000  # width of a bar's own units
 
 
 @study_page()
+@require_safe
 def monitor(request: HttpRequest) -> HttpResponse:
     return show(request, "console/monitor.html", "collect", **monitor_page(request))
 
 
 @study_page()
+@require_safe
 def monitor_part(request: HttpRequest) -> HttpResponse:
     """The numbers alone, for a page that is open already."""
     return show(request, "console/_monitor.html", "collect", **monitor_page(request))
@@ -180,6 +182,10 @@ def flow(request: HttpRequest) -> HttpResponse:
         counts=counts,
         figure=draw_flow(counts),
         rows=table_rows(counts),
+        could_not=[
+            (OUTCOME_NAMES[outcome], reason_name(reason) if reason else "", n, 100 * share, 100 * low, 100 * high)
+            for outcome, reason, n, share, low, high in count_could_not(counts)
+        ],
         who=who,
         choices=[
             (name, label)

@@ -84,6 +84,7 @@ def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
         prompts=answered_prompts(person, definition, revisions, flags),
         answers=answer_rows(person, definition),
         attention=attention_rows(person, definition),
+        seen=describe_perception(person.checks.get("perception")),
         tries=len(person.checks.get("comprehension", [])),
         sessions=sessions,
         decisions=decisions,
@@ -174,22 +175,34 @@ COUNTED = {
     "bank-account": "bank account",
     "card": "card number",
     "social-security": "social-security number",
+    "address": "postal address",
+    "birth-date": "date of birth",
 }
 
 
 def describe_evidence(evidence: Mapping[str, Any]) -> list[str]:
     """Sentences about how the text was entered; without observation it says so and nothing else."""
+    signs = describe_agent(evidence)
     if not evidence.get("observed"):
-        return ["Not observed: the page ran without JavaScript."]
+        return ["Not observed: the page ran without JavaScript.", *signs]
     sentences = [
         "The copy button was pressed." if evidence.get("copied_at") else "The copy button was not pressed.",
         describe_entry(evidence),
     ]
     if evidence.get("edited_after"):
         sentences.append("The text was edited after the paste.")
+    if lines := evidence.get("page_words"):
+        said = ", ".join(f"\u201c{line}\u201d" for line in lines[:3])
+        sentences.append(f"{plural(len(lines), 'line')} of the chatbot's page taken out in one press: {said}.")
     if evidence.get("away_ms"):
         sentences.append(f"Away from the page for {duration(evidence['away_ms'] / 1000)}.")
-    return sentences
+    return [*sentences, *signs]
+
+
+def describe_agent(evidence: Mapping[str, Any]) -> list[str]:
+    signs = [f"The request came from {agent}."] if (agent := evidence.get("agent")) else []
+    signs += ["The browser said that a program drives it."] if evidence.get("automated") else []
+    return [*signs, "By itself that is no reason to refuse pay."] if signs else []
 
 
 def describe_entry(evidence: Mapping[str, Any]) -> str:
@@ -233,6 +246,15 @@ def attention_rows(person: Participant, definition: Definition) -> list[dict]:
         for check in definition.attention
         if check.slug in given
     ]
+
+
+def describe_perception(noted: dict | None) -> str:
+    """What somebody saw in moving dots. A wrong figure says little of one person, and nothing of their pay."""
+    if not noted:
+        return ""
+    right = {True: "right", False: "not right", None: "a person may say so"}[noted["right"]]
+    asked = "in words instead" if noted["alternative"] else f"shown: {noted['figure']}"
+    return f"{asked}; chosen: {noted['picked']}; {right}. Never by itself a reason to refuse pay."
 
 
 Event = tuple[datetime, str, str]

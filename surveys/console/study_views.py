@@ -10,15 +10,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from surveys.console.pages import member_page, show, study_page
 from surveys.models import Study
-from surveys.studies.access import Role, studies_of
+from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
-from surveys.studies.lifecycle import StudyError, load_definition
-from surveys.studies.members import create_study
+from surveys.studies.lifecycle import StudyError, definition_of, load_definition
+from surveys.studies.members import create_study, refuse_foreign_people
 
 LONGEST_REASON = 2000
 
 
 @member_page
+@require_safe
 def studies(request: HttpRequest) -> HttpResponse:
     rows = studies_of(request.user).select_related("current").order_by("-created_at", "slug")
     # The people's count would multiply the places' rows, so it comes by a query of its own.
@@ -32,7 +33,8 @@ def studies(request: HttpRequest) -> HttpResponse:
     )
     for study in found:
         study.people = counts.get(study.pk, 0)
-    return render(request, "console/studies.html", {"studies": found})
+    page = {"studies": found, "may_make": may_make_studies(request.user)}
+    return render(request, "console/studies.html", page)
 
 
 @study_page()
@@ -84,6 +86,8 @@ def read_upload(request: HttpRequest) -> Upload:
 @member_page
 @require_http_methods(["GET", "POST", "HEAD"])
 def new_study(request: HttpRequest) -> HttpResponse:
+    if not may_make_studies(request.user):
+        return render(request, "console/no_new_study.html", status=403)
     upload = read_upload(request) if request.method == "POST" else Upload()
     if upload.definition:
         try:
@@ -102,7 +106,9 @@ def new_study(request: HttpRequest) -> HttpResponse:
 def new_version(request: HttpRequest) -> HttpResponse:
     upload = read_upload(request) if request.method == "POST" else Upload()
     if upload.definition and can_be_version(request.study, upload):
+        work = definition_of(request.study.current_id).annotation if request.study.current_id else None
         try:
+            refuse_foreign_people(upload.definition, request.user, work.invited_from if work else "")
             study, outcome = load_definition(upload.definition, request.user.get_username(), upload.amendment)
         except StudyError as error:
             upload.problem = str(error)

@@ -147,6 +147,7 @@ class Annotation(models.Model):
     guidelines_version = models.CharField(max_length=300, blank=True)
     opened = models.JSONField(default=list, help_text="Numbers of the evidence snippets that were opened, from 1.")
     active_ms = models.PositiveIntegerField(null=True, help_text="Time with the page in use, by the page's own count.")
+    trace = models.JSONField(default=dict, help_text="How it came to be, as annotation.labels.read_trace documents.")
     shown_at = models.DateTimeField(null=True, help_text="When the server sent the page.")
     detail = models.JSONField(default=dict, help_text="Of a model: temperature, prompt version, completion.")
     created_at = models.DateTimeField(default=timezone.now)

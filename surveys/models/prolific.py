@@ -68,6 +68,7 @@ class Payment(models.Model):
         PAID = "paid", "Done, as Prolific shows"
         FAILED = "failed", "Not done"
         DROPPED = "dropped", "Not done, given up"
+        WAIVED = "waived", "Not done, dismissed"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="payments")
     kind = models.CharField(max_length=10, choices=Kind)
@@ -93,14 +94,16 @@ class Payment(models.Model):
             ),
             models.CheckConstraint(
                 name="payment_sent_when_sent",
-                condition=Q(state__in=["decided", "failed", "dropped"]) | Q(sent_at__isnull=False),
+                condition=Q(state__in=["decided", "failed", "dropped", "waived"]) | Q(sent_at__isnull=False),
             ),
             models.CheckConstraint(
                 name="payment_kind_known",
                 condition=Q(kind__in=["approve", "ask_return", "screen_out", "bonus", "top_up"]),
             ),
         ]
-        indexes = [models.Index(fields=["state"], name="open_payments", condition=~Q(state__in=["paid", "dropped"]))]
+        indexes = [
+            models.Index(fields=["state"], name="open_payments", condition=~Q(state__in=["paid", "dropped", "waived"]))
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.number} of {self.submission}"

@@ -2,12 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from math import sqrt
 from typing import Any
 
 from django.db.models import Count, Q
 
 from surveys.models import AnonymousExit, Participant, Response, Study
 from surveys.monitoring.people import WHO, people_of
+from surveys.participation.recruitment import TROUBLES
 from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
 
 State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
@@ -24,8 +26,9 @@ OUTCOMES = (
     "in_progress",
     "completed",
 )
-# Written by participants in their own words, so it is no category to count.
-FREE_WORDS = (State.TECHNICAL,)
+# What kept people who had agreed from taking part.
+COULD_NOT = ("technical", "misunderstood", "screened_out")
+Z = 1.959964  # of 95 %
 
 Row = dict[str, Any]
 LeftOut = dict[int, tuple[str, ...]]
@@ -118,7 +121,26 @@ def participant_rows(study: Study, who: str) -> list[Row]:
 def reason_of(state: str, reason: str, step: str) -> str:
     if state == State.TIMED_OUT:
         return f"at {step}"
-    return "" if state in FREE_WORDS else reason
+    if state != State.TECHNICAL:
+        return reason
+    chosen = reason.split(":", 1)[0]  # after it stand the person's own words, which are no category to count
+    return chosen if chosen in TROUBLES else ""
+
+
+def count_could_not(counts: Row) -> list[tuple[str, str, int, float, float, float]]:
+    """(outcome, reason or "", people, their share of all who agreed, its 95 % interval by Wilson), the most first."""
+    n, found = counts["consented"], []
+    for outcome in COULD_NOT:
+        reasons = counts["reasons"].get(outcome, {})
+        found += [(outcome, reason, people) for reason, people in reasons.items()]
+        found += [(outcome, "", left)] if (left := counts[outcome] - sum(reasons.values())) else []
+    return [(*row, row[2] / n, *wilson(row[2], n)) for row in sorted(found, key=lambda row: -row[2])]
+
+
+def wilson(count: int, n: int) -> tuple[float, float]:
+    share, spread = count / n, Z * sqrt(count * (n - count) / n + Z * Z / 4)
+    middle, width = count + Z * Z / 2, n + Z * Z
+    return max(0.0, (middle - spread) / width) if share else 0.0, min(1.0, (middle + spread) / width)
 
 
 def exit_rows(study: Study, who: str) -> list[Row]:

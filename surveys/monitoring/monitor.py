@@ -214,8 +214,9 @@ Finished = tuple[int | None, float, Decimal]
 
 
 def finished_people(people: QuerySet[Participant]) -> list[Finished]:
-    """(cell, minutes from consent to the end, reward) of everybody who completed."""
-    rows = people.filter(state=State.COMPLETED).order_by().values_list("cell", "consented_at", "finished_at", "version")
+    """(cell, minutes from consent to the end, reward) of everybody real who completed: nobody pays simulated people."""
+    real = people.filter(state=State.COMPLETED).exclude(origin=Participant.Origin.SIMULATED)
+    rows = real.order_by().values_list("cell", "consented_at", "finished_at", "version")
     return [
         (cell, (finished - consented).total_seconds() / 60, definition_of(version).pay.amount)
         for cell, consented, finished, version in rows

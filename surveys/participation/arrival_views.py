@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
@@ -30,6 +31,16 @@ def arrive(
     may_return: recruitment.Returns | None = None,
 ) -> HttpResponse:
     """The entry, and the answer to the question for consent; `begin` takes on whoever consented."""
+    # Somebody who is known may withdraw in another window at the same moment.
+    return recruitment.again(partial(let_in, request, study, begin, may_return), Participant.DoesNotExist)
+
+
+def let_in(
+    request: HttpRequest,
+    study: str,
+    begin: Callable[[Participant], Participant] | None,
+    may_return: recruitment.Returns | None,
+) -> HttpResponse:
     if not within_limit(request, "entry"):
         return trouble(request, "busy", status=429)
     found = Study.objects.select_related("current").filter(slug=study).first()

@@ -1,6 +1,7 @@
 """The forms of the participant's pages, built from the study's definition."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -9,7 +10,16 @@ from django.utils.translation import gettext_lazy as _
 
 from surveys.models import ChatbotContext
 from surveys.studies.files.definitions import Definition
-from surveys.studies.files.schema import NONE, SEVERAL, AttentionCheck, Chatbot, ComprehensionCheck, Question
+from surveys.studies.files.schema import (
+    NONE,
+    SEVERAL,
+    AttentionCheck,
+    Chatbot,
+    ComprehensionCheck,
+    Perception,
+    Question,
+)
+from surveys.studies.perception import FIGURES, OWN_QUESTION, UNSEEN, UNSEEN_LABEL
 
 LONGEST_ANSWER = 2_000
 
@@ -68,11 +78,29 @@ def question_field(question: Question) -> forms.Field:
 
 
 class CheckForm(forms.Form):
-    """One attention or comprehension check."""
+    """One attention check, or the question in words instead of a figure."""
 
-    def __init__(self, check: AttentionCheck, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, check: AttentionCheck | Perception, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["answer"] = ChoiceField(label=check.text, choices=check.choices)
+
+
+class FigureForm(forms.Form):
+    """Which figure somebody saw in the moving dots."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        figures = [(name, gettext(label)) for name, (label, _inside) in FIGURES.items()]
+        label, choices = _("What do you see in the moving dots?"), [*figures, (UNSEEN, gettext(UNSEEN_LABEL))]
+        self.fields["seen"] = ChoiceField(label=label, choices=choices)
+
+
+def question_in_words(asked: Perception) -> Perception:
+    """The study's own question, or ours in the language of the page."""
+    if asked.text:
+        return asked
+    options = tuple(gettext(option) for option in OWN_QUESTION.options)
+    return replace(OWN_QUESTION, text=gettext(OWN_QUESTION.text), shown_options=options)
 
 
 class ComprehensionForm(forms.Form):
@@ -127,10 +155,26 @@ class LastForm(forms.Form):
     )
 
 
+# Why somebody can't go on, by the codes of `recruitment.TROUBLES`.
+TROUBLE_WORDS = {
+    "no-copying": _("Copying or pasting does not work on my device"),
+    "no-window": _("I can't have the chatbot and this page open on one device"),
+    "no-chatbot": _("My chatbot does not answer, or I can't log in"),
+    "no-access": _("I use a screen reader, a magnifier or only the keyboard, and it does not work here"),
+    "other": _("Something else"),
+}
+
+
 class TroubleForm(forms.Form):
+    why = ChoiceField(label=_("What keeps you from going on?"), choices=list(TROUBLE_WORDS.items()), required=False)
     what = forms.CharField(
         label=_("What is not working?"),
         max_length=LONGEST_ANSWER,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
     )
+
+    def reason(self) -> str:
+        """What was chosen and what was said, as far as there is room."""
+        said = self.cleaned_data["what"] or "no words"
+        return ": ".join(part for part in (self.cleaned_data["why"], said) if part)[:200]

@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from surveys.models import Participant, Place, QuotaCell, Slot, Study
-from surveys.participation.libpq import row_of
+from surveys.participation.sending import row_of
 from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of
 
@@ -24,7 +24,7 @@ person AS (
     SET last_seen_at = %(now)s,
         state = CASE WHEN state <> 'timed_out' THEN state WHEN step = 'questions' THEN 'screening' ELSE 'active' END
     WHERE id = %(person)s AND finished_at IS NULL
-    RETURNING id, ctid AS held_at, xmin AS written_by
+    RETURNING id
 ), place AS (
     UPDATE surveys_place SET expires_at = %(until)s FROM person
     WHERE participant_id = person.id AND confirmed_at IS NULL

@@ -22,6 +22,7 @@ from surveys.studies.lifecycle import definition_in
 SECRET = secrets.token_hex(16)
 NOBODY = "nobody"
 MARK = re.compile(f"{SECRET}-([a-z_]+);")
+INDENTED = re.compile(r"\n\s+")  # of the templates, a fifth of a page; what is filled in keeps its own
 MOST_PAGES = 512  # of some ten thousand characters each
 PAGES: dict[Hashable, list[str]] = {}
 Context = Callable[[HttpRequest], dict[str, Any]]
@@ -77,5 +78,5 @@ def prepare(template: str, reader: Reader, context: Context) -> list[str]:
         stand_in.cell = cell_of(reader.cell_id)
     request = HttpRequest()
     request.participant, request.definition = stand_in, definition_in(reader.version_id, reader.language)
-    page = render_to_string(template, context(request), request)
+    page = INDENTED.sub("\n", render_to_string(template, context(request), request))
     return MARK.split(page.replace(sign_link(request.definition.slug, NOBODY), mark("link")))

@@ -1,10 +1,14 @@
 """Who may take part, and how each person's part begins, goes on and ends."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+import random
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
-from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db import DatabaseError, IntegrityError, transaction
+from django.db.models import CASCADE, Model, Q
 from django.utils import timezone
 
 from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion, Submission
@@ -22,13 +26,41 @@ from surveys.studies import access
 from surveys.studies.files.definitions import Definition, cells_for, screened_out
 from surveys.studies.files.orders import order_for
 from surveys.studies.files.schema import SEVERAL
-from surveys.studies.lifecycle import definition_in, definition_of, erase_notes
+from surveys.studies.lifecycle import definition_in, definition_of, erase_notes, share_withdrawals
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 
 
+T = TypeVar("T")
+
+
 class ForgedVisit(Exception):
     """IDs that can't belong together."""
+
+
+# --- at the same moment -----------------------------------------------------
+
+ATTEMPTS = 8
+# PostgreSQL: a row that is referred to is gone, could not serialize, deadlock, lock not available.
+PASSING = ("23503", "40001", "40P01", "55P03")
+
+
+def again(rule: Callable[[], T], *also: type[Exception]) -> T:
+    """The result of a rule that may run more than once: run anew where another connection made it fail."""
+    for attempt in range(1, ATTEMPTS):
+        try:
+            return rule()
+        except (DatabaseError, *also) as fault:
+            if isinstance(fault, DatabaseError) and not is_passing(fault):
+                raise
+            time.sleep(random.uniform(0, 0.01 * 2**attempt))
+    return rule()
+
+
+def is_passing(fault: DatabaseError) -> bool:
+    """Whether the next attempt may succeed: a row was erased, or two transactions waited for each other."""
+    met_no_row = type(fault) is DatabaseError  # of `update_fields`
+    return met_no_row or getattr(fault.__cause__, "sqlstate", None) in PASSING
 
 
 # --- arriving ---------------------------------------------------------------
@@ -48,8 +80,14 @@ def check_visit(study: Study, visit: Visit) -> None:
         raise ForgedVisit("SESSION_ID")
 
 
+# What keeps somebody from going on: stands before their own words in the reason of a technical end, "no-access: …".
+TROUBLES = ("no-copying", "no-window", "no-chatbot", "no-access", "other")
+
+
 def consent_hash(definition: Definition) -> str:
-    return hashlib.sha256(f"{definition.consent.version}\n{definition.consent.text}".encode()).hexdigest()
+    """Of the version and everything of the file that the page of consent says: its lines on top, and the text."""
+    consent = definition.consent
+    return hashlib.sha256("\n".join([consent.version, *consent.summary, consent.text]).encode()).hexdigest()
 
 
 def give_consent(study: Study, visit: Visit, origin: str = Origin.PROLIFIC, language: str = "en") -> Participant:
@@ -232,6 +270,7 @@ def end(participant: Participant, state: str, reason: str = "") -> Participant:
     participant.code = codes["late" if participant.overflow else CODES[state]]
     participant.finished_at = participant.last_seen_at = timezone.now()
     participant.save()
+    participant.drafts.filter(step="trouble").delete()  # nobody comes back to that page
     if state != State.COMPLETED:
         release(participant)
     if definition.annotation:
@@ -293,9 +332,18 @@ def furthest_step(participant: Participant) -> str:
 
 
 def withdraw(participant: Participant) -> str:
-    """Erase the person and all they gave; returns the code for them. Only an anonymous count stays."""
+    """Erase the person and all they gave; returns the code for them. Only an anonymous count stays.
+
+    All is erased or nothing. Raises Participant.DoesNotExist where another window erased it.
+    """
+    return again(partial(erase, participant))
+
+
+def erase(participant: Participant) -> str:
     with transaction.atomic():
+        share_withdrawals(participant.study_id)
         participant = lock(participant)
+        lock_below(Participant, [participant.pk])
         code = definition_of(participant.version_id).codes["withdrawn"]
         kind, step = AnonymousExit.Kind.WITHDRAWN, participant.step
         record_anonymous_exit(participant.version, kind, participant.origin, participant.pilot, step)
@@ -307,6 +355,21 @@ def withdraw(participant: Participant) -> str:
         participant.prolific_messages.all().delete()
         participant.delete()
         return code
+
+
+def lock_below(model: type[Model], keys: Collection[int]) -> None:
+    """Lock the rows that are erased with these and have others below them, so that none is added meanwhile.
+
+    From the person down and by key: all who lock answers and what they were read from do so in this order.
+    """
+    for relation in relations_of(model) if keys else ():
+        if relations_of(relation.related_model):
+            rows = relation.related_model.objects.filter(**{f"{relation.field.name}__in": keys})
+            lock_below(relation.related_model, [*rows.select_for_update().order_by("pk").values_list("pk", flat=True)])
+
+
+def relations_of(model: type[Model]) -> list[Any]:
+    return [relation for relation in model._meta.related_objects if relation.on_delete is CASCADE]
 
 
 def record_anonymous_exit(version: StudyVersion, kind: str, origin: str, pilot: bool, step: str = "") -> None:

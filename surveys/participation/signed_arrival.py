@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from surveys.participation.prolific import Visit
+from surveys.reading.nesting import read_json
 
 PARAMETER = "prolific_token"
 LONGEST_TOKEN = 8_000
@@ -29,7 +30,7 @@ def is_signed(token: str, visit: Visit, now: float) -> bool:
         if head.get("alg") != "RS256" or head.get("kid") not in (keys := key_set()):
             return False
         return is_signed_by(keys[head["kid"]], signed, signature) and vouches_for(claims, visit, now)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return False
 
 
@@ -38,7 +39,7 @@ def read_token(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes
     if len(token) > LONGEST_TOKEN:
         raise ValueError("too long")
     head, claims, signature = token.split(".")
-    return json.loads(decode(head)), json.loads(decode(claims)), f"{head}.{claims}".encode(), decode(signature)
+    return read_json(decode(head)), read_json(decode(claims)), f"{head}.{claims}".encode(), decode(signature)
 
 
 def decode(text: str) -> bytes:

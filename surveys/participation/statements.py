@@ -3,11 +3,11 @@
 The ORM builds each of these from its parts again on every call, which costs more than everything else about a
 submission together; planning them again costs PostgreSQL as much as running them (benchmarks/README.md). Hence one
 statement that reads all that a prompt's page or answer needs, one that keeps an answer and one that keeps a draft, all
-of which stay prepared in a connection (`libpq.py`). Values only ever travel as parameters.
+of which stay prepared in a connection (`sending.py`). Values only ever travel as parameters.
 
-What was read last stays in the memory of the process, with the version of the person's row: where PostgreSQL holds it
-and which transaction wrote it. All that is done to answers and drafts of a person writes that row anew. So a page that
-is asked for only looks whether the version is still there, and an answer is written only if it is.
+Nothing that was read of a person outlives the request. An answer is weighed by what was read, and written if its
+revision is still free: the database refuses a second one of the same number. Else all of it happens once more behind
+the lock on the person's row.
 """
 
 import json
@@ -22,9 +22,9 @@ from django.db.models import JSONField
 from django.db.models.base import ModelState
 
 from surveys.models import Participant, Prompt, QuotaCell
-from surveys.participation.libpq import row_of
 from surveys.participation.places import LIFE
-from surveys.studies.lifecycle import definition_of, prompts_of
+from surveys.participation.sending import row_of
+from surveys.studies.lifecycle import prompts_of
 
 Answer = tuple[int, int, UUID, str, bool]  # prompt, revision, key, SHA-256, accepted
 FIELDS = {field.attname: field for field in Participant._meta.concrete_fields}
@@ -35,7 +35,6 @@ AT_PROMPT = (
     *("id", "study_id", "version_id", "pseudonym", "origin", "pilot", "state", "step", "cell_id", "language", "order"),
     "checks",
 )
-SAME_AT = len(AT_PROMPT) + 2
 JSON_NAMES = frozenset(name for name, field in FIELDS.items() if isinstance(field, JSONField))
 # Whether a neighbour gave the very same text to the prompt.
 SAME_AS_OTHER = """EXISTS (
@@ -43,24 +42,22 @@ SAME_AS_OTHER = """EXISTS (
     WHERE prompt_id = %(prompt)s AND text_sha256 = %(sha256)s AND participant_id <> %(person)s
 )"""
 BY_LINK = "pseudonym = %(pseudonym)s AND study_id = (SELECT id FROM surveys_study WHERE slug = %(slug)s)"
-BY_VERSION = "id = %(person)s AND ctid = %(held_at)s::tid AND xmin = %(written_by)s::xid"
-
-
-def reading(names: Sequence[str], who: str, same_as_other: str = "false") -> str:
-    """With the person, what they answered and of which pages there is a draft."""
-    return f"""
-SELECT {", ".join(f'participant."{FIELDS[name].column}"' for name in names)}, ctid, xmin, {same_as_other}, (
+# What somebody answered, and of which pages there is a draft.
+GIVEN = """(
     SELECT json_agg(json_build_array(prompt_id, revision, key, text_sha256, accepted))
     FROM surveys_response WHERE participant_id = participant.id
 ), (SELECT json_agg(step) FROM surveys_draft WHERE participant_id = participant.id)
-FROM surveys_participant participant WHERE {who}
-"""
+FROM surveys_participant participant"""
 
 
-FIND = reading(NAMES, BY_LINK)
-FIND_AT_PROMPT = reading(AT_PROMPT, BY_LINK)
-FIND_WITH_TEXT = reading(AT_PROMPT, "id = %(person)s", SAME_AS_OTHER)
-IS_UNCHANGED = f"SELECT true FROM surveys_participant WHERE {BY_VERSION}"
+def finding(names: Sequence[str]) -> str:
+    columns = ", ".join(f'participant."{FIELDS[name].column}"' for name in names)
+    return f"SELECT {columns}, {GIVEN} WHERE {BY_LINK}"
+
+
+FIND = finding(NAMES)
+FIND_AT_PROMPT = finding(AT_PROMPT)
+READ_GIVEN = f"SELECT {SAME_AS_OTHER}, {GIVEN} WHERE id = %(person)s"
 
 # Decides about everything that was noticed before and is not `found` now, and writes down what is.
 DECIDE = """
@@ -83,11 +80,8 @@ NOTICE = """, noticed AS (
 """
 WRITE_FLAGS = f"WITH {(DECIDE + NOTICE).format(if_so='true')} SELECT"
 
-# Only if nothing of the person has changed since it was read: PostgreSQL looks once more when it has waited for the
-# row. So a double click and a second window are noticed.
-UNCHANGED = LIFE.replace("id = %(person)s", BY_VERSION)
-# Where nobody has looked for it yet.
-UNCHANGED_AND_NEW = UNCHANGED.replace("finished_at IS NULL", f"finished_at IS NULL AND NOT {SAME_AS_OTHER}")
+# Where nobody has looked yet whether a neighbour gave the same text.
+LIFE_IF_NEW = LIFE.replace("finished_at IS NULL", f"finished_at IS NULL AND NOT {SAME_AS_OTHER}")
 READ_BACK = """
 read_back AS (
     INSERT INTO surveys_readback (
@@ -107,9 +101,10 @@ WITH {life}, response AS (
     SELECT id, %(prompt)s, %(version)s, %(pilot)s, %(revision)s, %(accepted)s, %(language)s, %(key)s,
         %(text)s, %(html)s, %(sha256)s, %(evidence)s::jsonb, %(personal)s::jsonb, %(shown_at)s::timestamptz, %(now)s
     FROM person WHERE NOT %(needs_place)s OR EXISTS (SELECT FROM place)
+    ON CONFLICT DO NOTHING  -- another window has sent something since
     RETURNING id
 ), {read_back} {flags}
-SELECT held_at, written_by FROM person, response
+SELECT id FROM response
 """
 
 
@@ -135,12 +130,12 @@ SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place), (SELECT numb
 
 # Most autosaves in one statement: of a prompt's page, for somebody at work in a place, or who needs none. `leases` are
 # the minutes of the versions that are known here. Everything else is nobody, and left to WRITE_DRAFT.
-SAVE_DRAFT = """
+SAVE_DRAFT = f"""
 WITH person AS (
     UPDATE surveys_participant SET last_seen_at = %(now)s
-    WHERE {who} AND state = 'active' AND "order" ? %(prompt)s AND %(leases)s::jsonb ? version_id::text
+    WHERE {BY_LINK} AND state = 'active' AND "order" ? %(prompt)s AND %(leases)s::jsonb ? version_id::text
     RETURNING id, last_seen_at + make_interval(mins => (%(leases)s::jsonb ->> version_id::text)::int) AS until,
-        cell_id IS NULL OR pilot OR origin IN ('preview', 'imported') AS needs_none, ctid AS held_at, xmin AS written_by
+        cell_id IS NULL OR pilot OR origin IN ('preview', 'imported') AS needs_none
 ), place AS (
     UPDATE surveys_place SET expires_at = until FROM person
     WHERE participant_id = person.id AND confirmed_at IS NULL
@@ -153,43 +148,17 @@ DO UPDATE SET number = surveys_draft.number + 1, data = excluded.data, saved_at 
 WHERE surveys_draft.number = %(number)s
 RETURNING number
 """
-SAVE_BY_LINK = SAVE_DRAFT.format(who=BY_LINK)
-SAVE_KNOWN = f"{SAVE_DRAFT.format(who=BY_VERSION)}, (SELECT held_at FROM person), (SELECT written_by FROM person)"
-
-
-class KnownPerson(NamedTuple):
-    """What was read of a person, as long as the version of their row is there."""
-
-    link: tuple[str, str]  # slug of the study, pseudonym
-    own: dict[str, Any]  # columns of the row by attribute; lists and objects in it are changed by nobody
-    version: tuple[str, str]  # its `ctid` and `xmin`
-    answers: tuple[Answer, ...]  # by prompt, oldest first
-    drafts: frozenset[str]  # steps
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The values of BY_VERSION."""
-        return {"person": self.own["id"], "held_at": self.version[0], "written_by": self.version[1]}
-
-
-# Of people at prompts; nothing in it names them outside their study.
-KNOWN: dict[tuple[str, str], KnownPerson] = {}
-MOST_KNOWN = 1024  # of some five thousand characters each
 
 
 class Standing(NamedTuple):
-    """What there is of a person, and to the prompt that they are at."""
+    """What there is of a person, and to the prompt that they are at, when this request read it."""
 
-    known: KnownPerson
+    drafts: frozenset[str]  # steps
     answered: frozenset[str]  # slugs of the prompts with an accepted answer
-    sha256: str = ""  # of the text that the last two are about
+    sha256: str = ""  # of the text that `same_as_other` is about
     revisions: tuple[tuple[int, UUID, str, bool], ...] = ()  # revision, key, SHA-256, accepted; oldest first
-    copies: frozenset[int] = frozenset()  # other prompts to which they gave the very same text
+    elsewhere: tuple[tuple[int, str], ...] = ()  # other prompts, with the SHA-256 of what they gave there last
     same_as_other: bool = False  # a neighbour gave it to this prompt, as far as was looked
-
-    @property
-    def drafts(self) -> frozenset[str]:
-        return self.known.drafts
 
 
 def standing_of(participant: Participant) -> Standing | None:
@@ -205,58 +174,31 @@ def cell_of(cell_id: int) -> QuotaCell:
 
 def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
     """The person with their `standing`; None where there is none, or no more."""
-    link = study_slug, pseudonym
     row = row_of(FIND, {"slug": study_slug, "pseudonym": pseudonym})
-    return participant_of(known_of(link, NAMES, row)) if row else None
+    return participant_of(NAMES, row) if row else None
 
 
-def find_at_prompt(
-    study_slug: str, pseudonym: str, number: int, sha256: str = "", is_answer: bool = False
-) -> Participant | None:
-    """The same with what stands to the prompt at this place of their order, and where else they gave a text.
-
-    For an answer this may have been true a while ago: it is written only if it is true.
-    """
-    link = study_slug, pseudonym
-    known = KNOWN.get(link)
-    if not known or not (is_answer or row_of(IS_UNCHANGED, known.row)):
-        KNOWN.pop(link, None)
-        row = row_of(FIND_AT_PROMPT, {"slug": study_slug, "pseudonym": pseudonym})
-        if not row:
-            return None
-        known = known_of(link, AT_PROMPT, row)
-        keep(known)
-    return participant_of(known, number, sha256)
+def find_at_prompt(study_slug: str, pseudonym: str, number: int, sha256: str = "") -> Participant | None:
+    """The same with what stands to the prompt at this place of their order, and where else they gave a text."""
+    row = row_of(FIND_AT_PROMPT, {"slug": study_slug, "pseudonym": pseudonym})
+    return participant_of(AT_PROMPT, row, number, sha256) if row else None
 
 
-def known_of(link: tuple[str, str], names: Sequence[str], row: Sequence[Any]) -> KnownPerson:
-    *columns, held_at, written_by, _, answers, drafts = row
-    own = {name: json.loads(value) if name in JSON_NAMES else value for name, value in zip(names, columns, strict=True)}
-    return KnownPerson(link, own, (held_at, written_by), read_answers(answers), frozenset(json.loads(drafts or "[]")))
-
-
-def keep(known: KnownPerson) -> None:
-    """Of people who go on with it: those of others is read for each page."""
-    if (known.own["state"], known.own["step"]) != (Participant.State.ACTIVE, Participant.Step.PROMPTS):
-        return
-    if len(KNOWN) >= MOST_KNOWN:
-        KNOWN.clear()
-    KNOWN[known.link] = known
-
-
-def participant_of(known: KnownPerson, number: int = 0, sha256: str = "") -> Participant:
+def participant_of(names: Sequence[str], row: Sequence[Any], number: int = 0, sha256: str = "") -> Participant:
+    *columns, answers, drafts = row
     participant = Participant.__new__(Participant)  # without the signals that `Participant()` sends
-    participant.__dict__.update(known.own, _state=ModelState())
+    own = {name: json.loads(value) if name in JSON_NAMES else value for name, value in zip(names, columns, strict=True)}
+    participant.__dict__.update(own, _state=ModelState())
     participant._state.adding, participant._state.db = False, DEFAULT_DB_ALIAS
     if participant.cell_id:
         CELL.set_cached_value(participant, cell_of(participant.cell_id))
     slug = participant.order[number - 1] if 1 <= number <= len(participant.order) else ""
-    participant.standing = standing_at(participant.version_id, slug, known, sha256)
+    participant.standing = standing_at(participant.version_id, slug, answers, drafts, sha256)
     return participant
 
 
-def read_answers(found: str | None) -> tuple[Answer, ...]:
-    return tuple((at, n, UUID(key), sha, accepted) for at, n, key, sha, accepted in sorted(json.loads(found or "[]")))
+def read_answers(found: list[Any] | None) -> tuple[Answer, ...]:
+    return tuple((at, n, UUID(key), sha, accepted) for at, n, key, sha, accepted in sorted(found or ()))
 
 
 def slug_of(version_id: int, prompt_id: int) -> str:
@@ -268,46 +210,46 @@ def slugs_of(version_id: int) -> dict[int, str]:
     return {prompt.pk: slug for slug, prompt in prompts_of(version_id).items()}
 
 
-def standing_at(version_id: int, slug: str, known: KnownPerson, sha256: str, same_as_other: bool = False) -> Standing:
-    prompt = prompts_of(version_id).get(slug)
+def standing_at(
+    version_id: int,
+    slug: str,
+    found: list[Any] | None,
+    drafts: list[str] | None,
+    sha256: str,
+    same_as_other: bool = False,
+) -> Standing:
+    prompt, answers = prompts_of(version_id).get(slug), read_answers(found)
     at = prompt.pk if prompt else 0
     return Standing(
-        known,
-        frozenset(slug_of(version_id, place) for place, *_, accepted in known.answers if accepted),
+        frozenset(drafts or ()),
+        frozenset(slug_of(version_id, place) for place, *_, accepted in answers if accepted),
         sha256=sha256,
-        revisions=tuple(answer[1:] for answer in known.answers if answer[0] == at),
-        copies=frozenset(place for place, _, _, sha, _ in known.answers if sha == sha256 and place != at),
+        revisions=tuple(answer[1:] for answer in answers if answer[0] == at),
+        elsewhere=tuple({place: sha for place, _, _, sha, _ in answers if place != at}.items()),
         same_as_other=same_as_other,
     )
 
 
 def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Standing:
     """What stands to a prompt now, and whether a neighbour gave the same text."""
-    row = row_of(FIND_WITH_TEXT, {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256})
+    row = row_of(READ_GIVEN, {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256})
     if not row:
         raise Participant.DoesNotExist("The part has ended.")
-    known = known_of((definition_of(participant.version_id).slug, participant.pseudonym), AT_PROMPT, row)
-    keep(known)
-    return standing_at(participant.version_id, prompt.slug, known, sha256, row[SAME_AT])
+    same_as_other, answers, drafts = row
+    return standing_at(participant.version_id, prompt.slug, answers, drafts, sha256, same_as_other)
 
 
 def write_response(standing: Standing, values: dict[str, Any], is_locked: bool = False) -> bool:
     """A revision and, in the same statement, what was said of its reading, and its flags.
 
     `values` are those of WRITE_RESPONSE, and of READ_BACK where the reading was shown. False, and nothing is written,
-    where what stands is no longer so, or where their place is gone and they need one.
+    where this revision is there by now, a neighbour gave the same text that nobody had looked for, the part has ended,
+    or their place is gone and they need one.
     """
-    is_new = standing.sha256 and not standing.same_as_other
-    life = LIFE if is_locked else UNCHANGED_AND_NEW if is_new else UNCHANGED
-    statement = response_statement(life, "verdict" in values, bool(values["found"]))
+    is_new = standing.sha256 and not standing.same_as_other and not is_locked
+    statement = response_statement(LIFE_IF_NEW if is_new else LIFE, "verdict" in values, bool(values["found"]))
     as_json = {name: json.dumps(values[name]) for name in ("evidence", "personal")}
-    version = row_of(statement, values | as_json | standing.known.row)
-    if not version:
-        KNOWN.pop(standing.known.link, None)
-        return False
-    answer = tuple(values[name] for name in ("prompt", "revision", "key", "sha256", "accepted"))
-    keep(standing.known._replace(version=version, answers=tuple(sorted((*standing.known.answers, answer)))))
-    return True
+    return bool(row_of(statement, values | as_json))
 
 
 def write_flags(values: dict[str, Any]) -> None:
@@ -328,12 +270,7 @@ def save_draft_at_once(
     slug: str, pseudonym: str, leases: dict[int, int], now: datetime, prompt: str, data: dict[str, str], number: int
 ) -> int | None:
     """The new number of the draft of a prompt's page; None where `write_draft` has to say what becomes of it."""
-    link, step = (slug, pseudonym), f"prompt:{prompt}"
-    draft = {"prompt": prompt, "step": step, "data": json.dumps(data), "number": number}
+    draft = {"prompt": prompt, "step": f"prompt:{prompt}", "data": json.dumps(data), "number": number}
     values = draft | {"leases": json.dumps(leases), "now": now, "slug": slug, "pseudonym": pseudonym}
-    if (known := KNOWN.pop(link, None)) and (row := row_of(SAVE_KNOWN, values | known.row)):
-        saved, *version = row
-        keep(known._replace(version=tuple(version), drafts=known.drafts | {step}))
-        return saved
-    row = row_of(SAVE_BY_LINK, values)
+    row = row_of(SAVE_DRAFT, values)
     return row[0] if row else None

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from django.urls import get_script_prefix, reverse
 
-from surveys.models import Participant, Response
+from surveys.models import ChatbotContext, Participant, Response
 from surveys.participation.statements import standing_of
 from surveys.studies.access import sign_link
 from surveys.studies.files.definitions import Definition
@@ -48,7 +48,18 @@ def area_of(definition: Definition) -> str:
 
 def first_work(definition: Definition) -> str:
     """The step after the checks; annotators use no chatbot that we would ask about."""
-    return Step.PROMPTS if definition.annotation else Step.CONTEXT
+    return Step.PROMPTS if definition.annotation or definition.settings_later else Step.CONTEXT
+
+
+def is_settings_due(participant: Participant, definition: Definition) -> bool:
+    """Whether the chatbot's settings are asked for now, of somebody who has answered a prompt."""
+    return definition.settings_later and not ChatbotContext.objects.filter(participant=participant).exists()
+
+
+def way_step(step: str, definition: Definition) -> str:
+    """The step that a page belongs to: those between prompts are part of them."""
+    between = step.startswith(("attention:", "prompt:", "perception"))
+    return Step.PROMPTS if between or (step == Step.CONTEXT and definition.settings_later) else step
 
 
 def question_pages(definition: Definition, step: str) -> list[list[str]]:
@@ -87,22 +98,34 @@ def way_of(definition: Definition) -> list[str]:
     """The names of the steps from consent to the last page, each page of questions one of its own."""
     pages = [page_name(step, n + 1) for step in PAGED for n in range(len(question_pages(definition, step)))]
     left_out = {*PAGED, Step.END, *([] if definition.comprehension else [Step.COMPREHENSION])}
-    left_out |= {Step.CONTEXT} if definition.annotation else set()
+    left_out |= {Step.CONTEXT} if first_work(definition) == Step.PROMPTS else set()
     return ["consent", *pages, *(step for step in STEPS if step not in left_out)]
 
 
 def place_of(step: str, definition: Definition) -> tuple[int, int] | None:
     """Which step of how many a page is; None for pages beside the way."""
-    way = way_of(definition)
-    step = Step.PROMPTS if step.startswith(("attention:", "prompt:")) else step
+    way, step = way_of(definition), way_step(step, definition)
     return (way.index(step) + 1, len(way)) if step in way else None
 
 
+def walked(step: str, definition: Definition, answered: int = 0) -> tuple[int, int] | None:
+    """How much of how much lies behind a step, the questions between prompts included; None beside the way.
+
+    A prompt counts as much as two other steps, and the figure in moving dots as one.
+    """
+    way, prompts, figure_after = way_of(definition), 2 * len(definition.prompts), perception_after(definition)
+    has_seen = figure_after and (step == Step.DEBRIEF or (step.startswith("prompt") and answered >= figure_after))
+    step = way_step(step, definition)
+    if step not in way:
+        return None
+    done = way.index(step) + (prompts - 1 if step == Step.DEBRIEF else 0) + 2 * answered + bool(has_seen)
+    return done, len(way) - 1 + prompts + bool(figure_after)
+
+
 def minutes_left(step: str, definition: Definition, answered: int = 0) -> int:
-    """Of the time that the study says it takes; a prompt counts as much as two other steps."""
-    way, prompts = way_of(definition), 2 * len(definition.prompts)
-    before = way.index(step) + (prompts - 1 if step == Step.DEBRIEF else 0) + 2 * answered
-    return max(1, round(definition.minutes * (1 - before / (len(way) - 1 + prompts))))
+    """Of the time that the study says it takes."""
+    done, total = walked(step, definition, answered) or (0, 1)
+    return max(1, round(definition.minutes * (1 - done / total)))
 
 
 def has_reached(participant: Participant, step: str) -> bool:
@@ -123,6 +146,11 @@ def due_attention(participant: Participant, definition: Definition, answered: in
     return due[0] if due else None
 
 
+def perception_after(definition: Definition) -> int:
+    """After how many prompts the figure in moving dots comes; 0 in a study without one."""
+    return (definition.perception.after or len(definition.prompts)) if definition.perception else 0
+
+
 def current_page(participant: Participant, definition: Definition) -> str:
     """The address of the page where this person goes on."""
     if participant.has_ended:
@@ -136,19 +164,28 @@ def current_page(participant: Participant, definition: Definition) -> str:
 def next_prompt(participant: Participant, definition: Definition) -> str:
     """The first prompt without an accepted answer, or what stands in between, or the last page."""
     answered = answered_slugs(participant)
+    if answered and is_settings_due(participant, definition):
+        return address(participant, "context")
     left = [number for number, slug in enumerate(participant.order, 1) if slug not in answered]
     reached = left[0] - 1 if left else len(participant.order)
     check = due_attention(participant, definition, reached)
     if check:
         return address(participant, "attention", check.slug)
+    if definition.perception and perception_after(definition) <= reached and "perception" not in participant.checks:
+        return address(participant, "perception")
     return address(participant, "prompt", left[0]) if left else address(participant, "debrief")
 
 
 def after_prompt(participant: Participant, definition: Definition, number: int) -> str:
     """Where Continue leads from a prompt: the next one in the order, also when somebody went back to mend one."""
+    # Only after the first answer, so that the others ask the database nothing more; the last page asks again.
+    if definition.settings_later and len(answered_slugs(participant)) == 1 and is_settings_due(participant, definition):
+        return address(participant, "context")
     check = due_attention(participant, definition, number)
     if check and check.after == number:
         return address(participant, "attention", check.slug)
+    if number == perception_after(definition) and "perception" not in participant.checks:
+        return address(participant, "perception")
     if number < len(participant.order):
         return address(participant, "prompt", number + 1)
     return next_prompt(participant, definition)

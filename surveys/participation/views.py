@@ -15,7 +15,16 @@ from django.views.decorators.csrf import csrf_exempt
 
 from surveys.models import ChatbotContext, Draft, Participant
 from surveys.participation import recruitment
-from surveys.participation.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm, TroubleForm
+from surveys.participation.forms import (
+    CheckForm,
+    ComprehensionForm,
+    ContextForm,
+    FigureForm,
+    LastForm,
+    QuestionsForm,
+    TroubleForm,
+    question_in_words,
+)
 from surveys.participation.languages import change_language, language_menu, language_of, speak
 from surveys.participation.places import hold_place_again
 from surveys.participation.prepared import may_prepare, show_prepared
@@ -29,17 +38,20 @@ from surveys.participation.steps import (
     current_page,
     first_work,
     has_reached,
+    is_settings_due,
     minutes_left,
     next_prompt,
     open_page,
     page_name,
     place_of,
     question_pages,
+    walked,
     way_of,
 )
 from surveys.studies.access import is_unproven, read_link, unproven
 from surveys.studies.files.schema import AttentionCheck, Chatbot, ComprehensionCheck
 from surveys.studies.lifecycle import definition_in
+from surveys.studies.perception import figure_for, note_seen
 
 State, Step = Participant.State, Participant.Step
 
@@ -62,7 +74,9 @@ def participant_page(step: str | None = None, own: bool = False, find: Callable 
             pseudonym, without_proof = read_link(study, token)
             with unproven(without_proof):
                 try:
-                    return as_wanted(request, answer(request, study, pseudonym, **more))
+                    # A form that is sent twice counts once, so a page may be made twice as well.
+                    made = recruitment.again(partial(answer, request, study, pseudonym, **more))
+                    return as_wanted(request, made)
                 except Participant.DoesNotExist:  # another window ended or erased the part at this moment
                     return as_wanted(request, redirect(f"{request.resolver_match.namespace}:resume", study, token))
 
@@ -117,8 +131,11 @@ def without_language(request: HttpRequest) -> str:
     return f"{request.path}?{query.urlencode()}" if query else request.path
 
 
-def page_context(request: HttpRequest, step: str, **more: object) -> dict:
-    """What every page of a participant shows: where they are, how to get help, drafts and how to stop."""
+def page_context(request: HttpRequest, step: str, answered: int = 0, **more: Any) -> dict:
+    """What every page of a participant shows: where they are, how to get help, drafts and how to stop.
+
+    `answered`: prompts before a page among the prompts.
+    """
     participant = request.participant
     return {
         "participant": participant,
@@ -126,6 +143,7 @@ def page_context(request: HttpRequest, step: str, **more: object) -> dict:
         "bot": chatbot_of(request),
         "step": step,
         "place": place_of(step, request.definition) or place_of(participant.step, request.definition),
+        "walked": walked(step, request.definition, answered),
         "minutes_left": minutes_left(step, request.definition) if step in way_of(request.definition) else 0,
         **language_menu(request.definition, language_of(participant)),
         "resume_url": address(participant, "resume"),
@@ -178,7 +196,7 @@ def ask_again(request: HttpRequest, step: str) -> HttpResponse:
 
 
 def keep_draft(request: HttpRequest, step: str) -> None:
-    data = {name: value.replace("\x00", "") for name, value in request.POST.items()}
+    data = {name.replace("\x00", ""): value.replace("\x00", "") for name, value in request.POST.items()}
     kept, is_new = Draft.objects.get_or_create(participant=request.participant, step=step, defaults={"data": data})
     if not is_new:
         kept.number, kept.data, kept.saved_at = kept.number + 1, data, timezone.now()
@@ -206,7 +224,13 @@ def drop_draft(request: HttpRequest, step: str) -> None:
 
 
 def form_page(
-    request: HttpRequest, template: str, step: str, form: Any, back: tuple[Any, ...] = (), **more: object
+    request: HttpRequest,
+    template: str,
+    step: str,
+    form: Any,
+    back: tuple[Any, ...] = (),
+    answered: int = 0,
+    **more: Any,
 ) -> HttpResponse:
     """The page of a form, filled with what was saved; `back` names the page before."""
     if request.method == "POST" and not is_unproven():
@@ -218,11 +242,11 @@ def form_page(
     def context(shown_to: HttpRequest) -> dict[str, Any]:
         back_url = address(shown_to.participant, *back) if back else ""
         number = draft.number if draft else 0
-        return page_context(shown_to, step, form=form, draft_number=number, back_url=back_url, **more)
+        return page_context(shown_to, step, answered, form=form, draft_number=number, back_url=back_url, **more)
 
     is_blank = not (draft or form.is_bound or any(form.initial.values()) or more)
     if is_blank and type(form) in SAME_FOR_ALL and may_prepare(request):
-        return show_prepared(request, template, context, (step, back), {})
+        return show_prepared(request, template, context, (step, back, answered), {})
     return render(request, template, context(request))
 
 
@@ -333,7 +357,8 @@ def context(request: HttpRequest) -> HttpResponse:
         given.save()
         drop_draft(request, Step.CONTEXT)
         return go_on(request, Step.PROMPTS)
-    return form_page(request, "participation/context.html", Step.CONTEXT, form)
+    answered = len(answered_slugs(request.participant)) if request.definition.settings_later else 0
+    return form_page(request, "participation/context.html", Step.CONTEXT, form, answered=answered)
 
 
 def device_of(user_agent: str) -> str:
@@ -356,7 +381,8 @@ def attention(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         note_attention(participant, check, form.cleaned_data["answer"])
         return go_on(request, Step.PROMPTS)
-    return form_page(request, "participation/attention.html", f"attention:{slug}", form)
+    answered = len(answered_slugs(participant))
+    return form_page(request, "participation/attention.html", f"attention:{slug}", form, answered=answered)
 
 
 def note_attention(participant: Participant, check: AttentionCheck, answer: str) -> None:
@@ -366,14 +392,37 @@ def note_attention(participant: Participant, check: AttentionCheck, answer: str)
 
 
 @participant_page(Step.PROMPTS)
+def perception(request: HttpRequest) -> HttpResponse:
+    """A figure in moving dots, or a question in words: all there is without scripts. It never ends anybody's part."""
+    participant, asked = request.participant, request.definition.perception
+    if asked is None or "perception" in participant.checks:
+        return redirect(next_prompt(participant, request.definition))
+    given = posted(request, "perception")
+    in_words = bool(given and given.get("words"))
+    seen = FigureForm(None if in_words else given)
+    words = CheckForm(question_in_words(asked), given if in_words else None)
+    form = words if in_words else seen
+    if request.method == "POST" and form.is_valid():
+        noted = note_seen(participant.pseudonym, asked, request.POST.dict() | form.cleaned_data, in_words)
+        participant.checks = {**participant.checks, "perception": noted}
+        return go_on(request, Step.PROMPTS)
+    answered = len(answered_slugs(participant))
+    more: dict[str, Any] = {"seen": seen, "words": words, "in_words": in_words}
+    more["dots"] = figure_for(participant.pseudonym)[1]
+    more["in_study_words"] = request.definition.language if asked.text else ""
+    more["minutes_left"] = minutes_left("perception", request.definition, answered)
+    return form_page(request, "participation/perception.html", "perception", form, answered=answered, **more)
+
+
+@participant_page(Step.PROMPTS)
 def debrief(request: HttpRequest) -> HttpResponse:
     participant = request.participant
-    if set(participant.order) - answered_slugs(participant):
+    if set(participant.order) - answered_slugs(participant) or is_settings_due(participant, request.definition):
         return redirect(next_prompt(participant, request.definition))
     return last_page(request, "participation/debrief.html", ("prompt", len(participant.order)))
 
 
-def last_page(request: HttpRequest, template: str, back: tuple[Any, ...], **more: object) -> HttpResponse:
+def last_page(request: HttpRequest, template: str, back: tuple[Any, ...], **more: Any) -> HttpResponse:
     """The last page; sending it completes the part."""
     participant = request.participant
     comments = "" if is_unproven() else participant.comments
@@ -403,10 +452,12 @@ def end(request: HttpRequest) -> HttpResponse:
 @participant_page()
 def trouble(request: HttpRequest, template: str = "participation/trouble.html") -> HttpResponse:
     """Something does not work: how to go on, and a paid way out for those who can't."""
+    if request.method == "POST" and request.participant.has_ended:
+        drop_draft(request, "trouble")
+        return redirect(current_page(request.participant, request.definition))
     form = TroubleForm(posted(request, "trouble"))
-    if request.method == "POST" and form.is_valid() and not request.participant.has_ended:
-        reason = form.cleaned_data["what"][:200] or "no words"
-        participant = recruitment.stop(request.participant, State.TECHNICAL, reason)
+    if request.method == "POST" and form.is_valid():
+        participant = recruitment.stop(request.participant, State.TECHNICAL, form.reason())
         return redirect(current_page(participant, request.definition))
     return form_page(request, template, "trouble", form)
 
@@ -416,16 +467,25 @@ def stop(request: HttpRequest) -> HttpResponse:
     return leave(request) or render(request, "participation/stop.html", page_context(request, "stop"))
 
 
-def leave(request: HttpRequest) -> HttpResponse | None:
-    """Two ways to stop: give the submission back and leave the answers, or erase everything. None before a choice."""
+def leave(request: HttpRequest, **more: Any) -> HttpResponse | None:
+    """Two ways to stop: give the submission back and leave the answers, or erase everything. None before a choice.
+
+    `more` is what the page of erasing says beside.
+
+    Erasing is asked for on a page of its own, and again by a tick there.
+    """
     slug = request.participant.study.slug
     if is_unproven():
         return None
-    if request.method == "POST" and request.POST.get("how") == "withdraw":
+    if request.method == "POST" and request.POST.get("how") == "withdraw" and "sure" in request.POST:
         recruitment.withdraw(request.participant)
         erased = reverse(f"{area_of(request.definition)}:withdrawn", args=[slug])
         return redirect(f"{erased}?lang={language_of(request.participant)}")
     if request.method == "POST" and request.POST.get("how") == "return":
         participant = recruitment.stop(request.participant, State.RETURNED, "returned-by-participant")
         return redirect(current_page(participant, request.definition))
-    return redirect(request.path) if request.method == "POST" else None
+    if request.method == "POST":
+        return redirect(f"{request.path}?erase=1" if request.POST.get("how") == "withdraw" else request.path)
+    if "erase" in request.GET:
+        return render(request, "participation/erase.html", page_context(request, "stop", **more))
+    return None

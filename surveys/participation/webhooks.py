@@ -6,7 +6,6 @@ Who returned or timed out at Prolific gives the place back.
 import base64
 import hashlib
 import hmac
-import json
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +20,7 @@ from redis import RedisError
 from surveys.models import Participant, Session, Submission
 from surveys.participation import recruitment
 from surveys.participation.places import release
+from surveys.reading.nesting import NestedTooDeeply, read_json
 from surveys.studies import access, audit
 
 State = Participant.State
@@ -72,8 +72,8 @@ def read_seconds(timestamp: str) -> float:
 def read_event(body: bytes, sent_at: str) -> SubmissionEvent | None:
     """The event, or None when it is about something else. Raises ValueError for what is no event at all."""
     try:
-        content = json.loads(body)
-    except RecursionError:  # a hundred thousand open brackets
+        content = read_json(body)
+    except NestedTooDeeply:
         raise ValueError("The body is nested too deeply.") from None
     if not isinstance(content, dict) or not isinstance(content.get("event_type"), str):
         raise ValueError("The body is not an event.")
@@ -82,7 +82,7 @@ def read_event(body: bytes, sent_at: str) -> SubmissionEvent | None:
     submission, participant, status = (content.get(name) for name in EVENT_PARTS)
     if not (isinstance(submission, str) and isinstance(participant, str) and isinstance(status, str)):
         raise ValueError("The event names no submission, participant or status.")
-    if "\x00" in submission + participant + status:
+    if not (submission + participant + status).isprintable():  # a NUL, half a character
         raise ValueError("The event holds characters that no id has.")
     return SubmissionEvent(submission, participant, status, read_seconds(sent_at))
 

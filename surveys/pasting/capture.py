@@ -1,6 +1,6 @@
 """Keep what people paste: drafts, submitted revisions, how it was pasted, and what the checks asked."""
 
-import json
+import re
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -24,9 +24,10 @@ from surveys.participation.statements import (
     write_response,
 )
 from surveys.pasting.privacy import KINDS, count_personal, remove_personal
-from surveys.pasting.read_back import NO_READING, ReadReply, SaidBack, read_prompt, weigh_reply
+from surveys.pasting.read_back import NO_READING, ReadReply, SaidBack, is_read_later, read_prompt, weigh_reply
 from surveys.reading.answers import clean_text
 from surveys.reading.checks import UNREAD, Finding, OtherPrompt, Paste, find_problems
+from surveys.reading.nesting import read_json
 from surveys.studies.lifecycle import definition_in, definition_of, prompts_in
 
 LONGEST_HTML = 2_000_000
@@ -34,7 +35,17 @@ MOST_REVISIONS = 200
 # Texts shorter than this are the same by chance: "B" is not copied from a neighbour.
 SHORTEST_COPY = 80
 NUMBERS = ("copied_at", "opened_at", "sent_at", "away_ms", "pasted", "typed", "removed", "length")
+HANDS = ("keys", "pointer", "presses", "scrolls", "untrusted")
 MOST_PASTES = 50
+# Agents and drivers that say who they are, by the names that they publish.
+DECLARED = re.compile(
+    r"ChatGPT[- ](?:User|Agent)|GPTBot|OAI-SearchBot|OpenAI[- ]Operator|Claude(?:-User|-Web|Bot)|anthropic-ai"
+    r"|Perplexity(?:-User|Bot)|Google(?:Agent|-Agent)[-\w]{0,20}|Gemini-User|MistralAI-User|DuckAssistBot|NovaAct"
+    r"|Manus-User|HeadlessChrome|PhantomJS|Playwright|Puppeteer|Selenium|Cypress",
+    re.IGNORECASE,
+)
+LONGEST_AGENT = 60
+MOST_PAGE_LINES, LONGEST_PAGE_LINE = 100, 300
 
 
 class TooManyPastes(Exception):
@@ -92,16 +103,14 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
         submission.removed = dict(Counter(submission.removed) + Counter(removed))
     elif personal and submission.privacy != "keep":
         return PasteOutcome(text=text, personal=personal)
-    # What is known of the person is true as long as nothing of them has changed: the write makes sure. Where it did,
-    # they are read anew. Where that changes too, and where the same form was here before, all of it happens once more
-    # behind the lock on their row.
-    sha256, standing = copy_hash(text), standing_of(participant)
+    # What was read of the person with the page's form. If another window has changed it since, the write finds out, and
+    # all of it happens once more behind the lock on their row.
+    sha256, state = copy_hash(text), standing_of(participant)
     participant.standing = None
-    for known in (standing if standing and standing.sha256 == sha256 else None, None):
-        state = known or read_standing(participant, submission.prompt, sha256)
+    if state and state.sha256 == sha256:
         outcome, values = weigh(participant, submission, text, state)
         if values is None:
-            break
+            return outcome
         if write_response(state, values | {"needs_place": needs_place(participant)}):
             if outcome.accepted:  # the way on depends on it
                 participant.standing = state._replace(answered=state.answered | {submission.prompt.slug})
@@ -134,7 +143,8 @@ def weigh(
     for sent in (key, kept):
         if taken := known.get((sent, sha256, True)):
             return PasteOutcome(text, taken), None
-    findings = [finding for finding in notice(participant, prompt, text, state) if not settles(said, finding)]
+    noticed = notice(participant, prompt, text, state, is_of_agent(submission.evidence))
+    findings = [finding for finding in noticed if not settles(said, finding)]
     asked, unread = ask_about(prompt, text, findings, said)
     accepted = submission.keep or not (asked or unread)
     outcome = PasteOutcome(text, newest + 1, older_page=submission.base < newest)
@@ -157,7 +167,8 @@ def weigh(
         "language": submission.language or definition_in(participant.version_id, participant.language).language,
         "key": kept if held else key,
         "text": text,
-        "html": submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
+        # The layout holds the same words: where any were taken out, it is not kept.
+        "html": "" if submission.removed else submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
         "sha256": sha256,
         "evidence": submission.evidence,
         "personal": note_personal(submission, text),
@@ -180,7 +191,7 @@ def ask_about(
     # Who says that a short answer is all that came has said that its end is there.
     silent = {UNREAD, *(["cut-off"] if short else []), *(["empty"] if said and said.no_answer else [])}
     spoken = [finding for finding in findings if finding.message and finding.check not in silent][:1]
-    if said and said.settles:
+    if is_read_later(text) or (said and said.settles):
         return spoken, False
     no_letter = prompt.kind == Prompt.Kind.CHOICE and not read_prompt(prompt, text).letter
     asks = bool(short) or (no_letter and bool(definition_of(prompt.version_id).paste_checks))
@@ -192,13 +203,19 @@ def note_personal(submission: PasteSubmission, text: str) -> dict[str, dict[str,
     return {name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts}
 
 
-def notice(participant: Participant, prompt: Prompt, text: str, state: Standing) -> list[Finding]:
-    return find_problems(paste_of(participant, prompt, text, state), definition_of(participant.version_id).paste_checks)
+def notice(
+    participant: Participant, prompt: Prompt, text: str, state: Standing, by_agent: bool = False
+) -> list[Finding]:
+    enabled = definition_of(participant.version_id).paste_checks
+    if is_read_later(text):
+        enabled = tuple(check for check in enabled if check != UNREAD)  # it is asked with the reading only
+    return find_problems(paste_of(participant, prompt, text, state, by_agent), enabled)
 
 
-def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standing) -> Paste:
+def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standing, by_agent: bool) -> Paste:
     """All that the checks look at."""
-    others = other_prompts(participant.version_id, participant.language, prompt.slug)
+    others, sha256 = other_prompts(participant.version_id, participant.language, prompt.slug), hash_text(text)
+    copies = {number for number, sha in state.elsewhere if sha == sha256}
     return Paste(
         text=text,
         prompt_text=prompt.text,
@@ -207,9 +224,10 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standin
         letters="ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(prompt.choices)],
         choices=tuple(prompt.choices),
         other_prompts=tuple(
-            other._replace(answer=text) if number in state.copies else other for number, other in others.items()
+            other._replace(answer=text) if number in copies else other for number, other in others.items()
         ),
         same_as_other=state.same_as_other,
+        by_agent=by_agent,
     )
 
 
@@ -288,34 +306,57 @@ def cleaned(data: dict[str, str]) -> dict[str, str]:
 # --- how an answer came onto the page: the page's own notes as they are kept
 
 
-def read_evidence(raw: str) -> dict[str, Any]:
+def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The page's own notes on how the text came into the box, cut to what is documented.
 
     {"observed": bool, "copied_at", "opened_at", "sent_at": ms since 1970 by the client's clock, "away_ms": time the
     page was in the background, "pasted", "typed": characters, "length", "edited_after": bool, "share_pasted": 0–1,
-    "pastes": [{"at", "plain", "html"}] sizes in characters}. Without JavaScript: {"observed": false}.
+    "pastes": [{"at", "plain", "html"}] sizes in characters, "hands": {"keys", "pointer" (moves), "presses", "scrolls":
+    how many the browser reported, "untrusted": how many a script had made}, "automated": the browser says that a
+    program drives it, "page_words": the lines of the chatbot's own page that were taken out in one press, none that
+    names a person}. Without JavaScript: {"observed": false}. "agent" is there where one declared itself.
     """
     given = read_object(raw)
+    agent = declared_agent(headers or {})
+    kept: dict[str, Any] = {"observed": given is not None, **({"agent": agent} if agent else {})}
     if given is None:
-        return {"observed": False}
-    kept: dict[str, Any] = {"observed": True}
+        return kept
     kept |= {name: number for name in NUMBERS if (number := read_number(given.get(name))) is not None}
     kept["edited_after"] = bool(given.get("edited_after"))
+    if isinstance(hands := given.get("hands"), dict):
+        kept["hands"] = {name: read_number(hands.get(name)) or 0 for name in HANDS}
+        kept["automated"] = given.get("automated") is True
     pastes = given.get("pastes")
     kept["pastes"] = [
         read_paste(paste)
         for paste in (pastes if isinstance(pastes, list) else [])[:MOST_PASTES]
         if isinstance(paste, dict)
     ]
+    lines = given.get("page_words")
+    words = [line[:LONGEST_PAGE_LINE] for line in lines if isinstance(line, str)] if isinstance(lines, list) else []
+    if shown := [clean_text(line) for line in words[:MOST_PAGE_LINES] if not count_personal(line)]:
+        kept["page_words"] = shown
     entered = kept.get("pasted", 0) + kept.get("typed", 0)
     kept["share_pasted"] = round(kept.get("pasted", 0) / entered, 4) if entered else None
     return kept
 
 
+def declared_agent(headers: Mapping[str, str]) -> str:
+    """The agent that a request says it comes from, by its signature's address or its browser's name; else empty."""
+    signed = headers.get("Signature-Agent", "").strip('"= ').removeprefix("https://")
+    named = DECLARED.search(headers.get("User-Agent", ""))
+    return (signed or (named[0] if named else ""))[:LONGEST_AGENT]
+
+
+def is_of_agent(evidence: Mapping[str, Any]) -> bool:
+    """Whether the browser says that a program drives it, or an agent has declared itself."""
+    return bool(evidence.get("automated") or evidence.get("agent"))
+
+
 def read_object(raw: str) -> dict[str, Any] | None:
     try:
-        given = json.loads(raw)
-    except (ValueError, RecursionError):  # a hundred thousand open brackets
+        given = read_json(raw)
+    except ValueError:
         return None
     return given if isinstance(given, dict) else None
 

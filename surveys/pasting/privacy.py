@@ -1,50 +1,70 @@
-"""What in a pasted answer may name a person: one set of rules for the page and for the server."""
+"""What in a pasted answer may be personal: one set of rules for the page and for the server."""
 
 import json
 import re
+import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-# Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u. Where a pattern
-# has a group 1, only that group is personal, and it stands at the end of the match.
+# Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u; <L> in it are all letters and
+# <U> the capital ones. Where a pattern has a group 1, only that group is personal, and it ends the match.
 RULES_PATH = Path(__file__).parents[1] / "static" / "surveys" / "privacy_rules.json"
-*RULES, PUBLIC = json.loads(RULES_PATH.read_text(encoding="utf-8"))
+*RULES, AGAIN, PUBLIC = json.loads(RULES_PATH.read_text(encoding="utf-8"))
 KINDS = tuple(dict.fromkeys(rule["kind"] for rule in RULES))
 
 
 class PersonalDetail(NamedTuple):
-    """A personal detail: characters `start` to `end` of the text."""
+    """Characters `start` to `end` of the text, and the words by which this detail was found the first time."""
 
     kind: str
     start: int
     end: int
+    of: str = ""
 
 
-def _compile(rule: dict[str, str]) -> re.Pattern[str]:
-    return re.compile(rule["pattern"], re.IGNORECASE if "i" in rule["flags"] else 0)
+def _compile(pattern: str, flags: str = "") -> re.Pattern[str]:
+    letters = pattern.replace("<L>", AGAIN["letters"]).replace("<U>", AGAIN["capitals"])
+    return re.compile(letters, re.IGNORECASE if "i" in flags else 0)
 
 
-# The last entry says which numbers are not personal: those of a place that is open to all, in an item of a list. The
-# item itself says so, or its address does where the answer begins with what it lists. `own` speaks of somebody.
+# The last entry says which numbers and addresses are not personal: those of a place that is open to all, in an item of
+# a list. The item itself says so, or its address does where the answer begins with what it lists. `own` speaks of
+# somebody.
 ENDS = re.compile(PUBLIC["ends"])
 SIGNS = {name: re.compile(PUBLIC[name], re.IGNORECASE) for name in ("list", "place", "address", "own")}
 BEFORE, AFTER, OPENING = 400, 200, 300  # characters
 MOST_PLACES = 30  # no list is longer, and each number costs milliseconds
-PATTERNS = [(rule["kind"], rule["replacement"], _compile(rule)) for rule in RULES]
-# What every match of a kind holds. Most texts hold none of it, and to look for it costs next to nothing.
-NEEDED = {
-    "chat-link": re.compile("/"),
-    "e-mail": re.compile("@"),
-    **dict.fromkeys(("bank-account", "card", "social-security"), re.compile("[0-9]{2}")),
-    "phone": re.compile(r"[0-9\u0660-\u0669\u06F0-\u06F9][0-9\u0660-\u0669\u06F0-\u06F9 ().\/\u00A0\u2011-]{5}"),
-}
+PATTERNS = [(rule["kind"], rule["replacement"], _compile(rule["pattern"], rule["flags"])) for rule in RULES]
+# What every match of some kinds holds. Most texts hold none of it, and to look for it costs next to nothing.
+NEEDED = (
+    (re.compile("/"), ("chat-link",)),
+    (re.compile("@"), ("e-mail",)),
+    (re.compile("[0-9]{2}"), ("bank-account", "card", "social-security")),
+    (re.compile(r"[BbDdGgz](?:orn|ORN|irth|IRTH|ob|OB|\.O\.B|eb|ur Welt)"), ("birth-date",)),
+    (
+        re.compile(r"[0-9\u0660-\u0669\u06F0-\u06F9][0-9\u0660-\u0669\u06F0-\u06F9 ().\/\u00A0\u2011-]{5}"),
+        ("phone",),
+    ),
+)
+DIGITS, LISTED = re.compile("[0-9]+"), re.compile(r"\n[ \t*#]*[0-9]{1,2}[.)][ \t]")
 REPLACEMENTS = {kind: replacement for kind, replacement, _ in PATTERNS}
+# Of the entry before the last: how a detail is known again.
+FOLD, PARTS, WORDS, UNSPACED = (_compile(AGAIN[name]) for name in ("fold", "part", "word", "joined"))
+FORMS = [(_compile(form["of"]), form["before"], form["cut"], form["after"]) for form in AGAIN["forms"]]
+PLAIN_WORDS = frozenset(AGAIN["words"].split())
+LINK_WORDS, LONGEST_LINK = AGAIN["link"]["words"], AGAIN["link"]["longest"]
 
 
 def find_personal(text: str) -> list[PersonalDetail]:
-    """Personal details in the order of the text; of two that overlap the one that begins first is kept."""
-    absent = {kind for kind, needed in NEEDED.items() if not needed.search(text)}
+    """Personal details in the order of the text, each wherever it stands.
+
+    Of two that overlap the one that begins first is kept.
+    """
+    absent = {kind for needed, kinds in NEEDED if not needed.search(text) for kind in kinds}
+    if len(DIGITS.findall(text)) == len(LISTED.findall(f"\n{text}")):
+        absent.add("address")  # of which none has but numbers of a list
     found = [
         PersonalDetail(kind, *match.span(min(pattern.groups, 1)))
         for kind, _, pattern in PATTERNS
@@ -54,10 +74,11 @@ def find_personal(text: str) -> list[PersonalDetail]:
     marks: list[PersonalDetail] = []
     for mark in sorted(found, key=lambda mark: mark.start):  # stable: of two at one place the earlier rule wins
         if not marks or mark.start >= marks[-1].end:
-            marks.append(mark)
-    numbers = [mark for mark in marks if mark.kind == PUBLIC["public"]][:MOST_PLACES]
+            marks.append(mark._replace(of=text[mark.start : mark.end]))
+    numbers = [mark for mark in marks if mark.kind in PUBLIC["public"]][:MOST_PLACES]
     public = {mark for mark in numbers if is_public(text, mark)}
-    return [mark for mark in marks if mark not in public]
+    marks = [mark for mark in marks if mark not in public]
+    return sorted([*marks, *_repeats(text, marks)], key=lambda mark: mark.start) if marks else []
 
 
 def is_public(text: str, mark: PersonalDetail) -> bool:
@@ -70,14 +91,103 @@ def is_public(text: str, mark: PersonalDetail) -> bool:
     return bool(SIGNS["place"].search(item) or listed)
 
 
+# --- every further place of a detail ---------------------------------------------------------------------------------
+
+
+def _repeats(text: str, marks: list[PersonalDetail]) -> Iterator[PersonalDetail]:
+    """Whole words, whatever their case and accents, a name with its endings."""
+    plain, taken = _fold(text), bytearray(len(text))
+    for mark in marks:
+        taken[mark.start : mark.end] = b"\1" * (mark.end - mark.start)
+    left, seen = {True: AGAIN["names"], False: AGAIN["details"]}, set()
+    for mark in marks:
+        is_name = mark.kind == "name"
+        if mark.of in seen or not left[is_name]:
+            continue
+        seen.add(mark.of)
+        left[is_name] -= 1
+        for pattern in _forms(mark, plain):
+            for match in _compile(pattern).finditer(plain):
+                start, end = match.span()
+                first = text[start]
+                is_small = is_name and first == first.lower() != first.upper()
+                is_word = is_small and (match[1] or end - start < 3 or match[0] in PLAIN_WORDS)
+                if is_word or 1 in taken[start:end]:
+                    continue
+                taken[start:end] = b"\1" * (end - start)
+                yield PersonalDetail(mark.kind, start, end, mark.of)
+
+
+def _fold(text: str) -> str:
+    """In small letters without accents, each at its place."""
+    plain = text if text.isascii() else FOLD.sub(lambda match: unicodedata.normalize("NFD", match[0])[0], text)
+    return plain.lower()  # the one letter that becomes two was folded: \u0130
+
+
+def _forms(mark: PersonalDetail, plain: str) -> list[str]:
+    """Patterns by which the detail is found in a folded text; their group 1 is an ending."""
+    if mark.kind == "name":
+        parts = PARTS.findall(mark.of)
+        single = [part for part in parts if len(part) > 1 and not (len(parts) > 1 and _fold(part) in PLAIN_WORDS)]
+        return [_form_of_name(part) for part in dict.fromkeys(single)]
+    tokens = [_fold(part) for part in WORDS.findall(mark.of)]
+    if len("".join(tokens)) < 5 or plain.count(tokens[0]) < 2:
+        return []
+    letter = AGAIN["letter"]
+    between = rf"(?:(?!{letter})[^\n]){{0,3}}"
+    return [f"(?<!{letter})(){between.join(tokens)}(?!{letter})"]
+
+
+def _form_of_name(part: str) -> str:
+    plain, letter = _fold(part), AGAIN["letter"]
+    if UNSPACED.search(plain):
+        return f"(){plain}"
+    forms = ((before, cut, after) for of, before, cut, after in FORMS if of.search(plain))
+    before, cut, after = next(forms, ("", "", ""))
+    stem = re.sub(cut, "", plain) if cut and len(plain) > 3 else plain
+    end = f"({after})?" if after and len(plain) > 2 else "()"
+    opening = f"(?:{before})?" if before else ""
+    return f"(?<!{letter}){opening}{_spelled(stem, part)}{end}(?!{letter})"
+
+
+def _spelled(plain: str, name: str) -> str:
+    """Each letter with an accent of its own or none, \u00fc also as ue and the other way round."""
+    pattern, at = "", 0
+    while at < len(plain):
+        pattern += re.escape(plain[at]) + r"[\u0300-\u036f]?"
+        is_spelled_out = plain[at] in "aou" and plain[at + 1 : at + 2] == "e"
+        if is_spelled_out or name[at].lower() in "\u00e4\u00f6\u00fc":
+            pattern += "e?"
+        at += 2 if is_spelled_out else 1
+    return pattern
+
+
+# --- what becomes of them --------------------------------------------------------------------------------------------
+
+
+def is_link_alone(text: str) -> bool:
+    """Whether a text is a link to a chat with no more than a few words, which is no answer."""
+    if len(text) > LONGEST_LINK:
+        return False
+    marks = find_personal(text)
+    if not any(mark.kind == "chat-link" for mark in marks):
+        return False
+    rest = _without(text, marks, dict.fromkeys(KINDS, "")).split()
+    return len(rest) <= LINK_WORDS and not (rest and re.match(r"[A-Z]\W*$", rest[0]))
+
+
 def remove_personal(text: str) -> tuple[str, dict[str, int]]:
     """The text with a word in brackets for every personal detail, and how many of each kind there were."""
     marks = find_personal(text)
+    return _without(text, marks, REPLACEMENTS), _count(marks)
+
+
+def _without(text: str, marks: list[PersonalDetail], replacements: dict[str, str]) -> str:
     pieces, at = [], 0
     for mark in marks:
-        pieces += [text[at : mark.start], REPLACEMENTS[mark.kind]]
+        pieces += [text[at : mark.start], replacements[mark.kind]]
         at = mark.end
-    return "".join([*pieces, text[at:]]), _count(marks)
+    return "".join([*pieces, text[at:]])
 
 
 def count_personal(text: str) -> dict[str, int]:
@@ -87,3 +197,9 @@ def count_personal(text: str) -> dict[str, int]:
 
 def _count(marks: list[PersonalDetail]) -> dict[str, int]:
     return dict(Counter(mark.kind for mark in marks))
+
+
+def show_personal(text: str) -> list[dict[str, Any]]:
+    """Each detail once, with its kind and how often it stands there."""
+    counts = Counter((mark.kind, mark.of) for mark in find_personal(text))
+    return [{"kind": kind, "words": words, "count": count} for (kind, words), count in counts.items()]

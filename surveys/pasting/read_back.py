@@ -21,23 +21,44 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NONE = "none"
 # With these findings there is nothing to read back.
 NO_READING = frozenset(check.name for check in CHECKS.values() if check.is_last or UNREAD in check.silences)
+# Longer texts are not read while somebody waits for the page: the worker reads them, as it reads every answer.
+LONGEST_READ = 50_000  # characters
 MOST_ADDED = 20
 LONGEST_NAME = 300
 
 
 @dataclass(frozen=True)
 class ReadReply:
-    """What a page says of the reading that it showed: which names stand, which are missing, which letter it is.
+    """What a page says of the reading that it showed: which names do not belong, which are missing, which letter it is.
 
-    `of` says which reading of which text the page showed; `letter` is None where none was chosen.
+    `of` says which reading of which text the page showed, `read` which letter was read in it; `letter` is None where
+    none was chosen. Names that were taken out or added hold for any later text, as long as it has them.
     """
 
     of: str = ""
-    kept: frozenset[int] = frozenset()
+    out: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    read: str = ""
     letter: str | None = None
     confirmed: bool = False
     no_answer: str = ""
+
+    @property
+    def corrects(self) -> bool:
+        """Whether it says anything that outlives a change of the text."""
+        return bool(self.out or self.added or self.corrected_letter)
+
+    @property
+    def corrected_letter(self) -> str | None:
+        return self.letter if self.letter and self.letter != (self.read or NONE) else None
+
+    def fields(self) -> list[tuple[str, str]]:
+        """The form's fields that say the corrections again."""
+        pairs = [(f"shown-{place}", name) for place, name in enumerate(self.out)]
+        pairs += [(f"added-{place}", name) for place, name in enumerate(self.added)]
+        if self.corrected_letter:
+            pairs += [("read_letter", self.read), ("letter", self.corrected_letter)]
+        return [("read_of", self.of), *pairs] if pairs else []
 
 
 @dataclass(frozen=True)
@@ -74,6 +95,11 @@ class SaidBack:
         }
 
 
+def is_read_later(text: str) -> bool:
+    """Whether a text is too long to be read back: its page asks nothing about a reading."""
+    return len(text) > LONGEST_READ
+
+
 def read_prompt(prompt: Prompt, text: str) -> AnswerReading:
     letters = LETTERS[: len(prompt.choices)]
     return read_answer(text, prompt.kind, limit=prompt.items or 5, letters=letters, choices=tuple(prompt.choices))
@@ -85,19 +111,25 @@ def mark_of(text: str) -> str:
 
 
 def read_reply(form: Mapping[str, str]) -> ReadReply:
-    """The fields of the panel, of a form or of a draft."""
-    kept = {name.removeprefix("name-") for name in form if name.startswith("name-")}
-    names = sorted((name for name in form if name.startswith("added-")), key=_number_in)
-    added = [clean_text(form[name]) for name in names]
+    """The fields of the panel, of a form or of a draft: a name that was shown and is not ticked does not belong."""
+    ticked = {name.removeprefix("name-") for name in form if name.startswith("name-")}
     no_answer = form.get("no_answer", "")
     return ReadReply(
         of=form.get("read_of", ""),
-        kept=frozenset(int(place) for place in kept if place.isdecimal() and len(place) < 4),
-        added=tuple(name for name in (" ".join(words.split())[:LONGEST_NAME] for words in added) if name)[:MOST_ADDED],
+        out=_names_in({name: form[name] for name in form if name.removeprefix("shown-") not in ticked}, "shown-"),
+        added=_names_in(form, "added-"),
+        read=form.get("read_letter", ""),
         letter=form.get("letter"),
         confirmed=form.get("read") == "right",
         no_answer=no_answer if no_answer in NoAnswer.values else "",
     )
+
+
+def _names_in(form: Mapping[str, str], prefix: str) -> tuple[str, ...]:
+    """What stands in the fields of such a name, in their order."""
+    fields = sorted((name for name in form if name.startswith(prefix)), key=_number_in)
+    names = (" ".join(clean_text(form[name]).split())[:LONGEST_NAME] for name in fields)
+    return tuple(dict.fromkeys(filter(None, names)))[:MOST_ADDED]
 
 
 def _number_in(name: str) -> int:
@@ -106,35 +138,43 @@ def _number_in(name: str) -> int:
 
 
 def reply_of(said: ReadBack, text: str) -> ReadReply:
-    """What a person has said before, for the page that shows it again; nothing where the reader has changed since."""
-    if said.rules_version != RULES_VERSION:
-        return ReadReply()
+    """What a person has said before, for the page that shows it again; corrections hold whatever the reader became."""
     return ReadReply(
-        of=mark_of(text),
-        kept=frozenset(place for place, name in enumerate(said.read_names) if name in said.names),
+        of=mark_of(text) if said.rules_version == RULES_VERSION else "",
+        out=tuple(name for name in said.read_names if name not in said.names),
         added=tuple(name for name in said.names if name not in said.read_names),
+        read=said.read_letter,
         letter=said.letter or (NONE if said.verdict != Verdict.UNSAID else None),
     )
 
 
 def weigh_reply(prompt: Prompt, text: str, reply: ReadReply) -> SaidBack | None:
-    """What the reply makes of this text; None where the page showed no reading of it."""
+    """What the reply makes of this text; None where the page showed no reading of it, nor had one corrected before."""
     if reply.no_answer and not any(sign.isalnum() for sign in text):
         return SaidBack(Verdict.RIGHT, no_answer=reply.no_answer)
-    if not reply.of or reply.of != mark_of(text):
+    is_seen = reply.of == mark_of(text)
+    if is_read_later(text) or not reply.of or not (is_seen or reply.corrects):
         return None
     reading = read_prompt(prompt, text)
     names, letter = reading.names, reading.letter
+    given = reply.letter if is_seen else reply.corrected_letter
     if prompt.kind == Prompt.Kind.CHOICE:
-        letter = _choose(reading.letter, reply.letter, LETTERS[: len(prompt.choices)])
-        said = reply.confirmed and bool(letter or reply.letter) or (reply.letter == NONE and not letter)
+        letter = _choose(reading.letter, given, LETTERS[: len(prompt.choices)])
+        said = reply.confirmed and bool(letter or given) or (given == NONE and not letter)
     else:
-        names = _place(text, [name for place, name in enumerate(names) if place in reply.kept], reply.added)
+        names = _place(text, _without(reading.names, reply.out), reply.added)
         said = reply.confirmed
     is_new = (names, letter) != (reading.names, reading.letter)
+    if not is_seen and not is_new:
+        return None
     verdict = Verdict.CORRECTED if is_new else Verdict.RIGHT if said else Verdict.UNSAID
     absent = tuple(name for name in names if name not in reading.names and find_name(text, name) is None)
     return SaidBack(verdict, reading, names, letter, absent)
+
+
+def _without(names: tuple[str, ...], out: tuple[str, ...]) -> list[str]:
+    left = {normalise_item(name) for name in out}
+    return [name for name in names if normalise_item(name) not in left]
 
 
 def _choose(read: str, given: str | None, letters: str) -> str:
@@ -160,19 +200,31 @@ def _place(text: str, kept: list[str], added: tuple[str, ...]) -> tuple[str, ...
 
 
 def show_reading(prompt: Prompt, text: str, reply: ReadReply, asks: bool) -> dict[str, Any]:
-    """The panel: what was read, with what the person has made of it so far; `asks` where it must be answered."""
+    """The panel: what was read, with what the person has made of it so far; `asks` where it must be answered.
+
+    `gone` are names that they had taken out or added, and that the text does not hold now.
+    """
     reading, is_choice = read_prompt(prompt, text), prompt.kind == Prompt.Kind.CHOICE
     wanted = 0 if is_choice else prompt.items or 5
-    same = reply.of == mark_of(text)
-    added = reply.added if same else ()
+    is_seen = reply.of == mark_of(text)
+    standing = set(_without(reading.names, reply.out))
+    there = {normalise_item(name) for name in reading.names}
+    added = tuple(name for name in reply.added if normalise_item(name) not in there)
+    given = reply.letter if is_seen else reply.corrected_letter
+    names = [(name, name in standing) for name in reading.names]
+    changed = [] if is_seen else [*reply.out, *added]
     return {
         "of": mark_of(text),
         "asks": asks,
         "is_choice": is_choice,
         "letters": LETTERS[: len(prompt.choices)],
-        "letter": reply.letter if same and reply.letter else reading.letter,
+        "letter": given or reading.letter,
         "read": reading.letter,
-        "names": [(name, not same or place in reply.kept) for place, name in enumerate(reading.names)],
+        "names": names,
         "count": len(reading.names),
+        "all": ", ".join([*(name for name in reading.names if name in standing), *added]),
+        "left": len(standing) + len(added),
+        "is_corrected": bool(added) or len(standing) < len(names) or (given or reading.letter) != reading.letter,
+        "gone": [name for name in changed if find_name(text, name) is None],
         "added": [*added, *[""] * max(1, wanted - len(added))],
     }

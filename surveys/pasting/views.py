@@ -18,15 +18,17 @@ from surveys.participation.statements import find_at_prompt, save_draft_at_once,
 from surveys.participation.steps import address, after_prompt, answered_slugs, minutes_left, next_prompt, way_of
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.pasting import capture
-from surveys.pasting.privacy import find_personal
-from surveys.pasting.read_back import NO_READING, ReadReply, mark_of, read_reply, reply_of, show_reading
+from surveys.pasting.privacy import is_link_alone, show_personal
+from surveys.pasting.read_back import NO_READING, ReadReply, is_read_later, mark_of, read_reply, reply_of, show_reading
 from surveys.reading.answers import LONGEST_TEXT, clean_text
 from surveys.reading.checks import UNREAD, Finding
+from surveys.reading.residue import page_lines
 from surveys.studies.access import is_unproven, read_link, within_limit
 from surveys.studies.lifecycle import prompts_in
 
 Step = Participant.Step
 LARGEST_DRAFT = 1_200_000
+LONGEST_SHOWN = 80  # characters of a line of the answer beside one of the page
 
 
 def find(request: HttpRequest, study: str, pseudonym: str, number: int) -> Participant | None:
@@ -34,7 +36,7 @@ def find(request: HttpRequest, study: str, pseudonym: str, number: int) -> Parti
     if request.method != "POST":
         return find_at_prompt(study, pseudonym, number)
     sha256 = capture.copy_hash(clean_text(request.POST.get("text", "")))
-    return find_at_prompt(study, pseudonym, number, sha256, is_answer=True)
+    return find_at_prompt(study, pseudonym, number, sha256)
 
 
 @participant_page(Step.PROMPTS, find=find)
@@ -71,6 +73,9 @@ def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
         words = gettext("This text is longer than %(limit)s characters. Please paste only the answer.")
         error = words % {"limit": f"{LONGEST_TEXT:,}"}
         return answer_again(request, asked, number, submission, error=error)
+    if is_link_alone(clean_text(submission.text)):
+        error = render_to_string("pasting/_link_alone.html")
+        return answer_again(request, asked, number, submission, error=error)
     try:
         outcome = capture.submit_paste(request.participant, submission)
     except capture.TooManyPastes:
@@ -94,7 +99,7 @@ def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmiss
         html=form.get("html", ""),
         language=shown_language(request, form.get("shown_in", "")),
         key=read_key(form.get("key", "")),
-        evidence=capture.read_evidence(form.get("evidence", "")),
+        evidence=capture.read_evidence(form.get("evidence", ""), request.headers),
         shown_at=shown_at,
         base=base,
         keep=form.get("keep") == "1",
@@ -159,13 +164,47 @@ def gate_of(asked: Prompt, outcome: capture.PasteOutcome, reply: ReadReply) -> d
     """
     finding = next((finding for finding in outcome.findings if finding.check != UNREAD), None)
     has_reading = bool(outcome.text.strip()) and not (finding and finding.check in NO_READING)
+    is_later = is_read_later(outcome.text)
     return {
         "finding": {"check": finding.check, "words": translate(finding).partition(". ")} if finding else None,
+        "page_words": show_page_words(outcome.text, asked.text) if finding else [],
         "no_answer": [(value, gettext(label)) for value, label in ReadBack.NoAnswer.choices],
-        "read": show_reading(asked, outcome.text, reply, outcome.unread) if has_reading else None,
+        # One question at a time: beside another one the reading stands folded.
+        "read": show_reading(asked, outcome.text, reply, outcome.unread and not finding)
+        if has_reading and not is_later
+        else None,
+        "said_before": [] if has_reading and not is_later else reply.fields(),
+        "later": has_reading and is_later,
         "messages": [translate(finding) for finding in outcome.findings],
         "about": f"{mark_of(outcome.text)} {finding.check if finding else ''} {outcome.unread}",
     }
+
+
+def show_page_words(text: str, prompt: str) -> list[tuple[int | None, str]]:
+    """The lines of the chatbot's own page with their numbers, and without one the lines of the answer next to them.
+
+    A gap between such lines is an ellipsis. Empty where the text holds only the answer.
+    """
+    lines, gone = text.split("\n"), page_lines(text, prompt)
+    full = [at for at, line in enumerate(lines) if line.strip()]
+    near = {
+        full[at]
+        for number, line in enumerate(full)
+        if line in gone
+        for at in (number - 1, number, number + 1)
+        if 0 <= at < len(full)
+    }
+    shown: list[tuple[int | None, str]] = []
+    for number, at in enumerate(full):
+        if at in near:
+            shown.append((at if at in gone else None, shorten(lines[at])))
+        elif number and full[number - 1] in near:
+            shown.append((None, "…"))
+    return shown
+
+
+def shorten(line: str) -> str:
+    return line.strip() if len(line.strip()) <= LONGEST_SHOWN else f"{line.strip()[:LONGEST_SHOWN]}…"
 
 
 def gate_json(gate: dict[str, Any]) -> dict[str, Any]:
@@ -181,10 +220,13 @@ def step_name(asked: Prompt) -> str:
 def paste_page(
     request: HttpRequest, asked: Prompt, number: int, revision: int, language: str, total: int
 ) -> dict[str, Any]:
-    back = address(request.participant, "prompt", number - 1) if number > 1 else address(request.participant, "context")
+    back = address(request.participant, "prompt", number - 1) if number > 1 else ""
+    if number == 1 and not request.definition.settings_later:
+        back = address(request.participant, "context")
     return page_context(
         request,
         step_name(asked),
+        answered=number - 1,
         prompt=asked,
         shown_in=shown_language(request, language),
         number=number,
@@ -216,7 +258,6 @@ def answer_again(
         asks = {"error": error, "personal": personal, "messages": [], "page": capture.seal_page(revision)}
         return JsonResponse(asks | (gate_json(gate) if gate else {}), status=422)
     page = paste_page(request, asked, number, revision, submission.language, len(request.participant.order))
-    request.participant.standing = None  # of drafts an older one may be known than there is
     draft = draft_of(request, step_name(asked))
     page |= {
         "text": submission.text,
@@ -227,12 +268,7 @@ def answer_again(
         "privacy": submission.privacy,
         "removed": json.dumps(submission.removed) if submission.removed else "",
         "error": error,
-        "personal": [
-            {"kind": mark.kind, "words": submission.text[mark.start : mark.end]}
-            for mark in find_personal(submission.text)
-        ]
-        if personal
-        else [],
+        "personal": show_personal(submission.text) if personal else [],
     }
     return render(request, "pasting/prompt.html", page | gate)
 
@@ -265,7 +301,7 @@ def draft(request: HttpRequest, study: str, token: str) -> HttpResponse:
         return JsonResponse({"error": "busy"}, status=429)
     known = LEASES.get((request.resolver_match.namespace, study))
     step = request.POST.get("step", "")
-    plain = not (without_proof or request.META.get("QUERY_STRING") or request.POST.get("check"))
+    plain = not (without_proof or request.META.get("QUERY_STRING") or request.POST.get("check") or "\x00" in step)
     if known and plain and step.startswith("prompt:"):
         now, data = timezone.now(), capture.cleaned(draft_data(request))
         saved = save_draft_at_once(study, pseudonym, known, now, step.removeprefix("prompt:"), data, number_in(request))
@@ -318,4 +354,5 @@ def draft_steps(request: HttpRequest) -> set[str]:
     """The pages that have drafts, so that nobody can fill the database with others."""
     prompts = (f"prompt:{slug}" for slug in request.participant.order)
     checks = (f"attention:{check.slug}" for check in request.definition.attention)
-    return {*way_of(request.definition), *prompts, *checks}
+    between = {Step.CONTEXT} if request.definition.settings_later else set()
+    return {*way_of(request.definition), *between, *prompts, *checks}

@@ -16,10 +16,10 @@ from surveys.studies.lifecycle import ERASED, definition_of
 # Prolific approves by itself what nobody has reviewed by then.
 REVIEW_DAYS = 21
 PAYING = (Kind.APPROVE, Kind.SCREEN_OUT, *BONUSES)
-UNPAID = (Paid.FAILED, Paid.DROPPED)
+UNPAID = (Paid.FAILED, Paid.DROPPED, Paid.WAIVED)
 RANKS = {"AWAITING REVIEW": 3, "ACTIVE": 2, "RESERVED": 2}
 THEIRS = ("submission_id", "pid", "status", "code", "reward", "bonus", "excluded")
-PAYMENTS = ("id", "kind", "number", "cents", "state")
+PAYMENTS = ("id", "kind", "number", "cents", "state", "reason")
 
 
 class Seconds(Func):

@@ -14,6 +14,8 @@ from urllib.parse import urlencode, urlsplit
 import httpx2
 from django.conf import settings
 
+from surveys.reading.nesting import read_json
+
 LARGEST_REPLY = 10_000_000  # bytes
 MOST_PAGES = 1_000
 PAGE_SIZE = 100
@@ -343,8 +345,8 @@ class ProlificClient:
 
     def _answer(self, status: int, body: bytes, once: bool) -> dict[str, Any]:
         try:
-            content = json.loads(body) if body.strip() else {}
-        except (ValueError, RecursionError):
+            content = read_json(body) if body.strip() else {}
+        except ValueError:
             content = None
         if once and status >= 400 and status not in CERTAIN:
             raise Unsure(self._say_refusal(status, content))

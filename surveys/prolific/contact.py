@@ -16,7 +16,7 @@ from surveys.prolific.client import ProlificClient, ProlificError, Refused, Unsu
 from surveys.prolific.draft import SetUpError, group_sources, internal_name, remote_id
 from surveys.prolific.transfer import only_sender
 from surveys.studies import audit
-from surveys.studies.lifecycle import ERASED
+from surveys.studies.lifecycle import ERASED, hold_withdrawals
 
 Kind, State, Origin = ProlificGroup.Kind, ProlificMessage.State, Participant.Origin
 
@@ -131,17 +131,18 @@ def ask_messages(study: Study, template: str, names: list[str], actor: str) -> i
     if template not in TEMPLATES:
         raise SetUpError("Choose one of the messages.")
     known = Participant.objects.filter(study=study, origin=Origin.PROLIFIC, pseudonym__in=names)
-    people = {person.pseudonym: person for person in known.exclude(pid__startswith=ERASED)}
-    if unknown := [name for name in names if name not in people]:
-        raise SetUpError(f"Nobody was written to: {unknown[0][:20]} is nobody of this study on Prolific.")
-    if not people:
-        raise SetUpError("Name at least one participant.")
-    rows = [
-        ProlificMessage(study=study, participant=person, template=template, asked_by=actor)
-        for person in people.values()
-    ]
     try:
         with transaction.atomic():
+            hold_withdrawals(study)
+            people = {person.pseudonym: person for person in known.exclude(pid__startswith=ERASED)}
+            if unknown := [name for name in names if name not in people]:
+                raise SetUpError(f"Nobody was written to: {unknown[0][:20]} is nobody of this study on Prolific.")
+            if not people:
+                raise SetUpError("Name at least one participant.")
+            rows = [
+                ProlificMessage(study=study, participant=person, template=template, asked_by=actor)
+                for person in people.values()
+            ]
             ProlificMessage.objects.bulk_create(rows)
             audit.record(study, actor, "messages asked for", template, people=sorted(people))
     except IntegrityError:

@@ -14,10 +14,13 @@ from surveys.monitoring.people import DecisionError, mark_returned
 from surveys.prolific.board import Board, Row, read_board
 from surveys.prolific.meanings import ACTIONS, MEANINGS, Kind, Paid, Theirs
 from surveys.studies import audit
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
 MONEY = {Kind.APPROVE, Kind.SCREEN_OUT, Kind.BONUS, Kind.TOP_UP}
-HERE = {"mark_returned", "book", "drop"}  # what is done in this database alone
+HERE = {"mark_returned", "book", "drop", "dismiss"}  # what is done in this database alone
+
+
+CHANGED = "The numbers have changed since you saw them. Nothing was decided; look again."
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,11 @@ class ProposedDecision:
 
     @property
     def can_decide(self) -> bool:
-        return self.action in HERE or self.action in Kind.values
+        return self.action in HERE or self.action == "again" or self.action in Kind.values
+
+    @property
+    def moves_money(self) -> bool:
+        return self.action in MONEY or self.action == "again"
 
 
 @dataclass(frozen=True)
@@ -67,15 +74,17 @@ def propose(study: Study, board: Board) -> list[ProposedDecision]:
 def cents_of(row: Row, screen_out: int) -> int:
     """What the row's own action pays."""
     action, theirs = MEANINGS[row.meaning].action, row.theirs
-    if theirs is None or action not in (*MONEY, "book"):
+    if theirs is None or action not in (*MONEY, "book", "again"):
         return 0
+    if action == "again":
+        return sum(entry.cents for entry in theirs.given_up)
     if action == Kind.SCREEN_OUT:
         return screen_out
     return theirs.bonus - theirs.booked if action == "book" else theirs.reward
 
 
-def decide(study: Study, meaning: str, actor: str, count: int, cents: int) -> int:
-    """Decide what is proposed for a meaning, for all its rows; returns how many.
+def decide(study: Study, meaning: str, actor: str, count: int, cents: int, *, instead: bool = False) -> int:
+    """Decide what is proposed for a meaning, or what may be done `instead`, for all its rows; returns how many.
 
     `count` and `cents` are what the person saw. Raises DecisionError when they are no longer true, so that two people
     who decide at once decide once.
@@ -83,18 +92,26 @@ def decide(study: Study, meaning: str, actor: str, count: int, cents: int) -> in
     with transaction.atomic():
         lock(study)
         board = read_board(study)
-        proposal = next((each for each in propose(study, board) if each.meaning == meaning), None)
-        if proposal is None or (proposal.count, proposal.cents) != (count, cents) or not proposal.can_decide:
-            raise DecisionError("The numbers have changed since you saw them. Nothing was decided; look again.")
+        proposal = find_proposal(study, board, meaning, count, cents)
         rows = [row for row in board.open if row.meaning == meaning]
-        carry_out(study, proposal.action, rows, actor, meaning)
+        action = MEANINGS[meaning].instead if instead else proposal.action
+        carry_out(study, action, rows, actor, meaning)
         detail = {"submissions": count, "cents": cents, "why": meaning}
-        audit.record(study, actor, f"decided: {ACTIONS[proposal.action].lower()}", "", **detail)
+        audit.record(study, actor, f"decided: {ACTIONS[action].lower()}", "", **detail)
     return count
 
 
+def find_proposal(study: Study, board: Board, meaning: str, count: int, cents: int) -> ProposedDecision:
+    """The proposal that a person saw; raises DecisionError where it is no longer true."""
+    proposal = next((each for each in propose(study, board) if each.meaning == meaning), None)
+    if proposal is None or (proposal.count, proposal.cents) != (count, cents) or not proposal.can_decide:
+        raise DecisionError(CHANGED)
+    return proposal
+
+
 def lock(study: Study) -> None:
-    """One decision a study at a time; participants never wait for this."""
+    """One decision a study at a time. Participants never wait for this, but who withdraws."""
+    hold_withdrawals(study)
     list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
 
 
@@ -106,6 +123,11 @@ def carry_out(study: Study, action: str, rows: list[Row], actor: str, why: str) 
     elif action == "drop":
         ids = [each.id for each in found]
         Payment.objects.filter(submission__in=ids, state=Paid.FAILED).update(state=Paid.DROPPED)
+    elif action in ("again", "dismiss"):
+        ids = [entry.id for each in found for entry in each.given_up]
+        waived = {"state": Paid.WAIVED}
+        again = {"state": Paid.DECIDED, "decided_by": actor, "decided_at": timezone.now(), "settled_at": None}
+        Payment.objects.filter(pk__in=ids, state=Paid.DROPPED).update(**again if action == "again" else waived)
     elif action == "book":
         amounts = [Amount(each.id, each.bonus - each.booked, "paid on Prolific, taken over") for each in found]
         record(found, amounts, Kind.BONUS, actor, is_paid=True)
@@ -147,8 +169,7 @@ def decide_amounts(study: Study, kind: str, amounts: list[Amount], actor: str, n
     """
     with transaction.atomic():
         lock(study)
-        if newest_payment(study) != newest:
-            raise DecisionError("Somebody has decided something since you saw this page. Nothing was decided.")
+        check_newest(study, newest)
         theirs = {row.theirs.id: row.theirs for row in read_board(study).rows if row.theirs}
         if not amounts or any(amount.submission not in theirs or amount.cents <= 0 for amount in amounts):
             raise DecisionError("Nothing was decided: there is nobody to pay, or an amount is not above zero.")
@@ -158,6 +179,11 @@ def decide_amounts(study: Study, kind: str, amounts: list[Amount], actor: str, n
         detail = {"submissions": len(amounts), "cents": cents, "why": reasons}
         audit.record(study, actor, f"decided: {Kind(kind).label.lower()}", "", **detail)
     return len(amounts)
+
+
+def check_newest(study: Study, newest: int) -> None:
+    if newest_payment(study) != newest:
+        raise DecisionError("Somebody has decided something since you saw this page. Nothing was decided.")
 
 
 def newest_payment(study: Study) -> int:

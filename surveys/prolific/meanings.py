@@ -17,12 +17,16 @@ BONUSES = (Kind.BONUS, Kind.TOP_UP)
 
 @dataclass(frozen=True)
 class Meaning:
-    """How the two sides stand, what follows, and the action: a kind of payment, another word of ACTIONS, or none."""
+    """How the two sides stand, what follows, and the action: a kind of payment, another word of ACTIONS, or none.
+
+    `instead`: what may be done in its place.
+    """
 
     label: str
     says: str
     action: str = ""
     is_fine: bool = False
+    instead: str = ""
 
 
 ACTIONS = {
@@ -33,6 +37,8 @@ ACTIONS = {
     "mark_returned": "Mark as returned here",
     "book": "Take into the ledger",
     "drop": "Propose it anew",
+    "again": "Pay it once more",
+    "dismiss": "Dismiss",
     "read": "Read back now",
     "look": "Look at the participant",
     "support": "Settle on Prolific",
@@ -100,6 +106,12 @@ MEANINGS = {
     # Money.
     "payment-unknown": Meaning("Sent without an answer", "It may have been paid; nothing is sent again.", "read"),
     "payment-failed": Meaning("Not done", "Prolific refused, or does not show it.", "drop"),
+    "bonus-again": Meaning(
+        "Bonus that was not done, proposed anew",
+        "Nothing else would propose it, and somebody may wait for it.",
+        "again",
+        instead="dismiss",
+    ),
     "bonus-unbooked": Meaning(
         "Bonus there, not in the ledger", "Paid on Prolific's own pages, or by another programme.", "book"
     ),
@@ -147,6 +159,7 @@ class LedgerEntry:
     number: int
     cents: int
     state: str
+    reason: str
 
 
 @dataclass(slots=True)
@@ -175,13 +188,29 @@ class Theirs:
         """Cents of bonuses that were read back."""
         return sum(entry.cents for entry in self.payments if entry.kind in BONUSES and entry.state == Paid.PAID)
 
+    @property
+    def given_up(self) -> list[LedgerEntry]:
+        """Bonuses not done that somebody gave by hand: what follows from a meaning, or is short of the promise, is
+        proposed by itself."""
+        return [
+            entry
+            for entry in self.payments
+            if entry.kind == Kind.BONUS and entry.state == Paid.DROPPED and entry.reason not in MEANINGS
+        ]
+
 
 def meaning_of(ours: Ours | None, theirs: Theirs, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
-    """The key of MEANINGS.
+    """The key of MEANINGS; a bonus that is proposed anew waits for whatever else there is to do.
 
     `has_other`: whether another submission of the same person counts instead. `screen_out`: cents that the study file
     gives for a screen-out. `no_data`: codes of people of whom nothing is kept.
     """
+    found = compare(ours, theirs, has_other, screen_out, no_data)
+    return "bonus-again" if theirs.given_up and MEANINGS[found].is_fine and found != "on-its-way" else found
+
+
+def compare(ours: Ours | None, theirs: Theirs, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
+    """The same without such bonuses."""
     if theirs.status not in STATUSES:
         return "unknown-status"
     if money := say_money(theirs):

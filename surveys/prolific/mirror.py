@@ -9,7 +9,7 @@ from django.utils import timezone
 from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
 from surveys.prolific.client import ProlificClient, ProlificError, TheirSubmission
 from surveys.studies.exclusions import excluded_people
-from surveys.studies.lifecycle import ERASED, definition_of
+from surveys.studies.lifecycle import ERASED, definition_of, hold_withdrawals
 
 BATCH = 1_000
 COPIED = ("pid", "status", "started_at", "completed_at", "code", "reward", "bonus", "excluded", "seen_at")
@@ -82,27 +82,28 @@ def save_submissions(
     study: Study, remote: ProlificStudy, found: list[TheirSubmission], reward: int, at: datetime
 ) -> None:
     """Write what Prolific says over what it said before. A PID is kept of people who are participants here."""
-    people = dict(Participant.objects.filter(study=study).values_list("pid", "pk"))
-    sessions = dict(Session.objects.filter(study=study).values_list("session_id", "participant"))
-    left_out = excluded_people(study)
-    known = dict(remote.submissions.values_list("submission_id", "bonus"))
-    rows = [
-        Submission(
-            remote=remote,
-            submission_id=row.id,
-            pid=row.pid if row.pid in people else "",
-            status=row.status,
-            started_at=row.started_at,
-            completed_at=row.completed_at,
-            code=row.code,
-            reward=reward if row.reward is None else row.reward,
-            bonus=known.get(row.id, 0) if row.bonus is None else row.bonus,
-            excluded=sessions.get(row.id) in left_out,
-            seen_at=at,
-        )
-        for row in {row.id: row for row in found}.values()
-    ]
     with transaction.atomic():
+        hold_withdrawals(study)
+        people = dict(Participant.objects.filter(study=study).values_list("pid", "pk"))
+        sessions = dict(Session.objects.filter(study=study).values_list("session_id", "participant"))
+        left_out = excluded_people(study)
+        known = dict(remote.submissions.values_list("submission_id", "bonus"))
+        rows = [
+            Submission(
+                remote=remote,
+                submission_id=row.id,
+                pid=row.pid if row.pid in people else "",
+                status=row.status,
+                started_at=row.started_at,
+                completed_at=row.completed_at,
+                code=row.code,
+                reward=reward if row.reward is None else row.reward,
+                bonus=known.get(row.id, 0) if row.bonus is None else row.bonus,
+                excluded=sessions.get(row.id) in left_out,
+                seen_at=at,
+            )
+            for row in {row.id: row for row in found}.values()
+        ]
         Submission.objects.bulk_create(
             rows, BATCH, update_conflicts=True, unique_fields=["submission_id"], update_fields=COPIED
         )

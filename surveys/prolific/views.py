@@ -1,8 +1,9 @@
 """The pages about paying: what differs, what there is to decide, pay against the promise, and the ledger."""
 
 import os
+import re
+from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -19,7 +20,18 @@ from surveys.console.wording import duration, money, plural
 from surveys.models import Payment
 from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import Board, read_board
-from surveys.prolific.decisions import Amount, ProposedDecision, decide, decide_amounts, propose
+from surveys.prolific.decisions import (
+    CHANGED,
+    Amount,
+    ProposedDecision,
+    cents_of,
+    check_newest,
+    decide,
+    decide_amounts,
+    fee_of,
+    find_proposal,
+    propose,
+)
 from surveys.prolific.meanings import ACTIONS, MEANINGS, Kind, Theirs
 from surveys.prolific.mirror import prolific_ids
 from surveys.prolific.promise import REASONS, CellPay, cost_of, pay_by_cell
@@ -30,12 +42,20 @@ from surveys.studies.lifecycle import definition_of
 PAGE_SIZE = 50
 REAL = "api.prolific.com"
 LARGEST_BONUS = 100_000  # cents, for one person by one form
+SUM = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,2})?")
+# What a page asks with once more before it pays.
+FIELDS = ("meaning", "count", "cents", "cell", "how", "newest", "people", "amount", "reason")
 HOW = {"cell": "the same to each, so that the median keeps it", "person": "to each what their own time is short of"}
 
 
 @study_page(Role.RESEARCHER)
 @require_safe
 def paying(request: HttpRequest) -> HttpResponse:
+    return board_page(request)
+
+
+def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str] | None = None) -> HttpResponse:
+    """`bonus`: what stands in the form for one."""
     study = request.study
     board, currency = read_board(study), definition_of(study.current_id).pay.currency
     proposals, counts = propose(study, board), board.counts
@@ -46,6 +66,8 @@ def paying(request: HttpRequest) -> HttpResponse:
         request,
         "prolific/paying.html",
         "paying",
+        status,
+        bonus=bonus,
         sentence=say_board(board, proposals, currency),
         board=board,
         named=prolific_ids(study) if not board.remotes else [remote.prolific_id for remote in board.remotes],
@@ -83,7 +105,7 @@ def say_board(board: Board, proposals: list[ProposedDecision], currency: str) ->
     there = sum(row.theirs is not None for row in board.rows)
     if not board.open:
         return f"Both sides agree on {plural(there, 'submission')}."
-    cents = sum(each.cents for each in proposals if each.action in Kind.values)
+    cents = sum(each.cents for each in proposals if each.moves_money)
     words = f"{len(board.open):,} of {plural(len(board.rows), 'submission')} need a decision"
     return f"{words}: {money(cents, currency)} to people." if cents else f"{words}."
 
@@ -105,8 +127,9 @@ def proposal_row(proposal: ProposedDecision, currency: str) -> dict:
         "proposal": proposal,
         "meaning": MEANINGS[proposal.meaning],
         "action": ACTIONS[proposal.action],
+        "instead": ACTIONS.get(MEANINGS[proposal.meaning].instead, ""),
         "pays": money(proposal.cents, currency) if proposal.cents else "",
-        "fee": money(proposal.fee, currency) if proposal.cents and proposal.action in Kind.values else "",
+        "fee": money(proposal.fee, currency) if proposal.cents and proposal.moves_money else "",
     }
 
 
@@ -154,15 +177,54 @@ def read_now(request: HttpRequest) -> HttpResponse:
     return redirect("paying:board", request.study.slug)
 
 
+def is_sure(request: HttpRequest) -> bool:
+    """Whether this comes from the page that says once more what is paid to whom."""
+    return request.POST.get("sure") == "yes"
+
+
+def ask_first(request: HttpRequest, board: Board, amounts: list[Amount], what: str) -> HttpResponse:
+    """Who gets how much, what it costs, and that it is final; nothing is decided yet."""
+    pays = partial(money, currency=definition_of(request.study.current_id).pay.currency)
+    rows = {row.theirs.id: row for row in board.rows if row.theirs}
+    cents = cost_of(amounts)
+    return show(
+        request,
+        "prolific/confirm.html",
+        "paying",
+        what=what,
+        reasons=sorted({amount.reason for amount in amounts}),
+        people=[(rows[amount.submission], pays(amount.cents)) for amount in amounts],
+        n=len(amounts),
+        pays=pays(cents),
+        fee=pays(fee_of(cents)),
+        together=pays(cents + fee_of(cents)),
+        fields=[(name, request.POST[name]) for name in FIELDS if name in request.POST],
+        **frame(),
+    )
+
+
 @study_page(Role.RESEARCHER)
 @require_POST
 def decide_meaning(request: HttpRequest) -> HttpResponse:
-    decided = 0
+    study, meaning, decided = request.study, request.POST.get("meaning", ""), 0
+    seen = (whole(request, "count"), whole(request, "cents"))
+    instead = meaning in MEANINGS and request.POST.get("action") == MEANINGS[meaning].instead != ""
     try:
-        seen = (whole(request, "count"), whole(request, "cents"))
-        decided = decide(request.study, request.POST.get("meaning", ""), request.user.get_username(), *seen)
+        if not is_sure(request) and not instead:
+            board = read_board(study)
+            proposal = find_proposal(study, board, meaning, *seen)
+            if proposal.moves_money:
+                screen_out = definition_of(study.current_id).pay.screen_out_cents
+                rows = [row for row in board.open if row.meaning == meaning]
+                label = MEANINGS[meaning].label
+                amounts = [Amount(row.theirs.id, cents_of(row, screen_out), label) for row in rows if row.theirs]
+                return ask_first(request, board, amounts, ACTIONS[proposal.action])
+        decided = decide(study, meaning, request.user.get_username(), *seen, instead=instead)
     except DecisionError as error:
         messages.error(request, str(error))
+    if instead and decided:
+        messages.success(request, f"{plural(decided, 'submission')} dismissed. Nothing is sent to Prolific.")
+        return redirect("paying:board", study.slug)
     return back(request, decided)
 
 
@@ -171,14 +233,17 @@ def decide_meaning(request: HttpRequest) -> HttpResponse:
 def top_up(request: HttpRequest) -> HttpResponse:
     """To a cell's people what is short of the promise, as the page showed it."""
     study, how, decided = request.study, request.POST.get("how", ""), 0
-    cells = {str(cell.id or ""): cell for cell in pay_by_cell(study, read_board(study))}
+    board, newest = read_board(study), whole(request, "newest")
+    cells = {str(cell.id or ""): cell for cell in pay_by_cell(study, board)}
     cell = cells.get(request.POST.get("cell", ""))
     try:
         amounts = cell.amounts(how) if cell and how in REASONS else []
         if not amounts or cost_of(amounts) != whole(request, "cents"):
-            raise DecisionError("The numbers have changed since you saw them. Nothing was decided; look again.")
-        actor, newest = request.user.get_username(), whole(request, "newest")
-        decided = decide_amounts(study, Kind.TOP_UP, amounts, actor, newest)
+            raise DecisionError(CHANGED)
+        check_newest(study, newest)
+        if not is_sure(request):
+            return ask_first(request, board, amounts, Kind.TOP_UP.label)
+        decided = decide_amounts(study, Kind.TOP_UP, amounts, request.user.get_username(), newest)
     except DecisionError as error:
         messages.error(request, str(error))
     return back(request, decided)
@@ -188,21 +253,24 @@ def top_up(request: HttpRequest) -> HttpResponse:
 @require_POST
 def pay_bonus(request: HttpRequest) -> HttpResponse:
     """The same bonus to everybody who is named, with its reason."""
-    study, decided = request.study, 0
+    study, board, newest = request.study, read_board(request.study), whole(request, "newest")
     try:
-        amounts = read_bonus(request, read_board(study))
-        decided = decide_amounts(study, Kind.BONUS, amounts, request.user.get_username(), whole(request, "newest"))
+        amounts = read_bonus(request, board)
+        check_newest(study, newest)
+        if not is_sure(request):
+            return ask_first(request, board, amounts, Kind.BONUS.label)
+        decided = decide_amounts(study, Kind.BONUS, amounts, request.user.get_username(), newest)
     except DecisionError as error:
         messages.error(request, str(error))
+        return board_page(request, 400, request.POST)
     return back(request, decided)
 
 
 def read_bonus(request: HttpRequest, board: Board) -> list[Amount]:
-    try:
-        cents = Decimal(request.POST.get("amount", "")) * 100
-    except InvalidOperation:
-        cents = Decimal(0)
-    if not cents.is_finite() or cents != int(cents) or not 0 < cents <= LARGEST_BONUS:
+    amount = request.POST.get("amount", "").strip()
+    whole_sum, _, part = amount.partition(".")
+    cents = int(whole_sum) * 100 + int(part.ljust(2, "0")) if SUM.fullmatch(amount) else 0
+    if not 0 < cents <= LARGEST_BONUS:
         raise DecisionError("The amount must be a sum such as 1.50, above zero and at most 1,000.")
     reason = request.POST.get("reason", "").replace("\x00", "").strip()[:200]
     if not reason:
@@ -211,7 +279,9 @@ def read_bonus(request: HttpRequest, board: Board) -> list[Amount]:
     paid = {row.ours.pseudonym: row.theirs.id for row in board.rows if row.ours and row.theirs and row.counts}
     if unknown := [name for name in names if name not in paid]:
         raise DecisionError(f"Nothing was decided: {unknown[0][:20]} has no submission on Prolific.")
-    return [Amount(paid[name], int(cents), reason) for name in names]
+    if not names:
+        raise DecisionError("Nothing was decided: there is nobody to pay. Name people by their pseudonyms.")
+    return [Amount(paid[name], cents, reason) for name in names]
 
 
 def whole(request: HttpRequest, name: str) -> int:

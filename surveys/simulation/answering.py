@@ -15,9 +15,10 @@ from surveys.simulation.mishaps import WITH_PROMPTS
 from surveys.simulation.people import Person, Sent
 from surveys.simulation.player import Player, Stuck
 from surveys.studies.files.definitions import Definition
+from surveys.studies.perception import OWN_QUESTION, figure_for
 
 CONFIRMED, CORRECTED = 0.7, 0.06  # of answers in which something was read
-OF_READING = re.compile(r"(name|added)-|(read_of|read|letter|no_answer)$")
+OF_READING = re.compile(r"(name|shown|added)-|(read_of|read_letter|read|letter|no_answer)$")
 MOST_QUESTIONS = 8  # that the paste page asks about one answer
 WRONG_SHARE = 0.2  # answers that begin with a wrong paste
 
@@ -40,6 +41,16 @@ class AnsweringPlayer(Player):
         offered = page.form.choices["answer"]
         right = [option for option in offered if option in known]
         return self.forward(page, {"answer": self.rng.choice(right if self.rng.random() < 0.9 else offered)})
+
+    def perception(self, page: VisitedPage) -> VisitedPage:
+        """Nine of ten see the figure; without scripts, and for a few, it is the question in words."""
+        asked = self.definition.perception
+        if not self.person.scripts or self.rng.random() < 0.03:
+            return self.forward(page, {"answer": (asked and asked.answer) or OWN_QUESTION.answer})
+        figure, _dots = figure_for(page.path.split("/")[3].partition("~")[0])
+        seen = figure if self.rng.random() < 0.9 else self.rng.choice(page.form.choices["seen"])
+        ms = str(round(self.rng.lognormvariate(8.7, 0.5)))
+        return self.forward(page, {"words": "", "seen": seen, "plays": "1", "ms": ms})
 
     def prompt(self, page: VisitedPage) -> VisitedPage:
         if self.leaves(page.number):
@@ -106,7 +117,7 @@ class AnsweringPlayer(Player):
             return {"keep": "1"}
         return {"read": "right"} | ({"letter": "none"} if "letter" in page.form.choices else {})
 
-    STEPS = Player.STEPS | {"chatbot": chatbot, "attention": attention, "prompt": prompt}
+    STEPS = Player.STEPS | {"chatbot": chatbot, "attention": attention, "perception": perception, "prompt": prompt}
 
 
 # --- what a page with JavaScript would note ---------------------------------
@@ -117,7 +128,8 @@ def say_of_reading(prompt: Prompt, text: str, rng: Random) -> dict[str, str]:
     reading, said = read_prompt(prompt, text), {"read_of": mark_of(text)}
     if not (reading.names or reading.letter):
         return said
-    said |= {f"name-{place}": "1" for place in range(len(reading.names))}
+    said |= {f"{kind}-{place}": name for place, name in enumerate(reading.names) for kind in ("shown", "name")}
+    said |= {"read_letter": reading.letter} if reading.letter else {}
     drawn = rng.random()
     if drawn > CORRECTED:
         return said | ({"read": "right"} if drawn < CORRECTED + CONFIRMED else {})

@@ -25,6 +25,7 @@ from surveys.simulation.answering import say_of_reading
 from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
+from surveys.studies.access import let_make_studies
 from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.files.schema import AnnotationWork, AttentionCheck, questions_for
 
@@ -81,6 +82,7 @@ def demo_user() -> AbstractUser:
     if created:
         user.set_password(PASSWORD)
         user.save()
+        let_make_studies(user)
     return user
 
 

@@ -164,9 +164,12 @@ class Player:
         return page
 
     def stop(self, page: VisitedPage, how: str) -> VisitedPage:
-        stop = self.browser.open(self.own_path(page, "stop"))
-        self.tries += how == "withdraw"
-        return self.browser.submit(stop, stop.form_with("how", how).fields | {"how": how})
+        erases = how == "withdraw"
+        stop = self.browser.open(self.own_path(page, "stop") + ("?erase=1" if erases else ""))
+        self.tries += erases
+        return self.browser.submit(
+            stop, stop.form_with("how", how).fields | {"how": how} | ({"sure": "1"} if erases else {})
+        )
 
     def give_up(self, page: VisitedPage) -> VisitedPage:
         trouble = self.browser.open(self.own_path(page, "help"))

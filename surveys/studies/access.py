@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import redis
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AbstractBaseUser, AbstractUser, AnonymousUser, Permission
 from django.core.exceptions import PermissionDenied
 from django.core.signing import BadSignature, Signer
 from django.db.models import QuerySet
@@ -23,6 +23,7 @@ from django.utils.crypto import constant_time_compare
 from surveys.models import Membership, Study
 
 Role = Membership.Role
+MAKE_STUDIES = "surveys.add_study"  # Django's own permission
 RANK = {Role.VIEWER: 1, Role.RESEARCHER: 2, Role.OWNER: 3}
 # No vowels, so that a pseudonym never spells a word; no 0/O, 1/l.
 ALPHABET = "23456789bcdfghjkmnpqrstvwxz"
@@ -87,6 +88,16 @@ def studies_of(user: AbstractBaseUser | AnonymousUser, least: Membership.Role = 
         return Study.objects.all()
     roles = [role for role in Role if RANK[role] >= RANK[least]]
     return Study.objects.filter(memberships__user=user, memberships__role__in=roles)
+
+
+def may_make_studies(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Who makes a study is its owner, and may use what the server's endpoints cost."""
+    return getattr(user, "has_perm", lambda name: False)(MAKE_STUDIES)
+
+
+def let_make_studies(user: AbstractUser) -> None:
+    app, name = MAKE_STUDIES.split(".")
+    user.user_permissions.add(Permission.objects.get(content_type__app_label=app, codename=name))
 
 
 def role_in(user: AbstractBaseUser, study: Study) -> Membership.Role | None:

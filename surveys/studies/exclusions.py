@@ -13,6 +13,7 @@ from surveys.models import Flag, Participant, Prompt, Response, Study, StudyVers
 from surveys.reading.checks import NOT_OF_CHOICES
 from surveys.studies.files.definitions import frozen
 from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
+from surveys.studies.perception import outcome_of
 
 PASTES = """
 SELECT participant_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), avg(share_pasted)
@@ -38,13 +39,14 @@ class Observed:
     seconds: float | None = None  # median over prompts, first page shown to answer stored, by the server's clock
     share_pasted: float | None = None  # mean over the answers whose entry was observed
     flags_kept: int = 0
+    perception: str = ""  # what became of the figure in moving dots: right, wrong, unseen
     context: Mapping[str, str] = field(default_factory=dict)
 
 
 def observe_people(study: Study, kinds: set[str]) -> Iterator[tuple[int, Observed]]:
     pastes = observe_pastes(study) if kinds & {"seconds_under", "pasted_under"} else {}
     flags = count_kept_flags(study) if "flags_kept" in kinds else {}
-    fields = ("pk", "origin", "state", "consented_at", "finished_at", "checks__attention")
+    fields = ("pk", "origin", "state", "consented_at", "finished_at", "checks__attention", "checks__perception")
     people = Participant.objects.filter(study=study).order_by()
     for row in people.values(*fields, *(f"context__{key}" for key in CONTEXT)):
         seconds, share = pastes.get(row["pk"], (None, None))
@@ -56,6 +58,7 @@ def observe_people(study: Study, kinds: set[str]) -> Iterator[tuple[int, Observe
                 seconds=seconds,
                 share_pasted=share,
                 flags_kept=flags.get(row["pk"], 0),
+                perception=outcome_of(row["checks__perception"]),
                 context=context_of(row),
             ),
         )
@@ -88,7 +91,8 @@ def kept_flags(study: Study) -> QuerySet[Flag]:
 
 
 def count_kept_flags(study: Study) -> dict[int, int]:
-    return dict(kept_flags(study).values_list("participant").annotate(n=Count("id")))
+    """How often somebody kept an answer that a check had questioned; the signs of an agent question nothing."""
+    return dict(kept_flags(study).exclude(check_name="agent").values_list("participant").annotate(n=Count("id")))
 
 
 def find_flagged(study: Study, checks: set[str]) -> dict[int, set[str]]:
@@ -144,6 +148,7 @@ WORDS: dict[str, Callable[[Any], str]] = {
     "pasted_under": lambda limit: f"less than {100 * limit:g} % pasted on average",
     "flags": lambda checks: f"flag kept ({' or '.join(checks)})",
     "flags_kept": lambda least: f"{least} or more flags kept",
+    "perception": lambda outcomes: f"figure in moving dots {' or '.join(outcomes)}",
     "context": lambda wanted: ", ".join(f"{key} {' or '.join(wanted[key])}" for key in CONTEXT if key in wanted),
 }
 
@@ -234,6 +239,7 @@ LEAVES_OUT: dict[str, Callable[[Observed, Any], bool]] = {
     "seconds_under": lambda seen, limit: is_under(seen.seconds, limit),
     "pasted_under": lambda seen, limit: is_under(seen.share_pasted, limit),
     "flags_kept": lambda seen, least: seen.flags_kept >= least,
+    "perception": lambda seen, outcomes: seen.perception in outcomes,
     "context": lambda seen, wanted: all(seen.context.get(key) in answers for key, answers in wanted.items()),
 }
 

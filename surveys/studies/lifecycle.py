@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
@@ -269,7 +269,8 @@ def change_state(study: Study, actor: str, action: str, state: str, allowed: set
 
 
 def lock_study(study: Study) -> Study:
-    return Study.objects.select_for_update(of=("self",)).select_related("current").get(pk=study.pk)
+    """Not the lock that a foreign key to the study waits for: who answers or withdraws never waits for this."""
+    return Study.objects.select_for_update(of=("self",), no_key=True).select_related("current").get(pk=study.pk)
 
 
 def freeze(study: Study, actor: str) -> None:
@@ -308,6 +309,24 @@ def erase_prolific_ids(study: Study, actor: str) -> int:
         ProlificMessage.objects.filter(study=study).update(note="")
         audit.record(study, actor, "Prolific ids erased", people=count)
         return count
+
+
+# Those who withdraw share this lock of the study, and take it before any other. Who keeps something of several people
+# has it alone, looks then who is still there, and makes withdrawals wait for the end of the transaction.
+WITHDRAWING = "SELECT pg_advisory_xact_lock_shared(hashtext('withdrawals'), %s)"
+KEEPING = "SELECT pg_advisory_xact_lock(hashtext('withdrawals'), %s)"
+
+
+def share_withdrawals(study_id: int) -> None:
+    """To withdraw somebody, beside others who do."""
+    with connection.cursor() as cursor:
+        cursor.execute(WITHDRAWING, [study_id])
+
+
+def hold_withdrawals(study: Study) -> None:
+    """Nobody withdraws from here to the end of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(KEEPING, [study.pk])
 
 
 def erase_notes(study: Study, submissions: QuerySet[Submission]) -> None:

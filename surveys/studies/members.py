@@ -6,6 +6,7 @@ from django.db import transaction
 
 from surveys.models import Membership, Study
 from surveys.studies import audit
+from surveys.studies.access import studies_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import StudyError, load_definition
 
@@ -18,6 +19,7 @@ class MemberError(Exception):
 
 def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
     """A new study whose file this account brought; StudyError when its slug is taken."""
+    refuse_foreign_people(definition, owner)
     taken = StudyError(f"There is already a study called `{definition.slug}`. Choose another slug.")
     if Study.objects.filter(slug=definition.slug).exists():
         raise taken
@@ -28,6 +30,20 @@ def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
             raise taken
         add_member(study, owner, Role.OWNER, owner.get_username())
         return study
+
+
+def refuse_foreign_people(definition: Definition, account: AbstractBaseUser, known: str = "") -> None:
+    """Raise StudyError where the file invites people of a study in which the account is no researcher.
+
+    Whom that study's gate kept would show in who is let in. `known`: whom the file invited before.
+    """
+    source = definition.annotation.invited_from if definition.annotation else ""
+    if source in ("", known, definition.slug) or studies_of(account, Role.RESEARCHER).filter(slug=source).exists():
+        return
+    raise StudyError(
+        f"`invited_from` names `{source}`, and you are a researcher of no study of that name. Make it first, or let "
+        "somebody load this file who is."
+    )
 
 
 def find_account(name: str) -> AbstractBaseUser | None:

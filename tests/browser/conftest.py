@@ -5,6 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connection
+from playwright.sync_api import Page
+
+from surveys.models import Participant
+from tests.browser.survey import make_demo, open_prompt
+from tests.factories import make_participant
 
 BUSY = """SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'"""
@@ -24,3 +29,15 @@ def answered_requests(request: pytest.FixtureRequest) -> Iterator[None]:
             cursor.execute(BUSY)
             quiet = quiet + 1 if cursor.fetchone()[0] == 0 else 0
         time.sleep(0.05)
+
+
+@pytest.fixture
+def person(page: Page) -> Participant:
+    """Somebody on the page of a recommendation."""
+    participant = make_participant(make_demo())
+    number = 1 if participant.order[0] != "ice" else 2
+    if number == 2:
+        participant.order = [*participant.order[1:], "ice"]
+        participant.save()
+    open_prompt(page, participant)
+    return participant

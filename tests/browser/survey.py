@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from surveys.models import Participant, Study
+from surveys.models import Participant, Response, Study
 from surveys.participation.steps import address
 from surveys.studies.files.definitions import read_study
 from tests.factories import make_study, make_visit
@@ -65,8 +65,6 @@ def begin(page: Page, study: Study) -> Participant:
     page.get_by_label("Every day or nearly so").check()
     forward(page)
     forward(page)
-    fill_context(page)
-    forward(page)
     return Participant.objects.get(pseudonym=page.url.split("/")[5].split("~")[0])
 
 
@@ -78,8 +76,11 @@ def fill_context(page: Page) -> None:
 def answer_prompts(page: Page, participant: Participant) -> None:
     for slug in participant.order:
         paste(page, ANSWERS[slug])
-        expect(page.locator("b[data-complete]")).to_be_visible()
+        expect(page.locator(".read.clean")).to_be_visible()
         forward(page)
+        if "/chatbot/" in page.url:  # after the first prompt, of those who have not said it before
+            fill_context(page)
+            forward(page)
 
 
 def stand_in_for_prolific(context: BrowserContext) -> list[str]:
@@ -92,3 +93,7 @@ def stand_in_for_prolific(context: BrowserContext) -> list[str]:
 
     context.route(f"{PROLIFIC}**", answer)
     return asked
+
+
+def newest(participant: Participant) -> Response:
+    return Response.objects.filter(participant=participant).latest("revision")

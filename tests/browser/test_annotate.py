@@ -238,22 +238,6 @@ def test_long_history_opens_at_its_evidence_and_leads_back_to_it(page: Page) -> 
     expect(page.locator("mark.now")).to_be_in_viewport()
 
 
-def test_phone_shows_one_answer_at_a_time_and_clips_none(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    _, someone = make_work("preference", 2, generic=TELESCOPE, personalised="Short.")
-    open_work(page, someone)
-    a, b = page.locator(".answer.a"), page.locator(".answer.b")
-    expect(a).to_be_visible()
-    expect(b).to_be_hidden()
-    page.get_by_label("Answer B", exact=True).check()
-    expect(b).to_be_visible()
-    expect(a).to_be_hidden()
-    for side, answer_box in (("A", a), ("B", b)):
-        page.get_by_label(f"Answer {side}", exact=True).check()
-        assert answer_box.evaluate("box => box.scrollHeight <= box.clientHeight + 1")
-    assert "shown" not in (page.locator("#step").evaluate("form => [...new FormData(form).keys()].join()"))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_works_without_scripts(browser: Browser, site: str, kind: str) -> None:
     context = browser.new_context(java_script_enabled=False, base_url=site)
@@ -316,5 +300,6 @@ def test_feedback_of_training_goes_on_by_keyboard(page: Page) -> None:
     open_work(page, someone)
     answer(page, "relevance")
     expect(page.get_by_text("That is how we see it too")).to_be_visible()
+    expect(page.get_by_role("button", name="Go on")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("header")).to_contain_text("0 of 1 done")

@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
+from surveys.studies.access import let_make_studies
 from tests.browser.axe import faults_of
 from tests.factories import make_account, make_participant, make_response, make_study
 from tests.surveys.studies.files.sample_study import GOOD
@@ -27,7 +28,7 @@ def log_in(page: Page, name: str = "ada") -> None:
 def make_collected() -> Study:
     """A live study with people at several places, and ada who owns it."""
     study = make_study(places=9)
-    make_account("ada", study, "owner")
+    let_make_studies(make_account("ada", study, "owner"))
     person = make_participant(study, Step.DEBRIEF)
     make_response(person, "teas", "1. Only one <b>tea</b>\n" + "word " * 500, keep=True)
     recruitment.complete(person)
@@ -143,7 +144,7 @@ def test_preview_opens_beside_the_console(page: Page) -> None:
 
 
 def test_study_from_a_file_with_faults_then_launched(page: Page) -> None:
-    make_account("ada")
+    let_make_studies(make_account("ada"))
     log_in(page)
     page.get_by_role("link", name="New study from a file").click()
     page.get_by_label("or its text").fill(GOOD.replace("minutes = 10", "minutes = 0"))

@@ -41,7 +41,7 @@ def fill(page: Page, study: Study) -> None:
         expect(page.locator("[data-copy]:not([hidden])")).to_be_attached()
         slug = page.locator("#step").get_attribute("data-step").removeprefix("prompt:")
         paste(page, ANSWERS[slug])
-        expect(page.locator("b[data-complete]")).to_be_visible()
+        expect(page.locator(".read.clean")).to_be_visible()
 
 
 def button(page: Page):

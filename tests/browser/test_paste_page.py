@@ -1,12 +1,13 @@
 """The paste page with its scripts: copying, evidence, the friendly gate and personal details."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from surveys.models import Draft, Flag, ReadBack, Response
-from tests.browser.survey import ANSWERS, forward, make_demo, open_prompt, paste
+from tests.browser.survey import ANSWERS, forward, make_demo, newest, open_prompt, paste
 from tests.factories import make_participant
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -14,37 +15,112 @@ PERSONAL = "Hi Martina, write to martina.k@example.com:\n1. One\n2. Two\n3. Thre
 REMOVED = "Hi [name], write to [e-mail address]:\n1. One\n2. Two\n3. Three\n4. Four\n5. Five"
 
 
+FILLED = """() => [...document.querySelectorAll(".forward .button")].filter((button) => button.checkVisibility()
+    && getComputedStyle(button).backgroundColor !== "rgba(0, 0, 0, 0)").map((button) => button.innerText)"""
+
+
 @pytest.fixture
-def person(page: Page):
-    """Somebody on the page of a recommendation."""
-    participant = make_participant(make_demo())
-    number = 1 if participant.order[0] != "ice" else 2
-    if number == 2:
-        participant.order = [*participant.order[1:], "ice"]
-        participant.save()
-    open_prompt(page, participant)
-    return participant
+def chatbot(page: Page) -> Iterator[None]:
+    """The chatbot's address, answered here."""
+    page.context.route("https://chatgpt.com/**", lambda route: route.fulfill(body="Chatbot"))
+    yield
+    page.context.unroute("https://chatgpt.com/**")
 
 
-def newest(participant) -> Response:
-    return Response.objects.filter(participant=participant).latest("revision")
-
-
-def test_copy_button_copies_the_message_and_says_so(page: Page, person) -> None:
-    page.get_by_role("button", name="Copy message").click()
-    expect(page.locator("small[data-copied]")).to_have_text("Copied")
+def test_one_filled_button_copies_and_opens_then_pastes_then_goes_on(page: Page, person, chatbot) -> None:
+    assert page.evaluate(FILLED) == ["Copy and open ChatGPT"]
+    expect(page.locator(".did").first).to_be_hidden()
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Copy and open ChatGPT").click()
+    assert opened.value.evaluate("window.opener") is None
+    opened.value.close()
+    expect(page.locator("[data-done=copy]")).to_be_visible()
+    expect(page.locator("[data-done=ask]")).to_be_visible()
+    copied = page.evaluate("async () => (await navigator.clipboard.read())[0].types")
+    assert copied == ["text/plain"]
     assert page.evaluate("navigator.clipboard.readText()") == page.locator("[data-message]").text_content()
-    expect(page.locator("[data-done=copy]")).to_have_class("done folded")
-    expect(page.locator("[data-done=ask]")).to_have_class("now")
-    expect(page.locator("[data-message]")).to_be_hidden()
-    page.get_by_role("button", name="Show it again").click()
+    assert page.evaluate(FILLED) == ["Paste the answer"]
+    page.evaluate("text => navigator.clipboard.writeText(text)", ANSWERS[person.order[0]])
+    page.get_by_role("button", name="Paste the answer").click()
+    expect(page.get_by_role("button", name="Save and continue")).to_be_focused()
+    expect(page.locator(".read.clean")).to_be_visible()
+    assert page.evaluate(FILLED) == ["Save and continue"]
+    page.get_by_role("button", name="Save and continue").click()
+    page.wait_for_url("**/prompt/2/")
+    notes = newest(person).evidence
+    assert notes["copied_at"] <= notes["opened_at"] <= notes["pastes"][0]["at"]
+
+
+def test_copying_alone_says_so_aloud_and_leaves_opening(page: Page, person) -> None:
+    page.get_by_role("button", name="Only copy").click()
+    expect(page.locator("[data-aloud]")).to_have_text("Copied")
+    expect(page.locator("[data-done=copy]")).to_have_text("✓ Copied")
+    expect(page.locator("[data-done=ask]")).to_be_hidden()
+    expect(page.locator("[data-copy]")).to_be_focused()
+    assert page.evaluate(FILLED) == ["Open ChatGPT"]
+
+
+def test_window_that_was_blocked_is_not_said_to_be_open(page: Page, person) -> None:
+    page.evaluate("() => { window.open = () => null }")
+    page.get_by_role("button", name="Copy and open ChatGPT").click()
+    expect(page.locator("p[data-copied]")).to_contain_text("did not open a new tab")
+    expect(page.locator("[data-ask]")).to_be_focused()
+    expect(page.locator("[data-done=copy]")).to_be_visible()
+    expect(page.locator("[data-done=ask]")).to_be_hidden()
+    paste(page, ANSWERS[person.order[0]])
+    forward(page)
+    assert "copied_at" in newest(person).evidence and "opened_at" not in newest(person).evidence
+
+
+def test_page_that_a_phone_forgot_comes_back_to_the_same_step(page: Page, person, chatbot) -> None:
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Copy and open ChatGPT").click()
+    opened.value.close()
+    expect(page.locator("span[data-saved]")).to_contain_text("Saved")
+    page.goto("about:blank")
+    open_prompt(page, person)
+    assert page.evaluate(FILLED) == ["Paste the answer"]
+    expect(page.locator("[data-done=ask]")).to_be_visible()
+    paste(page, ANSWERS[person.order[0]])
+    forward(page)
+    assert {"copied_at", "opened_at"} <= newest(person).evidence.keys()
+
+
+def test_part_of_the_message_that_is_copied_by_hand_is_not_the_message(page: Page, person) -> None:
+    page.evaluate(
+        """() => { const { firstChild } = document.querySelector("[data-message]");
+            getSelection().setBaseAndExtent(firstChild, 0, firstChild, 5) }"""
+    )
+    page.keyboard.press("Control+C")
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("[data-message]").text_content()[:5]
+    expect(page.locator("[data-done=copy]")).to_be_hidden()
+
+
+def test_what_was_neither_copied_nor_opened_is_not_said_to_be(page: Page, person) -> None:
+    paste(page, ANSWERS["ice"])
+    for step in ("copy", "ask"):
+        expect(page.locator(f"[data-done={step}]")).to_be_hidden()
     expect(page.locator("[data-message]")).to_be_visible()
 
 
+def test_what_was_not_checked_yet_has_no_tick(page: Page, person) -> None:
+    page.locator("#text").fill("https://chatgpt.com/share/abc")  # typed, so that nothing checks it before it is sent
+    expect(page.locator("[data-seen]")).to_contain_text("characters")
+    expect(page.locator(".read.clean")).to_have_count(0)
+    paste(page, "1. Porridge\n2. Toast\n3. Eggs\n4. Muesli\n5. Pancakes")
+    expect(page.locator(".read.clean")).to_be_visible()
+
+
+def test_nothing_looks_complete_where_no_name_was_read(page: Page, person) -> None:
+    paste(page, "```\nfor n in range(10):\n    print(n)\n```")
+    expect(page.locator("fieldset.read legend")).to_contain_text("no names")
+    expect(page.locator(".read.clean")).to_have_count(0)
+
+
 def test_copying_without_the_clipboards_permission_still_works(page: Page, person) -> None:
-    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject() }")
-    page.get_by_role("button", name="Copy message").click()
-    expect(page.locator("small[data-copied]")).to_have_text("Copied")
+    page.evaluate("() => { document.execCommand = () => false }")
+    page.get_by_role("button", name="Only copy").click()
+    expect(page.locator("[data-done=copy]")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.locator("[data-message]").text_content()
 
 
@@ -53,71 +129,31 @@ def test_copying_that_is_forbidden_leaves_the_message_selected(page: Page, perso
         """() => { navigator.clipboard.writeText = () => Promise.reject();
             document.execCommand = () => false }"""
     )
-    page.get_by_role("button", name="Copy message").click()
-    expect(page.locator("small[data-copied]")).to_have_text("The message is selected. Please copy it by hand.")
+    page.get_by_role("button", name="Only copy").click()
+    expect(page.locator("p[data-copied]")).to_have_text("The message is selected. Please copy it by hand.")
     assert page.evaluate("getSelection().toString()") == page.locator("[data-message]").text_content()
 
 
 def test_paste_shows_its_size(page: Page, person) -> None:
     text = ANSWERS[person.order[0]]
     paste(page, text)
-    expect(page.locator("b[data-complete]")).to_be_visible()
+    expect(page.locator(".read.clean")).to_be_visible()
     lines = [line for line in text.split("\n") if line]
     expect(page.locator("[data-seen]")).to_have_text(f"{len(text)} characters · {len(lines)} lines")
-    expect(page.locator("[data-done=paste]")).to_have_class("done")
-
-
-def test_evidence_tells_pasted_from_typed(page: Page, person) -> None:
-    text = ANSWERS[person.order[0]]
-    page.get_by_role("button", name="Copy message").click()
-    paste(page, text, html="<ol><li>One</li></ol>")
-    page.keyboard.type(" and more")
-    page.keyboard.press("Backspace")
-    forward(page)
-    stored = newest(person)
-    notes = stored.evidence
-    assert stored.text == text + " and mor"
-    assert notes["observed"] and notes["edited_after"]
-    assert (notes["pasted"], notes["typed"], notes["removed"]) == (len(text), 9, 1)
-    assert notes["length"] == len(text) + 8
-    assert [paste["plain"] for paste in notes["pastes"]] == [len(text)]
-    assert notes["pastes"][0]["html"] >= len("<ol><li>One</li></ol>")
-    assert notes["copied_at"] <= notes["pastes"][0]["at"] <= notes["sent_at"]
-    assert "<li>One</li>" in stored.html
-
-
-def test_typed_answer_is_told_as_typed(page: Page, person) -> None:
-    page.locator("#text").press_sequentially("1. a\n2. b\n3. c\n4. d\n5. e")
-    forward(page)
-    notes = newest(person).evidence
-    assert notes["pastes"] == [] and notes["share_pasted"] == 0 and notes["typed"] == 24
-    assert not notes["edited_after"]
-
-
-def test_time_away_from_the_page_is_counted(page: Page, person) -> None:
-    leave = """hidden => { Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
-        document.dispatchEvent(new Event("visibilitychange")) }"""
-    page.evaluate(leave, True)
-    page.wait_for_timeout(400)
-    page.evaluate(leave, False)
-    paste(page, ANSWERS[person.order[0]])
-    forward(page)
-    assert 350 <= newest(person).evidence["away_ms"] < 5000
 
 
 @pytest.mark.core
 def test_gate_asks_right_after_the_paste_and_goes_when_fixed(page: Page, person) -> None:
     paste(page, "1. One thing\n2. Another thing")
-    expect(page.locator("#gate")).to_contain_text("We read two names. Is that all your chatbot gave?")
-    expect(page.locator("[data-done=paste]")).to_have_class("now")
-    page.get_by_role("link", name="The end is missing: paste again").click()
+    expect(page.locator("#gate")).to_contain_text("We found two names. Was there more in your chatbot’s answer?")
+    expect(page.get_by_role("button", name="Save and continue")).to_be_hidden()
+    page.get_by_role("link", name="Yes, I’ll paste it again").click()
     expect(page.locator("#text")).to_be_focused()
     paste(page, ANSWERS[person.order[0]])
-    expect(page.locator("b[data-complete]")).to_be_visible()
-    expect(page.locator("#gate")).to_contain_text("We read five names. Is that right?")
+    expect(page.locator(".read.clean")).to_contain_text("We read five names")
     forward(page)
     assert newest(person).revision == 1
-    assert Flag.objects.get(participant=person).outcome == "fixed"
+    assert Flag.objects.exclude(check_name="agent").get(participant=person).outcome == "fixed"
 
 
 def test_gate_lets_pass_what_somebody_really_got(page: Page, person) -> None:
@@ -126,7 +162,7 @@ def test_gate_lets_pass_what_somebody_really_got(page: Page, person) -> None:
     page.get_by_role("button", name="This is what I got").click()
     page.wait_for_url("**/prompt/2/")
     assert newest(person).accepted and newest(person).text == text
-    assert Flag.objects.get(participant=person).outcome == "kept"
+    assert Flag.objects.exclude(check_name="agent").get(participant=person).outcome == "kept"
 
 
 def test_sending_without_pasting_asks_and_takes_the_focus(page: Page, person) -> None:
@@ -194,7 +230,7 @@ def test_each_personal_detail_has_a_switch_of_its_own(page: Page, person) -> Non
 def test_personal_details_left_in_are_kept_and_counted(page: Page, person) -> None:
     paste(page, PERSONAL)
     page.get_by_role("button", name="Leave all in").click()
-    expect(page.locator("b[data-complete]")).to_be_visible()
+    expect(page.locator("[data-personal] .gate")).to_have_count(0)
     forward(page)
     assert newest(person).text == PERSONAL
     assert newest(person).personal == {"kept": {"name": 1, "e-mail": 1}}
@@ -225,12 +261,12 @@ def test_press_during_which_the_check_is_answered_is_not_lost(page: Page, person
     page.wait_for_url("**/prompt/2/", timeout=5000)
 
 
-def test_click_that_a_panel_overtakes_takes_no_name_out(page: Page, person) -> None:
+def test_click_that_a_panel_overtakes_answers_nothing(page: Page, person) -> None:
     page.evaluate(
         """() => {
             window.isHit = () => {
-                const { x, y } = document.querySelector(".name").getBoundingClientRect();
-                return document.elementFromPoint(x + 20, y + 20).closest(".name") !== null;
+                const { x, y } = document.querySelector(".read .button").getBoundingClientRect();
+                return document.elementFromPoint(x + 20, y + 20).closest(".read .button") !== null;
             };
             new MutationObserver((_, observer) => {
                 const panel = document.querySelector(".read");
@@ -242,7 +278,7 @@ def test_click_that_a_panel_overtakes_takes_no_name_out(page: Page, person) -> N
             }).observe(document.querySelector("[data-gate]"), { childList: true });
         }"""
     )
-    paste(page, ANSWERS[person.order[0]])
+    paste(page, TWO)
     expect(page.locator(".read")).to_be_visible()
     assert [page.evaluate("hitAtOnce"), page.evaluate("settled")] == [False, True]
 
@@ -254,6 +290,7 @@ def test_reading_is_corrected_in_two_taps_and_counts(page: Page, person) -> None
     paste(page, ANSWERS[person.order[0]])
     chips = page.locator(".name")
     expect(chips).to_have_count(5)
+    page.locator(".read.clean summary").click()
     chips.nth(1).click()
     page.get_by_role("button", name="Yes, that is right").click()
     page.wait_for_url("**/prompt/2/")
@@ -263,6 +300,7 @@ def test_reading_is_corrected_in_two_taps_and_counts(page: Page, person) -> None
 
 def test_missing_names_are_added_one_after_the_other_by_keys(page: Page, person) -> None:
     paste(page, TWO)
+    page.get_by_text("Correct the names").click()
     expect(page.locator(".add").nth(1)).to_be_hidden()
     page.locator(".add").first.fill("A third thing")
     page.locator(".add").nth(1).fill("Tea")
@@ -276,29 +314,31 @@ def test_question_about_the_reading_is_not_passed_by_saving_again_and_again(page
     paste(page, TWO)
     expect(page.locator(".read")).to_be_visible()
     for _ in range(4):
-        page.get_by_role("button", name="Save and continue").click()
+        page.evaluate("document.querySelector('#step').requestSubmit()")
         expect(page.locator(".read")).to_be_focused()
         page.locator("#text").focus()
     assert [row.accepted for row in Response.objects.all()] == [False]
-    page.get_by_role("button", name="Yes, that is all").click()
+    page.get_by_role("button", name="No, that is all of it").click()
     page.wait_for_url("**/prompt/2/")
     assert ReadBack.objects.get().verdict == "right"
 
 
 def test_panel_on_screen_is_left_alone_while_nothing_of_it_changes(page: Page, person) -> None:
     paste(page, TWO)
+    page.get_by_text("Correct the names").click()
     page.locator(".add").first.fill("A third")
     page.evaluate("document.querySelector('.read').marked = true")
     page.locator(".name").first.click()
     with page.expect_response("**/draft/"):
         page.evaluate("dispatchEvent(new Event('online'))")
-    page.get_by_role("button", name="Save and continue").click()
-    page.wait_for_url("**/prompt/2/")  # a correction is an answer
+    page.get_by_role("button", name="No, that is all of it").click()
+    page.wait_for_url("**/prompt/2/")
     assert ReadBack.objects.get().names == ["Another thing", "A third"]
 
 
 def test_what_was_said_of_the_reading_comes_back_with_the_page(page: Page, person) -> None:
     paste(page, TWO)
+    page.get_by_text("Correct the names").click()
     page.locator(".add").first.fill("A third thing")
     page.locator(".name").first.click()
     expect(page.locator("span[data-saved]")).to_have_text("Not saved yet")
@@ -308,6 +348,53 @@ def test_what_was_said_of_the_reading_comes_back_with_the_page(page: Page, perso
     expect(page.locator(".add").first).to_have_value("A third thing")
 
 
+def test_corrections_stay_when_the_text_is_edited_and_when_more_is_pasted(page: Page, person) -> None:
+    paste(page, ANSWERS[person.order[0]])
+    page.locator(".read.clean summary").click()
+    page.locator(".name").nth(1).click()
+    page.locator(".add").first.fill("Tea")
+    gone = page.locator(".name bdi").nth(1).text_content()
+    page.locator("#text").press("Control+End")
+    page.keyboard.type("\n\nEnjoy")
+    with page.expect_response("**/draft/"):
+        pass
+    page.locator("#text").press("Control+End")
+    page.evaluate("navigator.clipboard.writeText(' and rest!')")
+    with page.expect_response("**/draft/"):
+        page.keyboard.press("Control+V")
+    expect(page.locator(".name input").nth(1)).not_to_be_checked()
+    expect(page.locator(".add").first).to_have_value("Tea")
+    page.reload()
+    expect(page.locator(".name input").nth(1)).not_to_be_checked()
+    page.locator("#text").fill(ANSWERS[person.order[0]].replace(gone, "Something else"))
+    expect(page.locator("#gate .gone")).to_contain_text(f"No longer in the text: {gone}")
+    forward(page)
+    page.go_back()
+    said = ReadBack.objects.get()
+    assert said.verdict == "corrected" and "Tea" in said.names and "Something else" in said.names
+
+
+def test_link_to_a_chat_alone_hears_that_its_text_is_wanted_and_nothing_else(page: Page, person) -> None:
+    paste(page, "https://chatgpt.com/share/67a1f0ab-1c2d-8000-9abc-0123456789ab")
+    expect(page.locator("[data-personal] .gate")).to_contain_text("the text of the answer, not the link")
+    page.get_by_role("button", name="Save and continue").click()
+    expect(page.locator("[data-personal] .gate")).to_be_focused()
+    expect(page.locator("#step .gate")).to_have_count(1)
+    assert not Draft.objects.exists() and not Response.objects.exists()
+    paste(page, ANSWERS[person.order[0]])
+    expect(page.locator("[data-personal] .gate")).to_have_count(0)
+
+
+def test_every_place_of_a_name_goes_and_so_does_the_layout(page: Page, person) -> None:
+    text = f"Hi Anna!\n{ANSWERS[person.order[0]]}\nEnjoy, Anna; anna's choice."
+    paste(page, text, html=f"<p>{text}</p>")
+    expect(page.locator("[data-personal] li")).to_have_text("Anna × 3")
+    page.get_by_role("button", name="Take out what is ticked").click()
+    forward(page)
+    stored = newest(person)
+    assert "anna" not in (stored.text + stored.html).lower() and stored.personal == {"removed": {"name": 3}}
+
+
 def test_choice_without_a_letter_asks_for_it(page: Page) -> None:
     participant = make_participant(make_demo())
     participant.order = ["ice", *(slug for slug in participant.order if slug != "ice")]
@@ -315,7 +402,7 @@ def test_choice_without_a_letter_asks_for_it(page: Page) -> None:
     open_prompt(page, participant)
     paste(page, "lol")
     expect(page.locator(".read")).to_contain_text("We found no letter from A to D")
-    expect(page.locator("b[data-complete]")).to_be_hidden()
+    expect(page.locator(".read.clean")).to_have_count(0)
     page.locator(".name", has_text="C").click()
     page.get_by_role("button", name="That is what it chose").click()
     page.wait_for_url("**/prompt/2/")
@@ -336,8 +423,8 @@ LEAVE = """hidden => { Object.defineProperty(document, "hidden", {value: hidden,
 
 def test_box_has_the_focus_and_is_in_view_on_coming_back(page: Page, person) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.get_by_role("button", name="Copy message").click()
-    expect(page.locator("small[data-copied]")).not_to_be_empty()
+    page.get_by_role("button", name="Only copy").click()
+    expect(page.locator("[data-done=copy]")).to_be_visible()
     page.evaluate(LEAVE, True)
     page.evaluate(LEAVE, False)
     expect(page.locator("#text")).to_be_focused()
@@ -353,7 +440,7 @@ def test_button_pastes_both_flavours_over_what_is_there(page: Page, person) -> N
     page.evaluate(write, {"text/plain": text, "text/html": "<ol><li>One</li></ol>"})
     page.get_by_role("button", name="Paste again").click()
     expect(page.locator("#text")).to_have_value(text)
-    expect(page.locator("b[data-complete]")).to_be_visible()
+    expect(page.locator(".read.clean")).to_be_visible()
     forward(page)
     stored = newest(person)
     assert stored.text == text and "<li>One</li>" in stored.html and "Something" not in stored.html
@@ -363,7 +450,9 @@ def test_button_pastes_both_flavours_over_what_is_there(page: Page, person) -> N
 
 def test_clipboard_that_may_not_be_read_is_told_in_a_sentence(page: Page, person) -> None:
     page.evaluate("() => { navigator.clipboard.read = () => Promise.reject() }")
-    page.get_by_role("button", name="Paste from clipboard").click()
+    page.locator("[data-ask]").evaluate("link => link.addEventListener('click', (press) => press.preventDefault())")
+    page.locator("[data-ask]").click()
+    page.get_by_role("button", name="Paste the answer").click()
     expect(page.locator("[data-clipped]")).to_contain_text("Please paste into the box by hand.")
     expect(page.locator("#text")).to_be_focused()
 

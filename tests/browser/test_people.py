@@ -21,7 +21,7 @@ from analysis.runs.pages import asking_views
 from analysis.runs.tasks import ask_step
 from surveys.models import Study
 from tests.analysis.people.people_samples import make_person, talk
-from tests.analysis.runs.baseline_factories import LETTERS, make_corpus, make_endpoint, make_personas
+from tests.analysis.runs.baseline_factories import LETTERS, make_corpus, make_endpoint, make_personas, shared
 from tests.browser.axe import faults_of
 from tests.browser.test_export import log_in
 from tests.factories import make_study
@@ -136,7 +136,7 @@ def test_pages_of_people_can_be_used_by_everybody(page: Page, context: BrowserCo
     fill_corpus()
     log_in(context, site, study, "researcher")
     order_asking(Corpus.objects.get(), "extract", {"endpoint": make_endpoint().name, "dry_run": True}, "ada")
-    run = plan_conversations(TASKS["language"], Corpus.objects.get(), make_endpoint().name, "ada")[0].pk
+    run = shared(plan_conversations(TASKS["language"], Corpus.objects.get(), make_endpoint().name, "ada")[0]).pk
     make_personas("made-up", [("A made-up nurse who sings.", ["I row."])])
     looks = ("people/chats/conversations/", "personas/", "personas/made-up/")
     for address in ("people/", "people/chats/", "people/chats/ask/extract/", f"baselines/{run}/", *looks):

@@ -87,10 +87,6 @@ def test_keyboard_alone_leads_to_the_code(page: Page, context: BrowserContext) -
     press_on("Save and continue")
     page.wait_for_url("**/instructions/")
     press_on("I am ready")
-    page.wait_for_url("**/chatbot/")
-    for name in ("memory", "personalisation", "plan"):
-        choose(name)
-    press_on("Save and continue")
     page.wait_for_url("**/prompt/1/")
     participant = Participant.objects.get()
     for number, slug in enumerate(participant.order, 1):
@@ -101,8 +97,13 @@ def test_keyboard_alone_leads_to_the_code(page: Page, context: BrowserContext) -
             if page.evaluate("document.activeElement.id") == "text":
                 break
         page.keyboard.press("Control+V")
-        expect(page.locator("b[data-complete]")).to_be_visible()
+        expect(page.locator(".read.clean")).to_be_visible()
         press_on("Save and continue")
+        if number == 1:
+            page.wait_for_url("**/chatbot/")
+            for name in ("memory", "personalisation", "plan"):
+                choose(name)
+            press_on("Save and continue")
     page.wait_for_url("**/debrief/")
     press_on("Finish")
     page.wait_for_url("**/end/")
@@ -121,8 +122,6 @@ def test_whole_way_without_scripts(browser: Browser, site: str) -> None:
     page.get_by_label("Less often than that").check()
     page.get_by_role("button", name="Save and continue").click()
     page.get_by_role("button", name="I am ready").click()
-    fill_context(page)
-    page.get_by_role("button", name="Save and continue").click()
     participant = Participant.objects.get()
     for number, slug in enumerate(participant.order, 1):
         page.wait_for_url(f"**/prompt/{number}/")
@@ -131,11 +130,14 @@ def test_whole_way_without_scripts(browser: Browser, site: str) -> None:
         expect(page.locator(".gate")).to_contain_text("The box is empty")
         page.get_by_label("Paste the whole answer here").fill(ANSWERS[slug])
         page.get_by_role("button", name="Save and continue").click()
+        if number == 1:
+            fill_context(page)
+            page.get_by_role("button", name="Save and continue").click()
     page.get_by_role("button", name="Finish").click()
     expect(page.locator(".code code")).to_have_text("DEMODONE1")
     assert accepted(participant) == ANSWERS
     evidence = Response.objects.filter(participant=participant).values_list("evidence", flat=True)
-    assert all(notes == {"observed": False} for notes in evidence)
+    assert all(notes == {"observed": False, "agent": "HeadlessChrome"} for notes in evidence)
     context.close()
 
 
@@ -178,6 +180,11 @@ def test_withdrawing_erases_and_the_way_back_explains_it(page: Page) -> None:
     paste(page, ANSWERS[participant.order[1]])
     expect(page.locator("span[data-saved]")).to_contain_text("Saved")
     page.get_by_role("link", name="Stop or withdraw").click()
+    expect(page.locator(".button").first).to_have_text("Go back to the study")
+    page.get_by_role("link", name="Erase what I have given you").click()
+    page.get_by_role("button", name="Erase everything").click()
+    assert Participant.objects.exists()  # not before the tick
+    page.get_by_label("Yes, erase everything for good").check()
     page.get_by_role("button", name="Erase everything").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Everything you gave us is erased")
     assert not Participant.objects.exists() and not Response.objects.exists() and not Draft.objects.exists()
@@ -197,8 +204,11 @@ def test_back_and_reload_never_end_the_way(page: Page) -> None:
     participant = begin(page, make_demo())
     paste(page, ANSWERS[participant.order[0]])
     forward(page)
+    fill_context(page)
+    forward(page)
     page.reload()
     expect(page.locator(".where")).to_contain_text("Prompt 2 of 4")
+    page.go_back()
     page.go_back()
     expect(page.locator("#text")).to_have_value(ANSWERS[participant.order[0]])
     page.go_back()

@@ -19,6 +19,7 @@ MOST_SECONDS = 2_000_000
 # Ratings from 0 to 100 are the longest scale that anybody rates on; more labels are no scale.
 MOST_LABELS = 101
 QUESTION = "label"
+ROW = 2_000  # bytes that a label takes beside its texts until it is stored
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,11 @@ class LabelReader:
 
     def read(self, path: Path) -> list[AnnotationRow]:
         rows = (AnnotationRow(row.line, **row.values) for row in self.table.read(path, json_too=True))
-        return [row for row in rows if self.fits_others(row)]
+        return [row for row in map(self.kept, rows) if self.fits_others(row)]
+
+    def kept(self, row: AnnotationRow) -> AnnotationRow:
+        self.faults.keep(row.item, row.annotator, row.label, row.question, row.cluster, row.corpus, more=ROW)
+        return row
 
     @property
     def ignored(self) -> list[str]:

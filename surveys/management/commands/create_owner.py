@@ -13,6 +13,7 @@ from django.db import transaction
 
 from surveys.imports.study_command import find_study
 from surveys.models import Membership, Study
+from surveys.studies.access import let_make_studies
 from surveys.studies.members import MemberError, add_member, own_if_nobody_does
 
 
@@ -26,14 +27,19 @@ class Command(BaseCommand):
         parser.add_argument("name", help="the account's name")
         parser.add_argument("--generate", action="store_true", help="make a password instead of asking for one")
         parser.add_argument("--study", action="append", default=[], metavar="SLUG", help="let it own this study too")
+        parser.add_argument(
+            "--makes-studies", action="store_true", help="let it make studies of its own, as the first account may"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, name: str, generate: bool, study: list[str], json: bool, **options: object) -> None:
+    def handle(
+        self, name: str, generate: bool, study: list[str], makes_studies: bool, json: bool, **options: object
+    ) -> None:
         studies = [find_study(slug) for slug in study]
         if get_user_model().objects.filter(username=name).exists():
             raise CommandError(f"There is already an account called {name}. Choose another name.")
         password = secrets.token_urlsafe(15) if generate else ask_password(name)
-        owned = make_owner(name, password, studies)
+        owned = make_owner(name, password, studies, makes_studies)
         self.stdout.write(describe(name, password if generate else None, owned, json))
 
 
@@ -46,7 +52,7 @@ def ask_password(name: str) -> str:
     return password
 
 
-def make_owner(name: str, password: str, studies: list[Study]) -> list[str]:
+def make_owner(name: str, password: str, studies: list[Study], makes_studies: bool) -> list[str]:
     """The account, and which studies it owns then."""
     accounts = get_user_model().objects
     account = get_user_model()(username=name)
@@ -57,6 +63,8 @@ def make_owner(name: str, password: str, studies: list[Study]) -> list[str]:
             is_first = not accounts.exists()
             account.set_password(password)
             account.save()
+            if is_first or makes_studies:
+                let_make_studies(account)
             for study in studies:
                 add_member(study, account, Membership.Role.OWNER, "system")
             for study in Study.objects.order_by("pk") if is_first else ():

@@ -1,15 +1,15 @@
 """Verify the chains of decisions, also against what was written of them into an export or a bundle."""
 
-import json
 import zipfile
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from surveys.imports.study_command import StudyCommand, find_study
 from surveys.models import Study
+from surveys.reading.nesting import LONGEST_RECORD, read_json
 from surveys.studies import audit
 
 
@@ -60,9 +60,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                manifest = json.loads(archive.read(audit.MANIFEST))
+                manifest = read_manifest_of(archive.open(audit.MANIFEST))
         else:
-            manifest = json.loads((path / audit.MANIFEST if path.is_dir() else path).read_text(encoding="utf-8"))
+            manifest = read_manifest_of((path / audit.MANIFEST if path.is_dir() else path).open("rb"))
         stood = manifest["audit"]
         datetime.fromisoformat(stood["at"])
         return {
@@ -73,6 +73,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise CommandError(f"{error.filename}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile):
         raise CommandError(f"{path}: no {audit.MANIFEST} that says how the audit trail stood.") from None
+
+
+def read_manifest_of(file: IO[bytes]) -> Any:
+    with file:
+        content = file.read(LONGEST_RECORD + 1)
+    if len(content) > LONGEST_RECORD:
+        raise ValueError(f"it has more than {LONGEST_RECORD:,} bytes")
+    return read_json(content.decode())
 
 
 def verify(study: Study, kept: dict[str, Any] | None = None) -> dict[str, Any]:

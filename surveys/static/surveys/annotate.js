@@ -2,8 +2,9 @@
 
 import { sayAloud, showState, stored, words } from "./page.js";
 import { post } from "./sending.js";
+import { Trace } from "./trace.js";
 
-const [IDLE, SIGN_OF_LIFE] = [30_000, 60_000]; // of a pause longer than IDLE only so much counts as time at work
+const [SIGN_OF_LIFE, SETTLING, BREAK_AFTER] = [60_000, 500, 25 * 60_000];
 const find = (what, within = document) => within.querySelector(what);
 const list = (what, within = document) => [...within.querySelectorAll(what)];
 const parse = (text) => new DOMParser().parseFromString(text, "text/html");
@@ -12,7 +13,8 @@ const place = `answers:${location.pathname.split("/").slice(0, 4).join("/")}`;
 const queue = stored(place) ?? []; // what the server has not confirmed yet, oldest first
 const waiting = () => (queue.length === 1 ? own.waits : own.wait.replace("%s", queue.length));
 const isOpen = (question) => !find(":checked", question);
-let [ahead, sending, byHand, evidence, active, seen, away] = [null, null, false, -1, 0, 0, false];
+const trace = new Trace(showEnds);
+let [ahead, sending, byHand, evidence, pressedAt, movedAt, wasHasty, worked] = [null, null, false, -1, 0, 0, false, 0];
 
 async function sendAll(asks) {
   const answer = await post(new URLSearchParams(queue[0].body), { url: queue[0].url, waiting });
@@ -23,7 +25,9 @@ async function sendAll(asks) {
 }
 
 async function send(form) {
-  if (form.elements.active_ms) form.elements.active_ms.value = note();
+  trace.note();
+  worked += trace.active;
+  if (form.elements.trace) [form.elements.active_ms.value, form.elements.trace.value] = [trace.active, JSON.stringify(trace)];
   const said = list(":checked", form).map((box) => box.dataset.words ?? box.parentNode.dataset.words).join(" · ");
   queue.push({ url: form.action, body: new URLSearchParams(new FormData(form)).toString() });
   stored(place, queue);
@@ -58,16 +62,28 @@ function put(fetched) {
   return true;
 }
 
+// After a while at work without leaving the page.
+function offerBreak() {
+  if (worked < BREAK_AFTER) return;
+  worked = 0;
+  find("[data-break]").hidden = false;
+}
+
 function begin() {
-  [evidence, active, seen] = [-1, 0, Date.now()];
+  offerBreak();
+  [evidence, movedAt] = [-1, Date.now()];
+  const bar = find(".rate:not([data-read])");
+  bar?.classList.add("waits");
+  if (bar) find("[data-unread]").hidden = false;
   const [all, fault, quote] = [list("#step [data-question]"), find("[data-focus]"), find("mark.evidence")];
   activate(fault ?? all.find(isOpen) ?? all[0]);
   quote?.scrollIntoView({ block: "center" });
   (fault ?? find("main")).focus({ preventScroll: true });
   scrollTo(0, 0);
-  fold();
+  trace.begin(bar ? bar.offsetHeight + 8 : 0);
+  showEnds();
   all.forEach(mark);
-  sayAloud([...list(".notice"), find("h1")].map((part) => part.textContent).join(" "));
+  sayAloud([...list(".notice:not([hidden])"), find("h1")].map((part) => part.textContent).join(" "));
 }
 
 function activate(question) {
@@ -80,7 +96,8 @@ function activate(question) {
 function moveOn(question) {
   const all = list("[data-question]", question.form);
   const after = all.slice(all.indexOf(question) + 1);
-  activate(after.find(isOpen) ?? all.find(isOpen) ?? after[0] ?? question);
+  const next = activate(after.find(isOpen) ?? all.find(isOpen) ?? after[0] ?? question);
+  if (next !== question) movedAt = Date.now();
 }
 
 // What was chosen stands in the profile too, where all questions of a pair are in sight.
@@ -89,11 +106,23 @@ function mark(question) {
   if (chip) chip.dataset.said = find(":checked", question)?.dataset.words ?? "";
 }
 
-// The bar below two answers is one line as long as their end is out of sight.
-function fold() {
-  find(".rate")?.classList.toggle("folded", find(".pair").getBoundingClientRect().bottom > innerHeight);
+// The bar below two answers is one line until both have been seen to their ends; scrolling opens it, never a press.
+function showEnds() {
+  if (!find(".rate.waits")) return;
+  const { unread } = trace;
+  find("[data-unread]").hidden = !unread.length;
+  for (const mark of list("[data-end-of]")) mark.classList.toggle("read", !unread.includes(mark.dataset.endOf));
+  for (const button of list("[data-to-end]")) button.hidden = button.dataset.toEnd !== unread[0];
+  if (unread.length) return;
+  find(".rate").classList.remove("waits");
+  movedAt = Date.now();
+  sayAloud(find("fieldset.active legend").textContent);
 }
-const unfold = () => find(".folded")?.classList.remove("folded");
+
+function goToEnd() {
+  const [end] = trace.unread;
+  find(`[data-end="${end}"]`)?.scrollIntoView({ block: "center" });
+}
 
 function openEvidence(wanted) {
   const numbers = list("[data-evidence]").map((link) => link.dataset.evidence);
@@ -101,6 +130,7 @@ function openEvidence(wanted) {
   const [number, { opened }] = [numbers[evidence], find("#step").elements];
   for (const mark of list("mark.evidence")) mark.classList.toggle("now", mark.matches(`[data-marks~="${number}"]`));
   find("mark.now").scrollIntoView({ block: "center" });
+  find("[data-back]").hidden = false;
   opened.value = [...new Set([...opened.value.split(",").filter(Boolean), number])].join();
   find("button [data-which]").textContent = own.which.replace("%s", evidence + 1).replace("%s", numbers.length);
 }
@@ -114,21 +144,46 @@ async function search(form) {
 document.addEventListener("submit", (event) => {
   const [form, missing] = [event.target, list("[data-required]", event.target).find(isOpen)];
   event.preventDefault();
-  if (!missing) return (form.role === "search" ? search : send)(form);
+  if (form.role === "search") return search(form);
+  if (form.id === "step" && find(".rate.waits")) return goToEnd();
+  if (!missing && isHasty(form)) return find("#hasty").showModal();
+  if (!missing) return send(form);
   activate(missing);
   find("input", missing).focus();
   sayAloud(own.missing);
   return showState(own.missing, true);
 });
 
+// Asked once of a person: whether they have read what takes longer than they took.
+const isHasty = (form) => form.id === "step" && !wasHasty && trace.active < Number(form.dataset.quick ?? 0);
+
+function answerHaste(said) {
+  [wasHasty, trace.hasty] = [true, said];
+  find("#hasty").close();
+  if (said === "read") send(find("#step"));
+}
+
+// What has just moved under a finger takes no press: it was meant for what stood there before.
 document.addEventListener("click", (event) => {
-  const at = event.target.closest("summary, [data-dialog], [data-close], [data-open], [data-evidence], [data-key=e]");
+  if (!event.isTrusted || !event.detail || pressedAt > movedAt + SETTLING) return;
+  if (!event.target.closest(".choice, .toggle")) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, { capture: true });
+
+document.addEventListener("click", (event) => {
+  const at = event.target.closest(
+    "summary, [data-dialog], [data-close], [data-open], [data-evidence], [data-key=e], [data-to-end], [data-hasty]",
+  );
   if (!at) return;
   event.preventDefault();
+  if (at.matches("summary, [data-open]")) movedAt = Date.now();
   if (at.matches("summary")) activate(find(`${at.parentNode.toggleAttribute("open") ? "#skip" : "#step"} fieldset`));
   else if (at.dataset.dialog) find(`#${at.dataset.dialog}`).showModal();
   else if (at.dataset.close !== undefined) at.closest("dialog").close();
   else if (at.dataset.open !== undefined) activate(find(at.hash)).focus();
+  else if (at.dataset.toEnd) goToEnd();
+  else if (at.dataset.hasty) answerHaste(at.dataset.hasty);
   else openEvidence(at.dataset.evidence);
 });
 
@@ -143,7 +198,7 @@ document.addEventListener("keydown", (event) => {
   const wanted = list("[data-key]").find((one) => one.dataset.key === key && !one.closest(shut));
   if (!wanted) return;
   event.preventDefault();
-  if (wanted.dataset.words) unfold();
+  if (wanted.dataset.words && wanted.closest(".waits")) return goToEnd();
   wanted.click();
   if (!wanted.dataset.words) return;
   wanted.focus(); // so that Enter saves, whatever was pressed before
@@ -151,23 +206,14 @@ document.addEventListener("keydown", (event) => {
 });
 
 // Arrow keys change a choice too, and must be able to go on changing it.
-document.addEventListener("pointerdown", () => { byHand = true; });
+document.addEventListener("pointerdown", () => { [byHand, pressedAt] = [true, Date.now()]; });
 document.addEventListener("change", ({ target: at }) => {
   if (!at.dataset.words) return;
   mark(at.closest("fieldset"));
   if (byHand) moveOn(at.closest("fieldset"));
 });
-document.addEventListener("focusin", ({ target: at }) => at.closest(".rate") && unfold());
-for (const moved of ["scroll", "resize"]) addEventListener(moved, fold, { passive: true });
 
-function note() {
-  active += away ? 0 : Math.min(Date.now() - seen, IDLE);
-  [seen, away] = [Date.now(), document.hidden];
-  return active;
-}
-for (const input of ["keydown", "pointermove", "pointerdown", "wheel", "scroll", "visibilitychange"])
-  document.addEventListener(input, note, { passive: true, capture: true });
-const signLife = () => Date.now() - seen < 5 * SIGN_OF_LIFE && fetch(alive, { method: "POST" }).catch(() => null);
+const signLife = () => Date.now() - trace.at < 5 * SIGN_OF_LIFE && fetch(alive, { method: "POST" }).catch(() => null);
 setInterval(signLife, SIGN_OF_LIFE);
 addEventListener("beforeunload", (event) => { if (queue.length) event.preventDefault(); });
 document.documentElement.classList.add("live");

@@ -2,12 +2,15 @@
 
 // Keyboards of phones paste from a strip of their own, without a paste event; nobody types this much at once.
 const [MORE_THAN_TYPED, LARGEST_HTML] = [100, 2_000_000];
+// What hands do on the page, in counts; those that a script has made are "untrusted".
+const HANDS = { keydown: "keys", pointermove: "pointer", pointerdown: "presses", wheel: "scrolls", touchmove: "scrolls", paste: "" };
 
 export class Evidence {
   constructor(box, html) {
     Object.assign(this, { box, html, size: box.value.length, coming: null, left: 0 });
     box.addEventListener("paste", (event) => this.announcePaste(event.clipboardData));
     box.addEventListener("input", (event) => this.noteInput(event.inputType));
+    for (const kind of Object.keys(HANDS)) document.addEventListener(kind, (event) => this.noteHand(event), { passive: true, capture: true });
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.left = Date.now();
       else if (this.left) this.notes.away_ms += Date.now() - this.left;
@@ -17,7 +20,7 @@ export class Evidence {
   // Goes on from the notes of an earlier visit to the page.
   recall(known) {
     this.skip();
-    this.notes = { away_ms: 0, pasted: 0, typed: 0, removed: 0, edited_after: false, pastes: [], ...JSON.parse(known || "{}") };
+    this.notes = { away_ms: 0, pasted: 0, typed: 0, removed: 0, edited_after: false, pastes: [], hands: {}, ...JSON.parse(known || "{}") };
   }
 
   announcePaste(clipboard) {
@@ -43,6 +46,11 @@ export class Evidence {
     this.coming = null;
   }
 
+  noteHand({ type, isTrusted }) {
+    const kind = isTrusted ? HANDS[type] : "untrusted";
+    if (kind) this.notes.hands[kind] = (this.notes.hands[kind] ?? 0) + 1;
+  }
+
   // Take the text as it is, and give the change of its length.
   skip() {
     const change = this.box.value.length - this.size;
@@ -52,5 +60,5 @@ export class Evidence {
 
   noteOnce(name) { this.notes[name] ??= Date.now(); }
 
-  toJSON() { return { ...this.notes, length: this.size }; }
+  toJSON() { return { ...this.notes, length: this.size, automated: navigator.webdriver === true }; }
 }

@@ -14,11 +14,11 @@ const [gate, message] = [find("gate"), find("message")];
 const evidence = new Evidence(box, html);
 const personal = new Personal(form, check);
 const draft = new Draft(form, { read, held: () => personal.open, checked: showCheck });
-let complete = false;
+let reply = {}; // what was last said of a reading: it holds while no reading is shown
 
 function read() {
-  const said = [...gate.querySelectorAll("input:checked, input[type=text], [name=read_of]")];
-  const reply = Object.fromEntries(said.filter(({ value }) => value).map(({ name, value }) => [name, value]));
+  const said = [...gate.querySelectorAll("input:checked, input[type=text], input[type=hidden]")];
+  if (said.length) reply = Object.fromEntries(said.filter(({ value }) => value).map(({ name, value }) => [name, value]));
   return { text: box.value, shown_in: form.elements.shown_in.value, evidence: JSON.stringify(evidence), ...personal.fields(), ...reply };
 }
 
@@ -30,35 +30,70 @@ document.querySelector(".languages")?.addEventListener("click", async (event) =>
   location.assign(event.target.href);
 });
 
-// --- copying ---
+// --- copying and opening ---
+
+const tell = (text) => { find("copied").textContent = text; };
+const isWhole = () => getSelection().toString().trim() === message.textContent.trim();
+
+// Within the press: only then may a window be opened too.
+function copyAtOnce() {
+  getSelection().selectAllChildren(message); // stays, for copying by hand, when both ways are forbidden
+  return document.execCommand("copy") && noteCopied();
+}
 
 async function copy() {
-  getSelection().selectAllChildren(message); // stays, for copying by hand, when both ways below are forbidden
+  if (copyAtOnce()) return true;
   const written = await navigator.clipboard?.writeText(message.textContent).then(() => true, () => false);
-  if (written || document.execCommand("copy")) noteCopied();
-  else find("copied").textContent = words.copyByHand;
+  if (written) return noteCopied();
+  tell(words.copyByHand);
+  return false;
 }
 
 function noteCopied() {
-  evidence.noteOnce("copied_at");
-  find("copied").textContent = words.copied;
-  look();
+  getSelection().removeAllRanges();
+  return note("copied_at", words.copied);
 }
 
-find("unfold").addEventListener("click", ({ target }) => {
-  target.closest("li").classList.add("open");
-  light(box.value.trim() !== "");
-  find("copy").focus();
+// Kept on the server too: a phone may forget this page while the chatbot's is open.
+function note(what, said) {
+  evidence.noteOnce(what);
+  tell("");
+  sayAloud(said);
+  draft.changed();
+  light();
+  return true;
+}
+
+function open() {
+  const opened = window.open(find("ask").href, "_blank");
+  if (opened) {
+    opened.opener = null;
+    return note("opened_at", words.opened);
+  }
+  tell(words.blocked);
+  return find("ask").focus();
+}
+
+async function go() {
+  if (form.dataset.now === "open" || copyAtOnce() || await copy()) open();
+}
+
+message.addEventListener("copy", (event) => {
+  if (!isWhole()) return;
+  event.clipboardData.setData("text/plain", message.textContent); // as it is, without the look of this page
+  event.preventDefault();
+  noteCopied();
 });
-find("copy").hidden = false;
+for (const name of ["copy", "start"]) find(name).hidden = false;
 find("copy").addEventListener("click", copy);
-message.addEventListener("copy", () => setTimeout(noteCopied)); // it folds: first the browser takes the words
-find("ask").addEventListener("click", () => { evidence.noteOnce("opened_at"); look(); });
+find("start").addEventListener("click", go);
+find("ask").addEventListener("click", () => note("opened_at", words.opened));
 
 // --- coming back with the answer ---
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden || box.value || !(evidence.notes.copied_at || evidence.notes.opened_at)) return;
+  light();
   box.focus();
   box.scrollIntoView({ block: "center" });
 });
@@ -74,13 +109,13 @@ async function pasteFromClipboard() {
   find("clipped").textContent = "";
 }
 
-find("clip").hidden = !navigator.clipboard?.read;
-find("clip").addEventListener("click", () => pasteFromClipboard().catch(() => {
-  find("clipped").textContent = words.pasteByHand;
-  box.focus();
-}));
+const mayRead = Boolean(navigator.clipboard?.read);
+for (const name of ["clip", "again"]) find(name).addEventListener("click", () => pasteFromClipboard().then(
+  () => find("forward").focus(),
+  () => { find("clipped").textContent = words.pasteByHand; box.focus(); },
+));
 
-// --- what is seen of the answer, and which steps are done ---
+// --- what is seen of the answer, and which step it is ---
 
 const count = (number, one, many) =>
   number === 1 ? one : many.replace("%s", number.toLocaleString(document.documentElement.lang));
@@ -88,25 +123,31 @@ const count = (number, one, many) =>
 function look() {
   const lines = box.value.split("\n").filter((line) => line.trim());
   const size = [count(box.value.length, words.character, words.characters), count(lines.length, words.line, words.lines)];
-  find("complete").hidden = !complete || !lines.length;
   find("seen").textContent = lines.length ? size.join(" · ") : "";
-  light(lines.length > 0);
+  light();
 }
 
 const asks = () => gate.querySelector(".gate, [data-asks]");
+const told = () => gate.querySelector("[role=alert]") ? "" : gate.querySelector("legend, summary > span")?.textContent ?? "";
 
-function light(pasted) {
-  const asked = asks() || personal.undecided().length > 0;
+// One button is filled, in one place: what is to be done now. What was not seen is not said to be done.
+function stepNow() {
+  const { copied_at: copied, opened_at: opened, away_ms: away } = evidence.notes;
+  if (box.value.trim()) return "send";
+  if (opened || (copied && away)) return mayRead ? "paste" : "send";
+  return copied ? "open" : "copy";
+}
+
+function light() {
   const { copied_at: copied, opened_at: opened } = evidence.notes;
-  const done = { copy: copied || pasted, ask: opened || pasted, paste: pasted && !asked };
-  const steps = [...form.querySelectorAll("[data-done]")];
-  const now = steps.find((step) => !done[step.dataset.done]);
-  for (const step of steps) {
-    const isDone = Boolean(done[step.dataset.done]);
-    const is = { done: isDone, now: step === now, folded: isDone && !step.matches(".open, [data-done=paste]") };
-    for (const [name, held] of Object.entries(is)) step.classList.toggle(name, held);
-    step.ariaCurrent = step === now ? "step" : "false";
-  }
+  const [now, held] = [stepNow(), document.activeElement];
+  form.dataset.now = now;
+  find("start").hidden = !["copy", "open"].includes(now);
+  find("clip").hidden = now !== "paste";
+  find("again").hidden = !mayRead || !box.value.trim();
+  find('done="copy"').hidden = !copied;
+  find('done="ask"').hidden = !opened;
+  if (held.hidden) (find("clip").hidden ? find("forward") : find("clip")).focus(); // never falls to the page
 }
 
 // --- what the checks ask ---
@@ -117,6 +158,33 @@ function showGate(panel, about = "") {
   gate.dataset.gate = about;
   gate.innerHTML = panel;
   box.setAttribute("aria-invalid", String(Boolean(asks())));
+  offerCleaning();
+}
+
+// The chatbot's own words go out in one press, as the server marks them; they are noted, and can be put back.
+let uncut = null;
+
+function offerCleaning() { for (const part of gate.querySelectorAll("[data-cut]")) part.hidden = false; }
+
+function clean() {
+  const gone = new Set([...gate.querySelectorAll("[data-line]")].map((line) => Number(line.dataset.line)));
+  const [lines, { page_words: noted = [] }] = [box.value.split("\n"), evidence.notes];
+  uncut = [box.value, noted];
+  evidence.notes.page_words = [...noted, ...lines.filter((_, at) => gone.has(at))];
+  rewrite(lines.filter((_, at) => !gone.has(at)).join("\n").trim(), [makePanel("cleaned")]);
+}
+
+function restore() {
+  evidence.notes.page_words = uncut[1];
+  rewrite(uncut[0], []);
+}
+
+function rewrite(text, notice) {
+  box.value = text;
+  find("cleaned").replaceChildren(...notice);
+  showGate("");
+  check();
+  box.focus();
 }
 
 // A button that moves while it is pressed loses its click: what was found meanwhile is shown afterwards.
@@ -126,9 +194,9 @@ function showCheck(answer, wasFree = true) {
   if (!wasFree || !isFree) return setTimeout(showCheck, 50, answer, isFree); // a finger's click follows when it is up
   if (draft.stopped) return;
   showGate(answer.panel, answer.about);
-  complete = !asks();
   look();
-  sayAloud(asks() ? "" : gate.querySelector("legend")?.textContent ?? "");
+  if (asks()) box.scrollTop = box.scrollHeight; // whether the end is there
+  sayAloud(told().replace(/\s+/g, " "));
 }
 
 // The text has changed by more than typing: save it and have it checked at once.
@@ -142,11 +210,13 @@ function check() {
 
 gate.addEventListener("click", (event) => {
   if (event.target.closest("[data-fix]")) { event.preventDefault(); box.focus(); }
+  if (event.target.closest("[data-clean]")) clean();
 });
+find("cleaned").addEventListener("click", (event) => { if (event.target.closest("[data-restore]")) restore(); });
 
 form.addEventListener("input", ({ inputType, target }) => {
   if (gate.contains(target)) return;
-  complete = false;
+  find("cleaned").replaceChildren();
   // While a question stands, the next saving checks again, so that it goes when it is answered.
   draft.check ||= gate.childElementCount > 0;
   if (!inputType) recall(); // put back from this browser
@@ -166,11 +236,13 @@ function loadRules() {
 
 // --- sending ---
 
+const field = (name) => form.elements[name] ?? gate.appendChild(Object.assign(document.createElement("input"), { type: "hidden", name }));
+
 sendByScript(form, draft, {
   prepare() {
     if (personal.show()) return find("personal").firstElementChild.focus();
     evidence.notes.sent_at = Date.now();
-    for (const [name, value] of Object.entries(read())) form.elements[name].value = value;
+    for (const [name, value] of Object.entries(read())) field(name).value = value;
     return true;
   },
   refused({ error, panel, about, page }) {
@@ -186,4 +258,4 @@ sendByScript(form, draft, {
   },
 });
 
-recall(); refresh(); loadRules();
+offerCleaning(); recall(); refresh(); loadRules();

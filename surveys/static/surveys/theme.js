@@ -5,12 +5,13 @@
   const recall = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
   let choice = CHOICES.find((name) => name === recall()) ?? "auto";
 
-  // A switch may hold its words for each choice, in the language of the page: data-auto, data-light, data-dark.
+  // A switch may hold its name for each choice, in the language of the page: data-auto, data-light, data-dark.
   function show() {
     document.documentElement.dataset.theme = choice;
     for (const button of document.querySelectorAll("[data-theme-switch]")) {
       button.hidden = false;
-      button.textContent = button.dataset[choice] || button.textContent;
+      const name = button.dataset[choice];
+      if (name) [button.ariaLabel, button.title, button.textContent] = [name, name, { auto: "◐", light: "☀", dark: "☾" }[choice]];
     }
   }
 

@@ -11,12 +11,14 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from surveys.reading.nesting import is_deep_toml
 from surveys.studies.files.kinds import QuestionWords
 from surveys.studies.files.languages import Texts, read_languages
 from surveys.studies.files.lines import find_lines, join_place, line_of
 from surveys.studies.files.rules import Misfit, find_misfits
 from surveys.studies.files.schema import (
     LISTS,
+    MAY_BE_ABSENT,
     NONE,
     PROMPT_KINDS,
     TABLES,
@@ -30,6 +32,7 @@ from surveys.studies.files.schema import (
     Exclusion,
     Key,
     LabelScale,
+    Perception,
     ProlificFilter,
     PromptDefinition,
     Question,
@@ -53,6 +56,7 @@ NOT_FOR_ANNOTATORS = (
     "order",
     "checks",
     "attention",
+    "perception",
     "exclusions",
     "languages",
 )
@@ -111,6 +115,8 @@ class Definition(StudyHead):
     description: str = ""  # on Prolific
     blocked_from: tuple[str, ...] = ()  # slugs of studies whose people may not come
     filters: tuple[ProlificFilter, ...] = ()
+    settings_later: bool = False  # whether the page on the chatbot's settings comes after the first prompt
+    perception: Perception | None = None  # the figure in moving dots; None: nobody is shown one
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -140,7 +146,7 @@ class Definition(StudyHead):
             Decimal(document["pay"]["amount"]),
             Decimal(document["pay"].get("screen_out", 0)),
         )
-        fields["consent"] = Consent(**document["consent"])
+        fields["consent"] = Consent(**frozen(document["consent"]))
         fields["chatbot_question"] = ChatbotQuestion(**document["chatbot_question"])
         for name, part in (entry for entry in LISTS.items() if entry[0] != "wordings"):
             fields[name] = tuple(part(**entry) for entry in fields.get(name, ()))
@@ -148,6 +154,8 @@ class Definition(StudyHead):
             scales = tuple(LabelScale(**frozen(scale)) for scale in work.get("scales", ()))
             wordings = tuple(QuestionWords(**words) for words in work.get("wordings", ()))
             fields["annotation"] = AnnotationWork(**{**work, "scales": scales, "wordings": wordings})
+        if perception := fields.get("perception"):
+            fields["perception"] = Perception(**perception)
         return cls(**fields)
 
 
@@ -160,6 +168,7 @@ LATER_KEYS = frozenset(
         *("wording", "wordings", "next", "pilot_overlap", "sittings", "screen_out"),
         *("model_offered", "settings", "memory_name", "instructions_name", "model_shown"),
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
+        *("summary", "full", "settings_later", "perception"),
     }
 )
 
@@ -223,10 +232,10 @@ def _decoded(content: bytes) -> str:
 def _parsed(text: str) -> dict[str, Any]:
     if endless := ENDLESS_KEY.search(text):
         raise _file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
+    if is_deep_toml(text):
+        raise _file_error("is nested too deeply")
     try:
         return tomllib.loads(text, parse_float=Decimal)
-    except RecursionError as error:
-        raise _file_error("is nested too deeply") from error
     except (ValueError, ArithmeticError) as error:
         # ArithmeticError: a number such as 1e99999999999999999999, which no Decimal can be.
         raise _syntax_error(str(error), text) from error
@@ -251,10 +260,10 @@ def _read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
     misfits += [(name, "is not for a study of annotators") for name in NOT_FOR_ANNOTATORS if annotates and name in raw]
     for name, table in TABLES.items():
         keys = keys_of(table)
-        if name in raw or not any(key.required for key in keys.values()):
+        if name in raw or name not in MAY_BE_ABSENT and not any(key.required for key in keys.values()):
             study[name], more = _read_table(name, raw.get(name, {}), keys)
             misfits += more
-        elif name != "annotation" and not (annotates and name in NOT_FOR_ANNOTATORS):
+        elif name not in MAY_BE_ABSENT and not (annotates and name in NOT_FOR_ANNOTATORS):
             misfits.append((name, "is missing"))
     for name in LISTS:
         study[name], more = _read_list(name, raw.get(name, []), name in NEEDED_LISTS and not annotates)
@@ -316,6 +325,7 @@ def _defined(study: dict[str, Any]) -> Definition:
     document["codes"] = {name: code for name, code in study["codes"].items() if code}
     document["lease_minutes"] = study["places"]["lease_minutes"]
     document["order_scheme"] = study["order"]["scheme"]
+    document["settings_later"] = study["order"]["settings"] == "after-first-prompt"
     document["paste_checks"] = study["checks"]["paste"]
     document["debrief"] = study["debrief"]["text"]
     document |= study["recruiting"]
@@ -350,6 +360,7 @@ def in_language(definition: Definition, language: str) -> Definition:
         consent=replace(definition.consent, **said["consent"]),
         chatbot_question=replace(definition.chatbot_question, **said["chatbot_question"]),
         debrief=said["debrief"]["text"],
+        perception=definition.perception and replace(definition.perception, **_shown(said.get("perception", {}))),
         **lists,
     )
 

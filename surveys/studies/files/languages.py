@@ -15,12 +15,13 @@ PAGE_LANGUAGES = {"en": "English", "de": "Deutsch"}
 # What people are shown of a study: the keys of each table, and of each entry of a list, which its slug names.
 TEXTS: dict[str, tuple[str, ...]] = {
     "": ("title", "contact"),
-    "consent": ("text",),
+    "consent": ("text", "summary"),
     "chatbot_question": ("text", "several", "none"),
     "chatbots": ("new_chat", "memory", "login", "settings", "memory_name", "instructions_name", "model_shown"),
     "questions": ("text", "help", "options"),
     "comprehension": ("text", "options", "explanation"),
     "attention": ("text", "options"),
+    "perception": ("text", "options"),
     "prompts": ("title", "text", "question", "choices", "request"),
     "debrief": ("text",),
 }

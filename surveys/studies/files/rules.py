@@ -197,6 +197,19 @@ def _names(text: str, answer: str) -> bool:
     return re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) is not None
 
 
+def perception_fits(study: Study) -> Misfits:
+    asked = study.get("perception", {})
+    if study["prompts"] and asked.get("after", 0) > len(study["prompts"]):
+        yield ("perception.after", f"is {asked['after']}, but there are {len(study['prompts'])} prompts")
+    words = ("text", "options", "answer")
+    if any(asked.get(key) for key in words):
+        for key in words:
+            if not asked.get(key, "?"):
+                yield (f"perception.{key}", "is missing: `text`, `options` and `answer` come together")
+        if asked.get("options") and asked.get("answer") and asked["answer"] not in asked["options"]:
+            yield ("perception.answer", f"is {asked['answer']!r}, which is not one of the options")
+
+
 def exclusions_are_fair(study: Study) -> Misfits:
     checks, minutes = len(study["attention"]), study.get("minutes", LONG_STUDY_MINUTES)
     for place, exclusion in entries(study, "exclusions"):
@@ -267,6 +280,11 @@ def exclusions_fit_the_study(study: Study) -> Misfits:
             yield (
                 f"{place}.minutes_under",
                 f"is {exclusion['minutes_under']:g}, but {minutes} minutes are what people are told it takes",
+            )
+        if exclusion.get("perception") and "perception" not in study:
+            yield (
+                f"{place}.perception",
+                "is about a figure in moving dots, which nobody is shown without [perception]",
             )
         for check in exclusion.get("flags", ()):
             if checks is not None and check not in checks:
@@ -366,6 +384,7 @@ RULES: list[Callable[[Study], Misfits]] = [
     checks_have_their_answer,
     attention_checks_are_fair,
     instructions_are_clear_in_each_language,
+    perception_fits,
     exclusions_are_fair,
     choices_have_their_answer,
     annotators_have_places,

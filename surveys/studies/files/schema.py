@@ -62,6 +62,8 @@ ModelPattern = Annotated[
 WordsByLabel = dict[str, Line]
 Options = Annotated[Lines, entries(2)]
 CheckName = Annotated[str, one_of(*CHECKS)]
+# Files that name no checks were written before there was one of agents, and go on meaning what they did.
+USUAL_CHECKS = tuple(name for name in CHECKS if name != "agent")
 
 
 class LeftOut(NamedTuple):
@@ -107,8 +109,12 @@ class Reward:
 
 @dataclass(frozen=True)
 class Consent:
+    """The text that people agree to, and the few lines that say first what matters of it."""
+
     version: Line
     text: LongText
+    summary: Annotated[Lines, entries(2, 6), LeftOut(())] = ()
+    full: Annotated[str, one_of("below", "folded"), LeftOut("")] = ""  # where the text stands; empty: below
 
 
 @dataclass(frozen=True)
@@ -139,11 +145,12 @@ class CompletionCodes:
 @dataclass(frozen=True)
 class OrderKeys:
     scheme: Annotated[str, one_of(*SCHEMES)] = "williams"
+    settings: Annotated[str, one_of("before-prompts", "after-first-prompt")] = "before-prompts"
 
 
 @dataclass(frozen=True)
 class CheckKeys:
-    paste: Annotated[tuple[CheckName, ...], entries()] = tuple(CHECKS)
+    paste: Annotated[tuple[CheckName, ...], entries()] = USUAL_CHECKS
 
 
 @dataclass(frozen=True)
@@ -279,6 +286,17 @@ class AttentionCheck(WithOptions):
 
 
 @dataclass(frozen=True)
+class Perception(WithOptions):
+    """A figure in moving dots, and a question in words for whoever cannot use pictures; without `text`: our own."""
+
+    after: Annotated[StrictInt, within(1, 200)] = 0  # 0: after the last prompt
+    text: Line = ""
+    options: Options = ()
+    answer: Line = ""
+    shown_options: tuple[str, ...] = stored(())
+
+
+@dataclass(frozen=True)
 class RecommendationKeys:
     text: LongText
     items: Annotated[StrictInt, within(1, 20)] = 5
@@ -354,6 +372,7 @@ EXCLUSION_KINDS = {
     "pasted_under": "person",
     "flags": "response",
     "flags_kept": "person",
+    "perception": "person",
     "context": "person",
 }
 
@@ -370,6 +389,7 @@ class Exclusion:
     pasted_under: Annotated[float, number(0, 1, above=True)] = 0.0
     flags: Annotated[tuple[CheckName, ...], entries(1)] = ()
     flags_kept: Annotated[StrictInt, within(1, 200)] = 0
+    perception: Annotated[tuple[Annotated[str, one_of("wrong", "unseen")], ...], entries(1)] = ()
     context: LinesByKey = field(default_factory=dict)
 
 
@@ -429,7 +449,9 @@ TABLES: dict[str, type] = {
     "debrief": Debrief,
     "annotation": AnnotationKeys,
     "recruiting": RecruitingKeys,
+    "perception": Perception,
 }
+MAY_BE_ABSENT = ("annotation", "perception")
 LISTS: dict[str, type] = {
     "chatbots": Chatbot,
     "questions": Question,

@@ -14,6 +14,7 @@ from surveys.annotation.labels import (
     AnsweredSince,
     LabelSubmission,
     TooManyLabelRevisions,
+    read_trace,
     record_judgement,
     skip,
     submit,
@@ -376,3 +377,15 @@ def test_labels_are_read_by_one_query(study: Study, django_assert_num_queries) -
         annotate(make_annotator(study))
     with django_assert_num_queries(2):  # the study's questions, then all labels
         assert len(list(iter_labels(Study.objects.get(pk=study.pk)))) == 3
+
+
+@pytest.mark.parametrize("raw", ["", "x", "[]", "[" * 900, '{"a":' * 190, '{"ends": {"A": "x"}', "null", "1" * 2_000])
+def test_trace_that_is_none_is_empty(raw: str) -> None:
+    assert read_trace(raw) == {}
+
+
+def test_trace_is_cut_to_what_is_documented() -> None:
+    raw = '{"ends": {"A": 5.5, "C": 1}, "seen": {"history": -1}, "keys": "x", "untrusted": 2, "hasty": "no", "more": 1}'
+    found = read_trace(raw)
+    assert (found["ends"], found["seen"], found["keys"], found["untrusted"]) == ({"A": 5}, {"history": 0}, 0, 2)
+    assert (found["hasty"], found["automated"]) == ("", False) and "more" not in found

@@ -18,6 +18,7 @@ from tests.factories import (
     make_annotation_study,
     make_annotator,
     make_items,
+    make_visit,
 )
 from tests.surveys.annotation.page_forms import open_work, path_of, read, send
 
@@ -187,6 +188,31 @@ def test_stopping_with_pay_is_offered_once_enough_is_done(client: Client) -> Non
     assert not slots.held_slots(someone).exists()
 
 
+def test_page_of_erasing_says_what_becomes_of_an_annotators_pay(client: Client) -> None:
+    study = make_annotation_study(least=2)
+    make_items(study, 4)
+    someone = make_annotator(study)
+    erase = f"{address(someone, 'stop')}?erase=1"
+    assert "You are paid in full after 2 more answers." in client.get(erase).text
+    annotate(someone)
+    assert "You are paid in full after 1 more answer." in client.get(erase).text
+    annotate(someone)
+    page = client.get(erase).text
+    assert "You have done enough to be paid in full." in page and "return your submission" not in page
+    send(client, client.get(address(someone, "debrief")))
+    page = client.get(erase).text
+    assert "Your part has ended. Whatever you choose here, your pay stays as it is." in page
+
+
+def test_full_study_is_not_said_to_have_nothing_left(client: Client) -> None:
+    study = make_annotation_study(places=1)
+    make_items(study, 3)
+    make_annotator(study, at="instructions")
+    late = recruitment.screen(recruitment.give_consent(study, make_visit()), "", {})
+    page = client.get(address(late, "end")).text
+    assert "All places for your group are taken" in page and "nothing left for you to judge" not in page
+
+
 def test_nobody_is_left_without_a_way_out_when_others_took_all(client: Client) -> None:
     study = make_annotation_study(overlap=1)
     make_items(study, 1)
@@ -202,7 +228,7 @@ def test_withdrawing_erases_the_labels_and_frees_their_slots(client: Client) -> 
     make_items(study, 1)
     someone = make_annotator(study)
     annotate(someone)
-    page = client.post(address(someone, "stop"), {"how": "withdraw"}, follow=True)
+    page = client.post(address(someone, "stop"), {"how": "withdraw", "sure": "1"}, follow=True)
     assert "Everything you gave us is erased" in page.text and path_of(page).startswith("/a/")
     assert not Annotation.objects.exists() and not Slot.objects.exclude(participant=None).exists()
 

@@ -86,7 +86,7 @@ def test_questions_are_asked_before_anyone_is_turned_away(client: Client) -> Non
     page = client.get(address(someone, "questions"))
     assert read(page).form.choices.keys() == {"q-adult"}
     page = send(client, page, **{"q-adult": "Yes"})
-    assert "All places for your group are taken" in page.text
+    assert "There is nothing left for you to judge" in page.text
     assert definition_of(study).codes["over_quota"] in page.text
 
 

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -11,12 +13,14 @@ from django.urls import reverse
 from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
 from surveys.models.hashes import fingerprint
 from surveys.studies import access, lifecycle
+from surveys.studies.access import let_make_studies
 from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.studies.files.sample_study import GOOD, changed
 
 pytestmark = pytest.mark.django_db
 State = Participant.State
+FILES = Path(lifecycle.__file__).parent
 HOSTILE = "</pre><script>alert('x')</script>\u202e<img src=x onerror=alert(1)>"
 
 
@@ -89,8 +93,14 @@ def test_weak_password_is_refused_in_english_whatever_the_browser_speaks() -> No
 # --- studies ------------------------------------------------------------------
 
 
+def log_in_maker() -> Client:
+    client = log_in()
+    let_make_studies(get_user_model().objects.get(username="ada"))
+    return client
+
+
 def test_first_run_says_how_to_begin() -> None:
-    words = lines_of(log_in().get("/console/"))
+    words = lines_of(log_in_maker().get("/console/"))
     assert "There is no study here yet." in words and "New study from a file" in words
 
 
@@ -126,13 +136,13 @@ def test_list_of_studies_takes_as_many_statements_for_many(rows: int, django_ass
     ada = Membership._meta.get_field("user").remote_field.model.objects.get(username="ada")
     for number in range(rows):
         Membership.objects.create(study=make_study("draft", slug=f"teas-{number}"), user=ada, role="viewer")
-    with django_assert_num_queries(4):  # session, account, studies with places, people
+    with django_assert_num_queries(6):  # session, account, its permissions and its groups', studies with places, people
         assert text_of(client.get("/console/")).count('class="chip') == rows
 
 
 @pytest.mark.parametrize("way", ["file", "text"])
 def test_study_is_made_from_a_file_or_its_text(way: str) -> None:
-    client = log_in()
+    client = log_in_maker()
     given = {"file": SimpleUploadedFile("any name.toml", GOOD.encode())} if way == "file" else {"text": GOOD}
     response = client.post("/console/new/", given)
     assert response["Location"] == "/console/teas/setup/"
@@ -147,7 +157,7 @@ def test_all_faults_of_a_file_are_listed_with_line_and_place_and_nothing_is_made
         ('kind = "recommendation"', 'kind = "song"'),
         ('title = "Teas"', "title = 5"),
     )
-    response = log_in().post("/console/new/", {"text": text})
+    response = log_in_maker().post("/console/new/", {"text": text})
     assert response.status_code == 422
     rows = re.findall(r'<tr>\s*<td class="number">(\d+)</td>\s*<td><code>([^<]+)</code>', text_of(response))
     lines = text.splitlines()
@@ -170,7 +180,7 @@ def test_all_faults_of_a_file_are_listed_with_line_and_place_and_nothing_is_made
     ],
 )
 def test_file_that_is_no_study_is_refused_in_words(content: bytes, says: str) -> None:
-    response = log_in().post("/console/new/", {"file": SimpleUploadedFile("a.toml", content)})
+    response = log_in_maker().post("/console/new/", {"file": SimpleUploadedFile("a.toml", content)})
     assert response.status_code == 422 and says in lines_of(response)
     assert not Study.objects.exists()
 
@@ -179,8 +189,29 @@ def test_hostile_study_file_is_shown_as_text() -> None:
     text = changed(
         ('title = "Teas"', "title = 'Teas " + HOSTILE.replace("'", "") + "'"), ("minutes = 10", "minutes = 0")
     )
-    page = text_of(log_in().post("/console/new/", {"text": text}))
+    page = text_of(log_in_maker().post("/console/new/", {"text": text}))
     assert "<script>alert" not in page and "<img src=x" not in page and "&lt;script&gt;" in page
+
+
+def test_file_invites_people_only_of_a_study_that_its_account_researches() -> None:
+    """Whom a study's gate kept shows in who is let in."""
+    text = (FILES / "profiles.toml").read_text().replace("[annotation]\n", '[annotation]\ninvited_from = "hers"\n')
+    client, words = log_in_maker(), "you are a researcher of no study of that name"
+    assert words in text_of(client.post("/console/new/", {"text": text}))
+    hers = make_annotation_study(slug="hers")
+    assert words in text_of(client.post("/console/new/", {"text": text}))
+    ada = get_user_model().objects.get(username="ada")
+    membership = Membership.objects.create(study=hers, user=ada, role=Membership.Role.VIEWER)
+    assert words in text_of(client.post("/console/new/", {"text": text}))
+    assert not Study.objects.filter(slug="profiles").exists()
+    Membership.objects.filter(pk=membership.pk).update(role=Membership.Role.RESEARCHER)
+    assert client.post("/console/new/", {"text": text}).status_code == 302
+    make_annotation_study(slug="others")
+    version = {"text": text.replace('"hers"', '"others"')}
+    assert words in text_of(client.post("/console/profiles/setup/new-version/", version))
+    membership.delete()  # what the file said before stays
+    again = {"text": text.replace("overlap = 3", "overlap = 5", 1)}
+    assert client.post("/console/profiles/setup/new-version/", again).status_code == 302
 
 
 def test_new_version_of_a_draft_needs_no_reason() -> None:

@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from surveys.console.collect_views import draw_flow, table_rows
 from surveys.models import AnonymousExit, Participant, Place, Study
-from surveys.monitoring.flow import OUTCOMES, flow_counts
+from surveys.monitoring.flow import OUTCOMES, count_could_not, flow_counts
 from surveys.participation import recruitment
+from surveys.participation.forms import TROUBLE_WORDS
 from surveys.participation.places import release_expired
 from surveys.studies.files.schema import Exclusion
 from surveys.studies.lifecycle import definition_of, load_definition
@@ -92,6 +93,29 @@ def test_reasons_name_the_question_and_the_step_but_no_free_words() -> None:
     assert reasons["timed_out"] == {"at prompts": 1}
     assert reasons["withdrawn"] == {"at prompts": 1, "at questions": 1}
     assert "technical" not in reasons
+
+
+def test_who_could_not_take_part_is_counted_by_reason_of_all_who_agreed() -> None:
+    study = make_study(places=40)
+    for reason in ("no-access: the list is read twice", "no-access: no words", "other: x: y", "My cat: it sat there"):
+        recruitment.stop(make_participant(study), State.TECHNICAL, reason)
+    for _ in range(6):
+        make_participant(study, State.COMPLETED)
+    counts = flow_counts(study)
+    assert counts["reasons"]["technical"] == {"no-access": 2, "other": 1}
+    found = {(outcome, reason): rest for outcome, reason, *rest in count_could_not(counts)}
+    assert {key: people for key, (people, *_) in found.items()} == {
+        ("technical", "no-access"): 2,
+        ("technical", "other"): 1,
+        ("technical", ""): 1,
+    }
+    # R: binom::binom.confint(2, 10, methods = "wilson")
+    assert found["technical", "no-access"][1:] == pytest.approx([0.2, 0.05668, 0.50983], abs=1e-4)
+    assert count_could_not(flow_counts(make_study(definition=replace(make_definition(), slug="empty")))) == []
+
+
+def test_words_on_the_page_are_those_of_the_reasons_that_are_counted() -> None:
+    assert tuple(TROUBLE_WORDS) == recruitment.TROUBLES
 
 
 def test_each_version_has_its_own_flow() -> None:

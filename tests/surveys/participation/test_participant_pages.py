@@ -146,7 +146,7 @@ def test_gate_asks_keeps_the_text_and_lets_it_pass(client: Client) -> None:
     if number == 2:
         make_response(participant, 0)
     page = send(client, participant, "I like <b>", number)
-    assert "We read no names in this answer." in page.text and "I like &lt;b&gt;</textarea>" in page.text
+    assert "We found no names in this text." in page.text and "I like &lt;b&gt;</textarea>" in page.text
     first = re.search(r'<button[^>]*type="submit"[^>]*>', page.text)
     assert first and 'name="read" value="right"' in first[0]
     url = address(participant, "prompt", number)
@@ -248,7 +248,7 @@ def test_withdrawing_erases_and_every_old_page_says_so(client: Client) -> None:
     participant = make_participant()
     make_response(participant, 0)
     pages = [address(participant, name) for name in ("resume", "debrief", "stop", "trouble", "end")]
-    client.post(address(participant, "stop"), {"how": "withdraw"})
+    client.post(address(participant, "stop"), {"how": "withdraw", "sure": "1"})
     assert not Participant.objects.exists() and not Response.objects.exists()
     assert AnonymousExit.objects.get().kind == "withdrawn"
     for page in pages:
@@ -353,3 +353,21 @@ def test_who_would_rather_have_a_page_gets_one(accept: str, is_json: bool) -> No
     person = make_participant(make_study(), at="instructions")
     answer = Client().post(address(person, "instructions"), headers={"Accept": accept} if accept else {})
     assert (answer.status_code, "json" in answer.headers["Content-Type"]) == ((200, True) if is_json else (302, False))
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        ({"why": "no-access", "what": "Read twice: why?"}, "no-access: Read twice: why?"),
+        ({"why": "no-window"}, "no-window: no words"),
+        ({"what": "It is slow"}, "It is slow"),
+        ({}, "no words"),
+    ],
+)
+def test_what_keeps_somebody_from_going_on_is_stored_before_their_words(
+    client: Client, sent: dict[str, str], reason: str
+) -> None:
+    participant = make_participant()
+    client.post(address(participant, "trouble"), sent)
+    participant.refresh_from_db()
+    assert (participant.state, participant.reason) == ("technical", reason)

@@ -1,5 +1,6 @@
 """Long lists of questions: several pages, those that decide first, and nothing asked of people who are sent away."""
 
+import hashlib
 import re
 from dataclasses import replace
 
@@ -8,10 +9,18 @@ from django.test import Client
 
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
-from surveys.participation.steps import address, minutes_left, question_pages, way_of
+from surveys.participation.steps import address, minutes_left, question_pages, walked, way_of
 from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.files.schema import Question
-from tests.factories import fitting_answers, make_definition, make_participant, make_study
+from tests.factories import (
+    advance,
+    fitting_answers,
+    make_definition,
+    make_participant,
+    make_response,
+    make_study,
+    make_visit,
+)
 from tests.surveys.studies.files.test_definitions import STUDIES
 
 pytestmark = pytest.mark.django_db
@@ -162,9 +171,90 @@ def test_time_left_only_ever_falls() -> None:
     assert said == sorted(said, reverse=True) and said[0] == study.minutes and said[-1] == 1
 
 
+def test_bar_over_all_steps_only_ever_grows() -> None:
+    study = make_long()
+    way = way_of(study)
+    among = [f"prompt:{prompt.slug}" for prompt in study.prompts]
+    steps = [*((step, 0) for step in way[: way.index("prompts")]), *((step, n) for n, step in enumerate(among))]
+    shares = [done / total for done, total in (walked(step, study, n) for step, n in steps)]
+    shares += [done / total for done, total in (walked("attention:one", study, len(among)), walked("debrief", study))]
+    assert shares == sorted(shares) and shares[0] == 0 and 0.9 < shares[-1] < 1
+    assert walked("stop", study) is None
+
+
 def test_page_that_is_gone_back_to_shows_what_was_sent_and_not_an_older_draft(client: Client, study: Study) -> None:
     someone = make_participant(study, at="questions")
     first = client.get(address(someone, "questions"))
     client.post(address(someone, "draft"), {"step": "questions", "chatbot": "gemini"})
     client.post(address(someone, "questions"), answers_to(first.text))
     assert re.search(r'value="chatgpt"[^>]*checked', client.get(address(someone, "questions")).text)
+
+
+# The chatbot's settings after the first prompt ------------------------------------------------------------------
+
+
+def ready_for_prompts() -> Participant:
+    participant = make_participant(make_study(definition=make_definition(settings_later=True)), at="instructions")
+    return advance(participant, Participant.Step.COMPREHENSION)
+
+
+def test_settings_may_be_asked_after_the_first_prompt_and_of_everybody(client: Client) -> None:
+    participant = ready_for_prompts()
+    check = participant.version.document["comprehension"][0]
+    passed = client.post(address(participant, "comprehension"), {check["slug"]: check["answer"], "tries": "0"})
+    assert passed.url == address(participant, "prompt", 1)
+    assert "/chatbot/" not in client.get(passed.url).content.decode()
+    make_response(participant, 0)
+    settings = address(participant, "context")
+    for page in ("resume", "debrief"):
+        here = client.get(address(participant, page), follow=True)
+        assert here.request["PATH_INFO"] == settings, page
+    place = client.get(settings).context["walked"]
+    assert place == walked("attention:leaf", make_definition(settings_later=True), 1)
+    said = client.post(settings, {"plan": "free", "memory": "on", "personalisation": "off"})
+    assert said.url in (address(participant, "prompt", 2), address(participant, "attention", "leaf"))
+
+
+def test_answer_to_the_first_prompt_leads_to_the_settings(client: Client) -> None:
+    participant = ready_for_prompts()
+    advance(participant, Participant.Step.PROMPTS)
+    answer = "1. Assam\n2. Mate\n3. Chai\n4. Sencha\n5. Yen"
+    text = answer if participant.order[0] == "teas" else "C. Hot"
+    sent = client.post(address(participant, "prompt", 1), {"text": text, "keep": "1"})
+    assert sent.url == address(participant, "context")
+
+
+def test_draft_of_settings_between_prompts_is_kept(client: Client) -> None:
+    participant = ready_for_prompts()
+    advance(participant, Participant.Step.PROMPTS)
+    saved = client.post(address(participant, "draft"), {"step": "context", "plan": "free", "number": "0"})
+    assert saved.status_code == 200 and 'value="free"' in client.get(address(participant, "context")).content.decode()
+
+
+# Consent: lines on top, the text below or folded ----------------------------------------------------------------
+
+
+def consent_page(client: Client, **changes: object) -> str:
+    definition = make_definition()
+    study = make_study(definition=replace(definition, consent=replace(definition.consent, **changes)))
+    return client.get(f"/s/{study.slug}/", make_visit().as_parameters()).content.decode()
+
+
+def test_lines_of_consent_stand_above_the_text_that_the_file_folds(client: Client) -> None:
+    page = consent_page(client, summary=("We are <Tea> Lab.", "We keep it."), full="folded")
+    assert page.index("We are &lt;Tea&gt; Lab.") < page.index("<details>") < page.index("We ask about tea.")
+    assert "You may stop at any time" not in page
+
+
+def test_consent_without_lines_is_shown_as_ever(client: Client) -> None:
+    page = consent_page(client)
+    assert "<details>" not in page and "You may stop at any time, without a reason." in page
+
+
+def test_hash_of_consent_is_over_lines_and_text_and_stays_without_lines() -> None:
+    definition = make_definition()
+    with_lines = replace(definition, consent=replace(definition.consent, summary=("One.", "Two.")))
+    other = replace(definition, consent=replace(definition.consent, summary=("One.", "Three.")))
+    text = f"{definition.consent.version}\n{definition.consent.text}"
+    assert recruitment.consent_hash(definition) == hashlib.sha256(text.encode()).hexdigest()
+    assert len({recruitment.consent_hash(each) for each in (definition, with_lines, other)}) == 3

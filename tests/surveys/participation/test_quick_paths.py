@@ -1,6 +1,7 @@
 """Where plain Django gives way to something quicker, what becomes of people is the same."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from psycopg_pool import ConnectionPool
 from fieldstudy.pooled import PooledConnection, hand_out_newest_first
 from surveys.models import Draft, Participant, Place
 from surveys.participation import recruitment
-from surveys.participation.libpq import as_text, link_of, numbered, send
+from surveys.participation.sending import ask
 from surveys.participation.steps import address
 from surveys.pasting import views
 from tests.factories import make_participant, make_study
@@ -122,17 +123,13 @@ def test_nothing_is_sent_to_learn_that_a_connection_is_there(
     pool.putconn(pool.getconn())
 
 
-def test_statement_without_a_connection_takes_one_and_gives_it_back(pool: ConnectionPool) -> None:
-    statement = numbered("SELECT %(text)s || unnest(%(list)s::text[]), %(none)s::int")
-    values = ["a", ['"b\\', "c,{"], None]
+def test_statement_without_a_connection_takes_one_prepares_there_and_gives_it_back(pool: ConnectionPool) -> None:
+    statement = "SELECT %(text)s || unnest(%(list)s::text[]), %(none)s::int"
+    values = {"text": "a", "list": ['"b\\', "c,{"], "none": None}
+    wrapper = SimpleNamespace(connection=None, pool=pool, wrap_database_errors=nullcontext())
     for _ in range(3):
-        with link_of(SimpleNamespace(connection=None, pool=pool)) as link:
-            found = send(link, statement, [as_text(value) for value in values])
-        assert [found.get_value(row, 0) for row in range(2)] == [b'a"b\\', b"ac,{"]
-        assert found.get_value(0, 1) is None
+        assert ask(statement, values, False, {"connection": wrapper}) == ('a"b\\', None)
     assert pool.get_stats()["pool_available"] == 2
-
-
-def test_text_that_postgresql_would_cut_is_refused() -> None:
-    with pytest.raises(psycopg.DataError):
-        as_text("a\x00b")
+    with pool.connection() as link:
+        prepared = link.execute("SELECT count(*) FROM pg_prepared_statements WHERE from_sql = false").fetchone()
+    assert prepared == (1,)

@@ -283,7 +283,7 @@ def test_people_never_wait_for_each_other() -> None:
 def test_stop_sent_twice_leads_to_the_same_page(how: str) -> None:
     participant = make_participant()
     path = address(participant, "stop")
-    replies = at_once([lambda: Client().post(path, {"how": how}, follow=True) for _ in range(4)])
+    replies = at_once([lambda: Client().post(path, {"how": how, "sure": "1"}, follow=True) for _ in range(4)])
     assert {reply.status_code for reply in replies} == {200}
     expected = "/withdrawn/" if how == "withdraw" else "/end/"
     assert all(reply.request["PATH_INFO"].endswith(expected) for reply in replies)
@@ -299,7 +299,7 @@ def test_answer_while_another_window_withdraws_is_erased_too() -> None:
         replies = at_once(
             [
                 lambda page=page, text=text: Client().post(page, {"text": text}, follow=True),
-                lambda stop=stop: Client().post(stop, {"how": "withdraw"}, follow=True),
+                lambda stop=stop: Client().post(stop, {"how": "withdraw", "sure": "1"}, follow=True),
             ]
         )
         assert [reply.status_code for reply in replies] == [200, 200]

@@ -88,7 +88,7 @@ def test_another_session_erases_ends_and_overwrites_nothing(study: Study) -> Non
     capture.save_draft(participant, f"prompt:{participant.order[1]}", {"text": "a draft of mine"}, 0)
     link, client = link_of(arrive(study, make_visit(1, **MADE_UP))), Client()
     for how in ("withdraw", "return"):
-        assert "how" not in client.post(f"{link}stop/", {"how": how}).text
+        assert "how" not in client.post(f"{link}stop/", {"how": how, "sure": "1"}).text
     client.post(f"{link}prompt/1/", {"text": "overwritten", "keep": "1"})
     saved = client.post(f"{link}draft/", {"step": f"prompt:{participant.order[1]}", "text": "x", "number": "1"})
     assert (saved.status_code, saved.json()["newer"]) == (409, True)
@@ -140,6 +140,6 @@ def test_annotator_of_another_session_sees_and_takes_back_nothing() -> None:
     for path in ("labels/", f"item/{done}/", f"item/{done}/feedback/"):
         assert f"/item/{done}/" not in place(client.get(link + path, follow=True))
     client.post(f"{link}undo/", {"key": ""})
-    client.post(f"{link}stop/", {"how": "withdraw"})
+    client.post(f"{link}stop/", {"how": "withdraw", "sure": "1"})
     assert participant.annotations.count() == 1
     assert reverse("annotation:labels", args=[study.slug, link.split("/")[3]]) == f"{link}labels/"

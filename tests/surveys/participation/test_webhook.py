@@ -195,7 +195,9 @@ def test_signed_depths_are_a_bad_request(study: Study, body: bytes) -> None:
 def test_signed_id_that_no_database_holds_is_a_bad_request(study: Study) -> None:
     event = event_about(make_participant(study), "RETURNED")
     for name in ("resource_id", "participant_id", "status"):
-        assert send(event | {name: "a\x00b"}).status_code == 400
+        for value in ("a\x00b", "a\ud800", "\udfff"):
+            answer = send(event | {name: value})
+            assert answer.status_code == 400 and "characters that no id has" in answer.json()["detail"]
 
 
 def test_length_that_is_no_number_is_refused(study: Study) -> None:

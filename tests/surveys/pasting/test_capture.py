@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,8 @@ from surveys.models import Draft, Flag, Participant, Response
 from surveys.participation import recruitment
 from surveys.pasting import capture
 from surveys.pasting.capture import PasteSubmission, read_counts, read_evidence, submit_paste
+from surveys.studies.exclusions import Rule, count_kept_flags, excluded_responses
+from surveys.studies.files.definitions import read_study
 from tests.factories import answer_text, make_participant, make_response, make_study, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -267,3 +270,79 @@ def test_own_answer_to_another_prompt_is_asked_about() -> None:
     other = next(slug for slug in participant.order if slug != "teas")
     submit_paste(participant, PasteSubmission(prompt_of(participant, other), COPY, keep=True))
     assert "other-prompt" in [finding.check for finding in send(participant, COPY).findings]
+
+
+# --- agents among the participants -----------------------------------------------
+
+# Names that browsers send when people use them: desktops, phones, apps, a browser for those who cannot see.
+BROWSERS = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/131.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/131.0 Safari/537.36 Edg/131.0",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:133.0) Gecko/20100101 Firefox/133.0",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.1 Safari/605.1.15",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 Chrome/131.0.0.0 Safari/537.36 OPR/116.0.0.0",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/131.0.0.0 Safari/537.36 Vivaldi/7.0",
+    "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 Chrome/131.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac) AppleWebKit/605.1.15 Version/18.1 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac) AppleWebKit/605.1.15 CriOS/131.0.6778.73 Mobile/15E148",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac) AppleWebKit/605.1.15 FxiOS/133.0 Mobile/15E148 Safari/605.1.15",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac) AppleWebKit/605.1.15 GSA/343.0 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (iPad; CPU OS 17_7 like Mac OS X) AppleWebKit/605.1.15 Version/17.7 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/131.0.0.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 SamsungBrowser/27.0 Chrome/125.0.0.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (Linux; U; Android 13; en-us; Redmi) AppleWebKit/537.36 Chrome/112.0 Mobile MiuiBrowser/14.20",
+    "Mozilla/5.0 (Android 14; Mobile; rv:133.0) Gecko/133.0 Firefox/133.0",
+    "Mozilla/5.0 (Linux; Android 14; wv) AppleWebKit/537.36 Version/4.0 Chrome/131.0 Mobile Safari/537.36 Prolific/2.1",
+    "Mozilla/5.0 (Linux; Android 12; HUAWEI) AppleWebKit/537.36 Chrome/114.0 HuaweiBrowser/15.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (Linux; Android 13) AppleWebKit/537.36 DuckDuckGo/5 Chrome/131.0 Mobile Safari/537.36",
+)
+DEMO = Path(capture.__file__).parents[1] / "studies" / "demo.toml"
+AGENT_RULE = Rule("agents", "Answers with signs of an agent.", "flags", ["agent"], "response")
+AGENTS = {
+    "Mozilla/5.0 AppleWebKit/537.36; compatible; ChatGPT-User/1.0; +https://openai.com/bot": "ChatGPT-User",
+    "Mozilla/5.0 (compatible; Claude-User/1.0; +Claude-User@anthropic.com)": "Claude-User",
+    "Mozilla/5.0 (compatible; Perplexity-User/1.0; +https://perplexity.ai/perplexity-user)": "Perplexity-User",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/131.0.0.0 Safari/537.36": "HeadlessChrome",
+    "Mozilla/5.0 (Linux; x86_64) GoogleAgent-Mariner": "GoogleAgent-Mariner",
+}
+
+
+@pytest.mark.parametrize("name", BROWSERS)
+def test_browser_of_a_person_is_no_agent(name: str) -> None:
+    assert "agent" not in read_evidence("{}", {"User-Agent": name})
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agent_that_says_its_name_is_kept_by_it(name: str) -> None:
+    assert read_evidence("", {"User-Agent": name}) == {"observed": False, "agent": AGENTS[name]}
+
+
+def test_agent_that_signs_its_requests_is_kept_by_its_address() -> None:
+    assert read_evidence("{}", {"Signature-Agent": '"https://chatgpt.com"'})["agent"] == "chatgpt.com"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "flagged"),
+    [
+        ({"hands": {"keys": 3, "untrusted": 4}, "automated": True}, True),
+        ({"hands": {"keys": 3, "untrusted": 4}, "automated": False}, False),
+        ({"hands": {}}, False),
+        ({}, False),
+    ],
+)
+def test_answer_by_a_driven_browser_is_taken_and_flagged(evidence: dict[str, object], flagged: bool) -> None:
+    participant = make_participant(make_study(definition=read_study(DEMO)))
+    kept = read_evidence(json.dumps(evidence))
+    asked = prompt_of(participant, "ice")
+    assert submit_paste(participant, PasteSubmission(asked, "B", evidence=kept)).accepted
+    assert Flag.objects.filter(check_name="agent", outcome="kept").exists() == flagged
+    assert count_kept_flags(participant.study) == {}  # it is asked of nobody
+    assert bool(excluded_responses(participant.study, [AGENT_RULE])) == flagged
+
+
+def test_hands_are_counted_as_documented() -> None:
+    raw = json.dumps({"hands": {"keys": 3, "pointer": "x", "presses": -1, "more": 5}, "automated": "yes"})
+    kept = read_evidence(raw)
+    assert kept["hands"] == {"keys": 3, "pointer": 0, "presses": 0, "scrolls": 0, "untrusted": 0}
+    assert kept["automated"] is False

@@ -272,7 +272,9 @@ def test_links_that_we_did_not_sign_are_not_found(client: Client, participant: P
     for token in forged:
         for page in ("", "prompt/1/", "draft/", "stop/", "end/"):
             assert client.get(f"/s/{slug}/{quote(token)}/{page}").status_code == 404, token
-            assert client.post(f"/s/{slug}/{quote(token)}/{page}", {"how": "withdraw"}).status_code == 404, token
+            assert (
+                client.post(f"/s/{slug}/{quote(token)}/{page}", {"how": "withdraw", "sure": "1"}).status_code == 404
+            ), token
     assert Participant.objects.filter(pk=participant.pk).exists()
 
 
@@ -297,7 +299,7 @@ def test_prompt_that_is_not_due_yet_leads_to_the_one_that_is(client: Client, par
 def test_other_methods_change_nothing(client: Client, participant: Participant, method: str) -> None:
     paths = [prompt_page(participant), *(address(participant, name) for name in PAGES)]
     for path in [*paths, f"/s/{participant.study.slug}/", f"/s/{participant.study.slug}/withdrawn/"]:
-        reply = client.generic(method, path, b"text=x&how=withdraw", content_type=FORM)
+        reply = client.generic(method, path, b"text=x&how=withdraw&sure=1", content_type=FORM)
         assert reply.status_code < 500, path
     assert Participant.objects.get(pk=participant.pk).state == "active" and not Response.objects.exists()
 
@@ -377,7 +379,40 @@ class Fuzz(TestCase):
 
 def test_evidence_of_any_shape_is_stored_as_documented(client: Client, participant: Participant) -> None:
     asked = prompt_of(participant)
-    for evidence in ({"pastes": [1, None, {"at": "x"}]}, {"typed": 1e308, "pasted": -0.0}, {"typed": True}):
+    for evidence in (
+        {"pastes": [1, None, {"at": "x"}]},
+        {"typed": 1e308, "pasted": -0.0},
+        {"typed": True},
+        {"hands": [1]},
+        {"hands": {"keys": "x"}},
+    ):
         client.post(prompt_page(participant), {"text": "B", "evidence": json.dumps(evidence), "keep": "1"})
         kept = Response.objects.filter(participant=participant, prompt=asked).latest("id").evidence
-        assert set(kept) <= {"observed", "typed", "pasted", "edited_after", "pastes", "share_pasted"}
+        documented = {"observed", "typed", "pasted", "edited_after", "pastes", "share_pasted", "hands", "automated"}
+        assert set(kept) <= documented
+
+
+def test_draft_of_a_step_that_no_database_holds_is_a_bad_request(client: Client, participant: Participant) -> None:
+    step = f"prompt:{participant.order[0]}"
+    for name in (f"{step}\x00", "prompt:\x00", "\x00"):
+        client.get(prompt_page(participant))
+        reply = client.post(address(participant, "draft"), {"step": name, "text": "a"})
+        assert reply.status_code == 400 and reply.json()["error"]
+    assert not Draft.objects.exists()
+
+
+def test_fields_with_names_that_no_database_holds_are_kept_without_these(client: Client, db: None) -> None:
+    participant = make_participant(at="debrief")
+    sent = client.post(address(participant, "trouble"), {"what": "x" * 20_000, "a\x00b": "c"})
+    assert sent.status_code == 302 and Draft.objects.get().data["ab"] == "c"
+
+
+def test_draft_of_a_report_goes_with_the_end(client: Client, db: None) -> None:
+    participant = make_participant(at="debrief")
+    path = address(participant, "trouble")
+    client.post(path, {"what": "x" * 20_000})
+    assert Draft.objects.filter(step="trouble").exists()
+    client.post(path, {"what": "It does not load."})
+    assert Participant.objects.get().state == "technical" and not Draft.objects.filter(step="trouble").exists()
+    late = client.post(path, {"what": "x" * 20_000})
+    assert late.status_code == 302 and not Draft.objects.filter(step="trouble").exists()

@@ -1,7 +1,6 @@
 """Personal details in pasted answers: what is marked, what is not, and that a browser marks the same."""
 
 import json
-import re
 import shutil
 import subprocess
 import time
@@ -11,8 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.personal_details import as_lines, read_labelled
+from benchmarks.personal_details import measure as measure_details
 from benchmarks.public_phones import LABELLED, measure
-from surveys.pasting.privacy import KINDS, RULES, RULES_PATH, count_personal, find_personal, remove_personal
+from surveys.pasting.privacy import (
+    KINDS,
+    PATTERNS,
+    RULES,
+    RULES_PATH,
+    count_personal,
+    find_personal,
+    is_link_alone,
+    remove_personal,
+)
 
 FINDER = Path(__file__).parents[2] / "samples" / "marks_in_browser.mjs"
 
@@ -82,7 +92,48 @@ PERSONAL = [
         [("name", "Anna"), ("e-mail", "a@b.example"), ("chat-link", "g.co/gemini/share/abcd")],
     ),
 ]
+EVERYWHERE = [
+    ("Hi Anna, five films.\n1. Heat\nEnjoy, anna! Anna's own list.", ["Anna", "anna", "Anna"]),
+    ("Hola José:\n1. Lima\nSaludos, JOSE; Jose\u0301 y Josefina", ["José", "JOSE", "Jose\u0301"]),
+    ("Hallo Jürgen, hier. Jürgens Buch, Juergen!", ["Jürgen", "Jürgens", "Juergen"]),
+    ("Hi Ho-young! Ho, ho, Ho-Young", ["Ho-young", "Ho-Young"]),
+    ("Hello Anna Maria! So, Maria and Annabel, or Mariana", ["Anna Maria", "Maria"]),
+    ("Hi Will, you will like it. Yours, Will", ["Will", "Will"]),
+    ("Привет, Анна! Книги для Анны, не для Аннабель.", ["Анна", "Анны"]),
+    ("مرحبا سارة، إليك. وسارة", ["سارة", "وسارة"]),
+    ("你好，小明！祝小明好", ["小明", "小明"]),
+    ("Call me at 555 0199 22. I mean 555-0199-22, not 555 0199 223.", ["555 0199 22", "555-0199-22"]),
+    ("You were born on 12 March 1990. On 12 march 1990!", ["12 March 1990", "12 march 1990"]),
+]
+ADDRESSES = [
+    ("I live at 12 Baker Street.", ["12 Baker Street"]),
+    ("at 221B Baker St, London NW1 6XE", ["221B Baker St", "NW1 6XE"]),
+    ("1428 Elm Street, Apt 4B, Springfield, IL 62704", ["1428 Elm Street, Apt 4B", "IL 62704"]),
+    ("P.O. Box 1187, Halifax B3J 2X1", ["P.O. Box 1187", "B3J 2X1"]),
+    ("18 George Street, Parramatta NSW 2150", ["18 George Street", "NSW 2150"]),
+    ("Hauptstr. 5, 12345 Musterstadt", ["Hauptstr. 5", "12345"]),
+    ("Am Markt 3a\n23552 Lübeck", ["Am Markt 3a", "23552"]),
+    ("Mariahilfer Straße 12, 1060 Wien und CH-8001 Zürich", ["Mariahilfer Straße 12", "1060", "CH-8001"]),
+    ("DOB: 03/12/1990", ["03/12/1990"]),
+    ("geboren am 4. Juli 1988", ["4. Juli 1988"]),
+    ("am 4. Juli 1988 geboren", ["4. Juli 1988"]),
+    ("Dein Geburtstag ist am 3. Oktober", ["3. Oktober"]),
+]
+LINKS_ALONE = [
+    ("https://chatgpt.com/share/67a1f0-abc-123", True),
+    ("Five teas for you\nhttps://g.co/gemini/share/0a1b2c \n", True),
+    ("https://claude.ai/share/0a1b2c3d-aaaa", True),
+    ("https://copilot.microsoft.com/shares/aB3dEfGhIjK", True),
+    ("B\nhttps://chatgpt.com/share/67a1f0-abc-123", False),
+    ("1. Assam\n2. Sencha\n3. Mate\n4. Oolong\n5. Rooibos\nhttps://chatgpt.com/share/67a1f0", False),
+    ("https://example.org/a", False),
+]
 HARMLESS = [
+    "In 2023 Berlin had 3.7 million people, 20000 Leagues, 10000 Schritte, am Montag 3 Stunden.",
+    "1. 10 Cloverfield Lane (2016)\n2. Engineering 101\n3. Training 3x",
+    "The war ended on 8 May 1945. Released on 12 March 1990. Albert (born March 14, 1979) wrote.",
+    "1. Misi, a restaurant, 329 Kent Avenue, Brooklyn, NY 11249\n2. Lilia",
+    "An M1 8GB, the ACT 2024, SA 2020, May 4th",
     "ISO 8601-2:2019 and 2001-02-03 and 123-456-789",
     "AB12 and the A4 B3 series, FL350",
     "1990 2000 2010 2020 were census years",
@@ -147,6 +198,17 @@ def test_find_personal_leaves_ordinary_words_and_numbers(text):
     assert marked(text) == []
 
 
+@pytest.mark.parametrize(("text", "words"), [*EVERYWHERE, *ADDRESSES])
+def test_every_place_of_a_detail_is_marked_and_goes(text, words):
+    assert [words for _, words in marked(text)] == words
+    assert find_personal(remove_personal(text)[0]) == []
+
+
+@pytest.mark.parametrize(("text", "alone"), LINKS_ALONE)
+def test_link_to_a_chat_alone_is_told_from_an_answer(text, alone):
+    assert is_link_alone(text) == alone
+
+
 def test_remove_personal_keeps_the_rest_and_counts():
     text = "Hi Anna,\nwrite to a@b.example or c@d.example. It cost $5."
     removed, counts = remove_personal(text)
@@ -167,13 +229,13 @@ def test_remove_personal_leaves_nothing_to_find(text):
 
 
 def test_rules_name_the_kinds_and_their_group():
-    assert set(KINDS) == {"name", "e-mail", "phone", "chat-link", "bank-account", "card", "social-security"}
-    assert all(re.compile(rule["pattern"]).groups <= 1 for rule in RULES)
+    kinds = {"name", "e-mail", "phone", "chat-link", "bank-account", "card", "social-security", "address"}
+    assert set(KINDS) == kinds | {"birth-date"}
+    assert all(pattern.groups <= 1 for _, _, pattern in PATTERNS)
     assert all(set(rule) == {"kind", "pattern", "flags", "replacement"} for rule in RULES)
     assert all("u" in rule["flags"] for rule in RULES)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
@@ -187,30 +249,58 @@ def test_rules_name_the_kinds_and_their_group():
     ],
 )
 def test_number_of_a_place_in_a_list_is_not_personal(text, marks):
-    assert marked(text)[:1] == marks[:1] and len(marked(text)) >= len(marks)
-    assert bool(marked(text)) == bool(marks)
+    found = [mark for mark in marked(text) if mark[0] != "address"]
+    assert found[:1] == marks[:1] and len(found) >= len(marks)
+    assert bool(found) == bool(marks)
 
 
 def test_published_rates_of_public_numbers_are_measured():
-    docs = (Path(__file__).resolve().parents[3] / "docs" / "paste-checks.md").read_text(encoding="utf-8")
+    page = Path(__file__).resolve().parents[3] / "benchmarks" / "rates" / "paste-checks.md"
+    docs = page.read_text(encoding="utf-8")
     rates = measure()
     for whose, words in (("business", "unmarked"), ("person", "marked")):
         assert f"{rates[whose].right} of {rates[whose].n} numbers of a {whose} {words}" in docs
 
 
+def test_published_rates_of_personal_details_are_measured():
+    page = Path(__file__).resolve().parents[3] / "benchmarks" / "rates" / "paste-checks.md"
+    docs = page.read_text(encoding="utf-8")
+    assert [line for line in as_lines(measure_details()) if line not in docs] == []
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_rules_mark_the_same_in_a_browser():
-    texts = [text for text, _ in PERSONAL] + HARMLESS
+    texts = [text for text, _ in (*PERSONAL, *EVERYWHERE, *ADDRESSES, *LINKS_ALONE)] + HARMLESS
     texts += ["\n".join(texts), "".join(chr(c) for c in range(0x20, 0x2100))]
     texts += [row["text"] for row in json.loads(LABELLED.read_text(encoding="utf-8"))]
-    command = ["node", "--no-warnings", str(FINDER), str(RULES_PATH), str(RULES_PATH.with_name("places.js"))]
+    texts += [labelled.text for half in ("kept", "looked-at") for labelled in read_labelled(half)]
+    command = ["node", "--no-warnings", str(FINDER), str(RULES_PATH), str(RULES_PATH.with_name("details.js"))]
     answer = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=60)
-    in_browser = [[tuple(mark) for mark in marks] for marks in json.loads(answer.stdout)]
-    assert in_browser == [marked(text) for text in texts]
+    here = [
+        [[[m.kind, text[m.start : m.end], m.of] for m in find_personal(text)], is_link_alone(text)] for text in texts
+    ]
+    assert json.loads(answer.stdout) == here
 
 
-@pytest.mark.parametrize(
-    "unit", ["a", "a@", "a.a@a.", "+1", "012-", "\nHi Aa", "\nHi Aa-", "call 1 ( ", "\n", "Hi A", "1 "]
-)
+UNITS = [
+    "a",
+    "a@",
+    "a.a@a.",
+    "+1",
+    "012-",
+    "\nHi Aa",
+    "\nHi Aa-",
+    "call 1 ( ",
+    "\n",
+    "Hi A",
+    "1 ",
+    "1 A ",
+    "A-",
+    "1 May ",
+]
+
+
+@pytest.mark.parametrize("unit", [*UNITS, "\n12345 "])
 def test_find_personal_takes_time_in_proportion_to_the_text(unit):
     def seconds(length):
         text, tries = (unit * length)[:length], []

@@ -80,6 +80,7 @@ MONEY = {
     "bonus-missing": ("bonus", "paid"),
     "on-its-way": ("bonus", "sent"),
     "bonus-unbooked": ("", ""),
+    "bonus-again": ("bonus", "dropped"),
 }
 
 

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.html import escape
 
 from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
 from surveys.prolific import tasks, views
@@ -41,8 +42,13 @@ def study(db: None) -> Study:
 def forms_of(page: str, address: str) -> list[dict[str, str]]:
     """The hidden fields of each form that goes there."""
     found = re.findall(rf'<form method="post" action="{address}">(.*?)</form>', page, re.DOTALL)
-    field = r'name="(\w+)"\s+value="([^"]*)"'
+    field = r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"'
     return [dict(re.findall(field, form)) for form in found]
+
+
+def pay(client: Client, path: str, form: dict[str, str]) -> list[str]:
+    """What the page says after the form and, where it asks before it pays, the same form once more."""
+    return said(client.post(AT + path, form | {"sure": "yes"}, follow=True))
 
 
 def test_before_anything_was_read_the_page_says_so(study: Study, site: str) -> None:
@@ -67,11 +73,14 @@ def test_button_decides_what_it_says_and_hands_it_to_the_worker(
     assert "3 of 3 submissions need a decision: $6.00 to people." in lines_of(page)
     assert "Approve: $6.00" in lines_of(page) and "$2.00" in lines_of(page)  # the fee, a third
     [form] = forms_of(text_of(page), f"{AT}decide/")
-    answer = client.post(f"{AT}decide/", form, follow=True)
-    assert said(answer) == ["3 submissions decided. It is sent in the background and then read back."]
+    sure = lines_of(client.post(f"{AT}decide/", form))
+    assert "Pay $6.00 to 3 people?" in sure and "Yes, pay $8.00" in sure and "cannot be taken back" in sure
+    assert all(name in sure for name in Participant.objects.values_list("pseudonym", flat=True))
+    assert (Payment.objects.count(), queued) == (0, [])
+    assert pay(client, "decide/", form) == ["3 submissions decided. It is sent in the background and then read back."]
     assert queued == [study.pk]
-    again = client.post(f"{AT}decide/", form, follow=True)
-    assert said(again) == ["The numbers have changed since you saw them. Nothing was decided; look again."]
+    changed = ["The numbers have changed since you saw them. Nothing was decided; look again."]
+    assert pay(client, "decide/", form) == changed == said(client.post(f"{AT}decide/", form, follow=True))
     assert (Payment.objects.count(), queued) == (3, [study.pk])
     pay_and_read_back(study, prolific)
     assert "Both sides agree on 3 submissions." in lines_of(client.get(AT))
@@ -110,8 +119,7 @@ def test_odd_forms_decide_nothing(study: Study, books: Books, prolific: Prolific
 
 
 def bonus(client: Client, **changes: str) -> list[str]:
-    form = {"people": "", "amount": "1.50", "reason": "Helped us", "newest": "0"} | changes
-    return said(client.post(f"{AT}bonus/", form, follow=True))
+    return pay(client, "bonus/", {"people": "", "amount": "1.50", "reason": "Helped us", "newest": "0"} | changes)
 
 
 def test_bonus_is_paid_once_however_often_the_form_is_sent(
@@ -136,7 +144,10 @@ def test_bonus_is_paid_once_however_often_the_form_is_sent(
         ({"amount": "1.505"}, "a sum such as 1.50"),
         ({"amount": "-1"}, "a sum such as 1.50"),
         ({"amount": "NaN"}, "a sum such as 1.50"),
-        ({"amount": "1e9"}, "a sum such as 1.50"),
+        *(
+            ({"amount": sum_}, "a sum such as 1.50")
+            for sum_ in ("1e9", "1e3", "1e999999999", "١", "1_0", "1000.01", "")
+        ),
         ({"reason": " "}, "Say what the bonus is for"),
     ],
 )
@@ -146,8 +157,72 @@ def test_bonus_that_makes_no_sense_is_refused(
     make_people(study, books, 1, status="APPROVED")
     read_back(study, prolific)
     [name] = Participant.objects.values_list("pseudonym", flat=True)
-    assert words in bonus(log_in(study), **{"people": name} | change)[0]
+    form = {"people": name, "amount": "1.50", "reason": "Helped us", "newest": "0"} | change
+    for sure in ({}, {"sure": "yes"}):
+        answer = log_in(study, name=f"ada{len(sure)}").post(f"{AT}bonus/", form | sure)
+        assert answer.status_code == 400 and words in said(answer)[0]
+        assert all(escape(value) in text_of(answer) for value in form.values())  # nothing is typed twice
     assert not Payment.objects.exists()
+
+
+def test_bonuses_that_failed_come_back_as_a_proposal_and_are_paid_once(
+    study: Study, books: Books, prolific: ProlificClient
+) -> None:
+    names = make_people(study, books, 3, status="APPROVED")
+    read_back(study, prolific)
+    client = log_in(study)
+    bonus(client, people=" ".join(Participant.objects.values_list("pseudonym", flat=True)))
+    Payment.objects.update(state="failed", note="refused")
+    for says, pays in (("Propose it anew", False), ("Pay it once more: $4.50", True)):
+        page = client.get(AT)
+        assert says in lines_of(page)
+        [form] = forms_of(text_of(page), f"{AT}decide/")
+        assert ("Yes, pay $6.00" in lines_of(client.post(f"{AT}decide/", form, follow=True))) == pays
+    assert pay(client, "decide/", form)[0].startswith("3 submissions decided.")
+    assert "have changed" in pay(client, "decide/", form)[0]
+    pay_and_read_back(study, prolific)
+    assert [books.submissions[name].bonuses for name in names] == [[150]] * 3
+    assert (books.total(), Payment.objects.filter(state="paid").count()) == (450, 3)
+    assert "Both sides agree on 3 submissions." in lines_of(client.get(AT))
+
+
+def test_sixty_bonuses_that_prolific_refuses_come_back_and_can_be_dismissed(
+    study: Study, books: Books, prolific: ProlificClient
+) -> None:
+    make_people(study, books, 60, status="APPROVED")
+    read_back(study, prolific)
+    client = log_in(study)
+    bonus(client, people=" ".join(Participant.objects.values_list("pseudonym", flat=True)))
+    prepare = books.prepare
+    books.prepare = lambda at, lines: prepare("none", lines)
+    pay_and_read_back(study, prolific)
+    assert Payment.objects.filter(state="failed").count() == 60 and books.total() == 0
+    books.prepare = prepare
+    [form] = forms_of(text_of(client.get(AT)), f"{AT}decide/")
+    assert form["count"] == "60"
+    pay(client, "decide/", form)
+    page = client.get(AT)
+    for says in ("Bonus that was not done, proposed anew", "Pay it once more: $90.00", "Dismiss"):
+        assert says in lines_of(page)
+    [form] = forms_of(text_of(page), f"{AT}decide/")
+    dismissed = form | {"action": "dismiss"}
+    assert "have changed" in said(client.post(f"{AT}decide/", dismissed | {"count": "59"}, follow=True))[0]
+    assert said(client.post(f"{AT}decide/", dismissed, follow=True)) == [
+        "60 submissions dismissed. Nothing is sent to Prolific."
+    ]
+    assert "have changed" in said(client.post(f"{AT}decide/", dismissed, follow=True))[0]
+    pay_and_read_back(study, prolific)
+    assert set(Payment.objects.values_list("state", flat=True)) == {"waived"} and books.total() == 0
+    page = lines_of(client.get(AT))
+    assert "Both sides agree on 60 submissions." in page and "Dismiss" not in page
+    # The same people can be given another one.
+    bonus(client, people=" ".join(Participant.objects.values_list("pseudonym", flat=True)[:1]), newest=newest())
+    pay_and_read_back(study, prolific)
+    assert books.total() == 150
+
+
+def newest() -> str:
+    return str(Payment.objects.order_by("-pk").values_list("pk", flat=True)[0])
 
 
 def test_top_up_brings_the_cell_to_the_promise(study: Study, books: Books, prolific: ProlificClient) -> None:
@@ -164,12 +239,14 @@ def test_top_up_brings_the_cell_to_the_promise(study: Study, books: Books, proli
     # $2.00 for 10 minutes is $12.00 an hour; the median of $24, 12, 6, 6, 4 and 2 is $6.
     assert "$6.00 below the promise" in lines_of(page)
     # To all alike $2.00 (4 of 6 then have $12 or more); to each what is missing: $2 + $2 + $4 + $10.
-    assert "$12.00 to 6 people and $4.00 fee" in lines_of(page)
-    assert "$18.00 to 4 people and $6.00 fee" in lines_of(page)
+    assert "$12.00 to 6 people … and $4.00 fee" in lines_of(page)
+    assert "$18.00 to 4 people … and $6.00 fee" in lines_of(page)
     forms = {form["how"]: form for form in forms_of(text_of(page), f"{AT}top-up/")}
-    assert "have changed" in said(client.post(f"{AT}top-up/", forms["cell"] | {"cents": "1"}, follow=True))[0]
-    assert said(client.post(f"{AT}top-up/", forms["cell"], follow=True))[0].startswith("6 submissions decided.")
-    assert "have changed" in said(client.post(f"{AT}top-up/", forms["cell"], follow=True))[0]
+    assert "have changed" in pay(client, "top-up/", forms["cell"] | {"cents": "1"})[0]
+    sure = lines_of(client.post(f"{AT}top-up/", forms["cell"]))
+    assert "Pay $12.00 to 6 people?" in sure and "Yes, pay $16.00" in sure and not Payment.objects.exists()
+    assert pay(client, "top-up/", forms["cell"])[0].startswith("6 submissions decided.")
+    assert "have changed" in pay(client, "top-up/", forms["cell"])[0]
     pay_and_read_back(study, prolific)
     assert (books.total(), ledger_total(study)) == (1200, 1200)
     assert "below the promise" not in lines_of(client.get(AT))

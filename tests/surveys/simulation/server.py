@@ -31,19 +31,19 @@ def test_database_url() -> str:
     return urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
 
 
-def start_server(port: int, log: Path) -> subprocess.Popen[bytes]:
+def start_server(port: int, log: Path, workers: int = 1) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-m",
         "granian",
         "--interface",
-        "wsgi",
+        "rsgi",
         "--host",
         "127.0.0.1",
         "--port",
         str(port),
     ]
-    command += ["--workers", "1", "--blocking-threads", "8", "--no-ws", "fieldstudy.wsgi:application"]
+    command += ["--http", "1", "--workers", str(workers), "--no-ws", "fieldstudy.wsgi:front"]
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "fieldstudy.settings",
@@ -77,9 +77,9 @@ def end_server(server: subprocess.Popen[bytes], how: signal.Signals = signal.SIG
 
 
 @contextmanager
-def running_server(log: Path) -> Iterator[str]:
+def running_server(log: Path, workers: int = 1) -> Iterator[str]:
     port = free_port()
-    server = start_server(port, log)
+    server = start_server(port, log, workers)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -43,6 +43,7 @@ def make_rule(kind: str, threshold: Any, slug: str = "rule") -> Rule:
         ("seconds_under", 10.0, Observed(seconds=9.9), Observed(seconds=10.0)),
         ("pasted_under", 0.5, Observed(share_pasted=0.49), Observed(share_pasted=0.5)),
         ("flags_kept", 3, Observed(flags_kept=3), Observed(flags_kept=2)),
+        ("perception", ("wrong",), Observed(perception="wrong"), Observed(perception="unseen")),
         (
             "context",
             {"memory": ("off",), "chat": ("same", "temporary")},
@@ -59,7 +60,7 @@ def test_rule_leaves_out_up_to_its_threshold(kind: str, threshold: Any, left_out
 
 @pytest.mark.parametrize("kind", LEAVES_OUT)
 def test_rule_leaves_out_nobody_by_what_was_not_observed(kind: str) -> None:
-    threshold = {"context": {"memory": ("unknown",)}}.get(kind, 1)
+    threshold = {"context": {"memory": ("unknown",)}, "perception": ("wrong", "unseen")}.get(kind, 1)
     assert rules_met([make_rule(kind, threshold)], Observed()) == ()
 
 
@@ -177,6 +178,17 @@ def test_people_who_fail_too_many_attention_checks_are_left_out() -> None:
     fail_attention(one, "sea")
     fail_attention(none)
     assert excluded_people(study) == {both.pk: ("inattentive",)}
+
+
+@pytest.mark.django_db
+def test_people_who_took_another_figure_for_the_one_shown_are_left_out() -> None:
+    study = make_excluding(Exclusion("dots", "Another figure.", perception=("wrong", "unseen")))
+    people = [make_participant(study) for _ in range(5)]
+    given = [(False, False), (None, False), (True, False), (False, True)]  # right, in words; the last: never asked
+    for person, (right, in_words) in zip(people, given, strict=False):
+        noted = {"perception": {"right": right, "alternative": in_words}}
+        Participant.objects.filter(pk=person.pk).update(checks=noted)
+    assert excluded_people(study) == {people[0].pk: ("dots",), people[1].pk: ("dots",)}
 
 
 @pytest.mark.django_db

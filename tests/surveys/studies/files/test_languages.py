@@ -153,11 +153,12 @@ def test_pages_speak_every_language_that_a_study_may_have():
 # Keys of text that are not shown to participants, and so are not said again.
 NOT_SHOWN = {
     "": {"slug", "language", "prolific_study_ids", "minutes"},
-    "consent": {"version"},
+    "consent": {"version", "full"},
     "chatbots": {"slug", "name", "address", "model", "models", "model_offered"},
     "questions": {"slug", "kind", "purpose", "accept", "required"},
     "comprehension": {"slug", "answer"},
     "attention": {"slug", "answer", "also", "after", "kind"},
+    "perception": {"answer", "after"},
     "prompts": {"slug", "kind", "items", "answer", "benchmark", "item", "variant", "variant_of"},
 }
 NEVER_SHOWN = {
