@@ -1,14 +1,17 @@
-"""Fixtures that many tests share: a browser, and the site it visits. The order of the tests."""
+"""Fixtures that many tests share: a browser, and the site it visits. The tests' order, and which were left out."""
 
+import fcntl
 import gc
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 from django.test import TransactionTestCase
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -16,6 +19,7 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.live_server_helper import LiveServer
 
 from fieldstudy.embedded import servers
+from tests import skips
 from tests.lasting import migrated_template
 
 # What the migrations write stays, so that nothing has to be made again after each test.
@@ -23,10 +27,50 @@ KEPT_TABLES = {"django_content_type", "auth_permission"}
 PATIENCE = 30  # seconds: the first page of a server that has just started, on a computer that has much to do
 expect.set_options(timeout=PATIENCE * 1000)
 # An example takes as long as it takes on a computer that has much to do: what must be quick is measured for itself.
-hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
 BROWSER_TESTS = Path(__file__).parent / "browser"
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+CHANGES = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--skips", choices=skips.PARTS, help="which whole run this is: how many it may leave out is held")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Two runs on the same databases would only break each other's tests."""
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    settings.SERVICES_FOLDER.mkdir(parents=True, exist_ok=True)
+    lock = open(settings.SERVICES_FOLDER / "tests.lock", "w")  # noqa: SIM115 - held as long as the process lives
+    config.add_cleanup(lock.close)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise pytest.UsageError(
+            f"Other tests are running with {settings.SERVICES_FOLDER}. Wait until they have ended, or give these a "
+            "folder of their own: FIELDSTUDY_VAR=var/second make test"
+        ) from None
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    part, reporter = session.config.option.skips, session.config.pluginmanager.get_plugin("terminalreporter")
+    if not part or reporter is None or hasattr(session.config, "workerinput") or exitstatus not in (0, 1):
+        return
+    reasons = Counter(report.longrepr[2] for report in reporter.stats.get("skipped", ()))
+    session.config.stash[CHANGES] = list(skips.find_changes(part, reasons))
+    if session.config.stash[CHANGES]:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if changes := config.stash.get(CHANGES, None):
+        terminalreporter.section("what is left out has changed: tests/skips.py")
+        terminalreporter.write("\n".join([*changes, ""]))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -80,7 +124,7 @@ def find_chromium() -> str | None:
 def browser() -> Iterator[Browser]:
     path = find_chromium()
     if path is None:
-        pytest.skip("Chromium is not installed: run `make browser`, or name one with CHROMIUM=/path")
+        pytest.skip("Chromium is not installed: run `make chromium`, or name one with CHROMIUM=/path")
     # Playwright's loop runs in this thread, and Django takes any running loop for asynchronous code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:

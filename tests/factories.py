@@ -169,7 +169,8 @@ def answer_text(prompt: Prompt, number: int = 0) -> str:
     if prompt.kind == "choice":
         return f"{'ABCDEFGH'[number % len(prompt.choices)]}"
     # Short enough that two people may have it in common (capture.SHORTEST_COPY), however high ids have climbed.
-    return "\n".join(f"{place}. Kestrel {number % 100} {place}" for place in range(1, (prompt.items or 5) + 1))
+    own = prompt.position  # nobody gives one answer to two prompts
+    return "\n".join(f"{place}. Kite {number % 100} {own}{place}" for place in range(1, (prompt.items or 5) + 1))
 
 
 def make_response(

@@ -20,29 +20,34 @@ ROOMS = {
     "surveys.reading": "",
     "surveys.models": "",
     "surveys.studies": "reading models",
-    "surveys.participation": "models studies",
+    "surveys.participation": "reading models studies",
     "surveys.pasting": "reading models studies participation",
     "surveys.imports": "reading models studies",
     "surveys.annotation": "models studies participation imports",
     "surveys.monitoring": "reading models studies participation annotation",
     "surveys.console": "models studies participation monitoring",
-    "surveys.prolific": "models studies annotation monitoring console",
+    "surveys.prolific": "reading models studies annotation monitoring console",
     "surveys.simulation": "reading models studies participation pasting annotation",
-    "surveys.management": "models studies imports annotation prolific simulation",
+    "surveys.management": "reading models studies imports annotation prolific simulation",
     "analysis.stats": "",
     "analysis.models": "| models",
     "analysis.charts": "models | console",
-    "analysis.endpoints": "models | studies console simulation",
-    "analysis.corpora": "models endpoints | imports",
+    "analysis.owners": "models | models studies console",
+    "analysis.endpoints": "models owners | reading models studies console simulation",
+    "analysis.corpora": "models endpoints | reading imports",
     "analysis.answers": "stats models endpoints | reading models studies console",
     "analysis.exports": ("models answers | reading models studies annotation monitoring console"),
-    "analysis.training": "stats models charts corpora | models studies imports annotation console",
-    "analysis.people": ("stats models charts corpora exports | models studies pasting imports annotation console"),
-    "analysis.runs": ("stats models endpoints corpora exports people | models studies imports annotation console"),
+    "analysis.training": "stats models charts owners corpora | models studies imports annotation console",
+    "analysis.people": (
+        "stats models charts owners corpora exports | models studies pasting imports annotation console"
+    ),
+    "analysis.runs": (
+        "stats models owners endpoints corpora exports people | reading models studies imports annotation console"
+    ),
     "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
     "analysis.management": (
-        "models endpoints corpora training people exports runs answers report agreement "
+        "models owners endpoints corpora training people exports runs answers report agreement "
         "| models imports annotation simulation"
     ),
 }
@@ -53,6 +58,7 @@ LOOSE = {
         "fieldstudy/asgi.py",
         "fieldstudy/celery.py",
         "fieldstudy/consumer.py",
+        "fieldstudy/front.py",
         "fieldstudy/logs.py",
         "fieldstudy/health.py",
         "fieldstudy/parsers.py",
@@ -337,8 +343,10 @@ def test_no_file_outgrows_a_readers_patience() -> None:
 
 
 def test_hand_written_scripts_stay_few() -> None:
+    """1,290: with every further place of a personal detail found on the page, one button that copies, opens and pastes,
+    the words of the chatbot's own page taken out in one press, and a figure that only moving dots show."""
     scripts = [path for app in APPS for path in (ROOT / app).glob("static/**/*.js")]
-    assert scripts and sum(len(path.read_text().splitlines()) for path in scripts) <= 950
+    assert scripts and sum(len(path.read_text().splitlines()) for path in scripts) <= 1_290
 
 
 @pytest.mark.parametrize(

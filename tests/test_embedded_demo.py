@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fieldstudy.embedded import children, demo_server, postgres, servers
+from fieldstudy.embedded import children, demo_server, postgres, schema, servers
 from tests.embedded import (
     processes_of,
     release,
@@ -53,6 +53,18 @@ def test_pending_migrations_are_applied_once_by_commands_started_together(var: P
     shown = run_python("manage.py", "showmigrations", "--plan", var=var)
     assert "[X]" in shown.stdout
     assert "[ ]" not in shown.stdout
+
+
+@pytest.mark.parametrize("pause", [0, 5])
+def test_tables_are_counted_while_they_are_made(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pause: float
+) -> None:
+    monkeypatch.setattr(schema, "IN_LOG", pause)
+    with schema.AppliedMigrations(2) as applied:
+        for line in ("Running migrations:", "  Applying a.0001...", " OK", "  Applying b.0001...", " OK"):
+            applied.write(line)
+    said = [f"Making the tables of the database: {number} of 2 steps" for number in (1, 2)]
+    assert capsys.readouterr().err.splitlines() == (said if pause == 0 else [])
 
 
 @pytest.mark.processes
@@ -196,6 +208,39 @@ def test_server_that_ends_at_once_is_not_started_for_ever(
             demo_server.keep_running(1, [child])
     assert child.log.read_text() == "no port\n" * 4
     assert capsys.readouterr().err.count("is started again") == 3
+
+
+def test_log_of_the_server_that_ended_is_shown_with_what_the_system_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setenv("FIELDSTUDY_VAR", str(tmp_path))
+    servers.run_folder()
+    command = [sys.executable, "-c", "print('no semaphore'); raise SystemExit(1)"]
+    child = demo_server.Child("worker", command, dict(os.environ))
+    child.process.wait(timeout=30)
+    assert demo_server.shared_memory_fault() == ""
+    monkeypatch.setattr(demo_server.multiprocessing, "Semaphore", refused)
+    with pytest.raises(SystemExit, match=r"\(Permission denied\): /dev/shm must be .* Mount it") as told:
+        demo_server.keep_running(1, [child])
+    assert "worker.log:\nno semaphore" in str(told.value)
+
+
+def test_start_that_takes_too_long_shows_the_log_of_what_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIELDSTUDY_VAR", str(tmp_path))
+    monkeypatch.setattr(demo_server, "START_PATIENCE", -1)
+    servers.run_folder()
+    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
+    web, worker = (demo_server.Child(name, sleeping, dict(os.environ)) for name in ("web", "worker"))
+    try:
+        worker.log.write_text("why it ended")
+        worker.restarts.append(0.0)
+        with pytest.raises(SystemExit, match=r"(?s)worker\.log:.*why it ended"):
+            demo_server.wait_until_healthy(1, [web, worker])
+    finally:
+        demo_server.stop_servers([web, worker])
 
 
 @pytest.mark.processes

@@ -24,7 +24,6 @@ from analysis.agreement.agreements import agreement_of
 from analysis.answers import aliases, reviews
 from analysis.answers.readings import read_new
 from analysis.corpora.embeddings import embed_corpus
-from analysis.corpora.vectors import load_vectors
 from analysis.management.commands.bundle import begin_bundle, write_bundle
 from analysis.models import AliasDecision, Answer, Completion, SecondOpinion, SimulatedUser, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
@@ -185,11 +184,12 @@ def make_marked(study: Study) -> Participant:
     person.step, person.comments = "prompts", mark("comment")
     person.answers |= {"name": mark("answer")}
     person.checks |= {"attention": {"fine": {"answer": mark("check"), "passed": True}}}
+    person.checks |= {"perception": {"picked": mark("seen"), "right": True, "alternative": False}}
     person.save()
     teas, short = prompt_of(person, "teas"), f"1. {mark('rejected')}\n2. Sencha"
     assert not submit_paste(person, PasteSubmission(teas, short)).accepted  # raises a flag
     text = f"Hello {mark('text')}\n1. {mark('item')}\n2. {mark('kept')}\n3. Sencha\n4. Mate\n5. Assam"
-    reply = ReadReply(mark_of(text), frozenset(range(4)), (mark("added"),), confirmed=True)
+    reply = ReadReply(mark_of(text), ("Assam",), (mark("added"),), confirmed=True)
     html = f"<b>{mark('html')}</b>"
     evidence = {"note": mark("evidence")}
     again = PasteSubmission(teas, text, html=html, reply=reply, evidence=evidence, keep=True)
@@ -237,7 +237,7 @@ def withdraw_by_page(person: Participant, area: str = "survey") -> None:
     link = [person.study.slug, sign_link(person.study.slug, person.pseudonym)]
     client = Client(REMOTE_ADDR=ADDRESS)
     assert client.get(reverse(f"{area}:stop", args=link)).status_code == 200
-    answer = client.post(reverse(f"{area}:stop", args=link), {"how": "withdraw"}, follow=True)
+    answer = client.post(reverse(f"{area}:stop", args=link), {"how": "withdraw", "sure": "1"}, follow=True)
     assert answer.status_code == 200 and "/withdrawn/" in answer.redirect_chain[0][0]
 
 
@@ -255,7 +255,9 @@ def test_withdrawn_person_leaves_nothing(settings, logs, tmp_path: Path) -> None
     call_command("export", study.slug, out=tmp_path, formats=["csv"], pids=True)
     planted = {
         *(PID, SESSION),
-        *map(mark, ("model", "chat", "comment", "answer", "check", "draft", "rejected", "text", "item", "kept")),
+        *map(
+            mark, ("model", "chat", "comment", "answer", "check", "seen", "draft", "rejected", "text", "item", "kept")
+        ),
         *map(mark, ("added", "html", "evidence", "flag", "opinion", "said", "decided", "note", "message")),
     }
     before = in_database()
@@ -376,7 +378,6 @@ def test_person_of_a_corpus_leaves_nothing(logs, monkeypatch: pytest.MonkeyPatch
     for step in ("merge", "sample"):
         people("corpus", step)
     list(embed_corpus(corpus, LETTERS))
-    load_vectors(corpus, LETTERS.name)
     study = make_annotation_study(kind="attribute", slug="facts")
     people("corpus", "push", "--study", "facts")
     for judge in (make_annotator(study), make_annotator(study)):

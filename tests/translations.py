@@ -22,6 +22,7 @@ from surveys.models import ReadBack  # noqa: E402
 from surveys.prolific.contact import TEMPLATES  # noqa: E402
 from surveys.reading.checks import CHECKS  # noqa: E402
 from surveys.studies.files.kinds import KINDS  # noqa: E402
+from surveys.studies.perception import FIGURES, OWN_QUESTION, UNSEEN_LABEL  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCALE = ROOT / "surveys" / "locale"
@@ -74,6 +75,8 @@ def _from_labels() -> Iterator[tuple[str, Message]]:
     yield from (("surveys/models/responses.py", label) for label in ReadBack.NoAnswer.labels)
     yield from (("surveys/annotation/labels.py", words) for words in SKIP_REASONS.values())
     yield from (("surveys/prolific/contact.py", words) for _, words in TEMPLATES.values())
+    figures = (*(label for label, _ in FIGURES.values()), UNSEEN_LABEL, OWN_QUESTION.text, *OWN_QUESTION.options)
+    yield from (("surveys/studies/perception.py", words) for words in figures)
     for kind in KINDS.values():
         yield "surveys/studies/files/kinds.py", kind.title
         for question in kind.questions:
