@@ -145,7 +145,6 @@ def people(size: int) -> Found:
 
 def retrieval(size: int) -> Found:
     from analysis.corpora import retrieval as nearest
-    from analysis.corpora import vectors
     from analysis.models import Corpus
     from benchmarks.retrieval import MODEL, fill, unit_vectors
 
@@ -156,9 +155,7 @@ def retrieval(size: int) -> Found:
     def find() -> Any:
         return nearest.nearest_to_many(corpus, MODEL, questions, NEAREST)
 
-    first = spent("first", find)
-    file = round(sum(path.stat().st_size for path in vectors.files_of(corpus, MODEL)) / 1e6)
-    return {**first, **spent("again", find), "product_cpu_s": bare_product(size, questions), "file_mb": file}
+    return {**spent("first", find), **spent("again", find), "product_cpu_s": bare_product(size, questions)}
 
 
 def bare_product(size: int, questions: np.ndarray) -> float:
@@ -248,7 +245,7 @@ def submissions(size: int) -> Found:
 
     study, var = field.make_study(), servers.var_folder()
     people = 128
-    with running_server("benchmarks.wsgi:application", Path(var) / "log" / "web.log", 8, size) as server:
+    with running_server("benchmarks.wsgi:front", Path(var) / "log" / "web.log", 8, size) as server:
         run(server, var, "platform", field.make_forms(study, 16), 16)
         row = run(server, var, "platform", field.make_forms(study, people), 64)
     assert not row["errors"], row["errors"]

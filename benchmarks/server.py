@@ -100,10 +100,11 @@ def running_server(application: str, log: Path, threads: int, workers: int = 1) 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--workers", str(workers), "--blocking-threads", str(threads), "--no-ws"]
+    command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--http", "1", "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--workers", str(workers), "--no-ws"]
     command += ["--backlog", "1024", application]
-    process = start_child(command, log, stop=signal.SIGTERM, cwd=ROOT, env={**os.environ, "LIMIT_FACTOR": "0"})
+    environment = {**os.environ, "LIMIT_FACTOR": "0", "WEB_THREADS": str(threads)}
+    process = start_child(command, log, stop=signal.SIGTERM, cwd=ROOT, env=environment)
     try:
         wait_until_it_listens(process, port, log)
         yield Server(port, process)

@@ -42,7 +42,7 @@ def play(options: argparse.Namespace) -> int:
     var = servers.var_folder()
     manage("migrate", "--verbosity", "0")
     manage("shell", "--no-imports", "-c", LAUNCH.format(places=options.places))
-    with running_server("benchmarks.wsgi:application", var / "log" / "benchmark.log", 8) as server:
+    with running_server("benchmarks.wsgi:front", var / "log" / "benchmark.log", 8) as server:
         web, database = server.cpu(), database_cpu(var)
         done = manage(
             *("simulate", "field-13", "--faults", "--json", "--url", f"http://127.0.0.1:{server.port}"),

@@ -11,7 +11,7 @@ from benchmarks.goals import ROWS, Goal
 from benchmarks.server import ROOT, Server, database_of_its_own, running_server
 from fieldstudy.embedded import servers
 
-APPLICATION = "fieldstudy.wsgi:application"
+APPLICATION = "fieldstudy.wsgi:front"
 ARRIVAL = "/s/demo/?PROLIFIC_PID={:024x}&STUDY_ID=5f000000000000000000de30&SESSION_ID=5f00000000000000000005e5"
 MOST_MEMORY, MOST_CPU = 110.0, 0.6  # MB, s
 PATIENCE = 60

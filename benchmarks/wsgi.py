@@ -6,9 +6,11 @@ from typing import Any
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
 
+from django.conf import settings  # noqa: E402
 from django.core.handlers.wsgi import WSGIHandler  # noqa: E402
 from django.test.utils import override_settings  # noqa: E402
 
+from fieldstudy.front import Front  # noqa: E402
 from fieldstudy.wsgi import application as platform  # noqa: E402 - reads the settings named above
 
 PLAIN = [
@@ -27,3 +29,6 @@ with override_settings(MIDDLEWARE=PLAIN):
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     answer = yardstick if environ["PATH_INFO"].startswith("/minimal/") else platform
     return answer(environ, start_response)
+
+
+front = Front(application, settings.WEB_THREADS, settings.VAR_FOLDER / "incoming")

@@ -66,9 +66,6 @@ def take_survey(browser: Browser, address: str) -> None:
     page.get_by_label("Every day or nearly so").check()
     page.get_by_role("button", name="Save and continue").click()
     page.get_by_role("button", name="I am ready").click()
-    for name in ("plan", "memory", "personalisation"):
-        page.locator(f"[name={name}]").first.check()
-    page.get_by_role("button", name="Save and continue").click()
     paste_answer(page)
     page.mouse.move(0, 0)
     page.screenshot(path=FOLDER / "survey-paste.png", full_page=True)
@@ -81,13 +78,16 @@ def paste_answer(page: Page) -> None:
     if "ice cube" in page.locator("[data-message]").inner_text():
         page.locator("#text").press_sequentially("B")
         page.get_by_role("button", name="Save and continue").click()
+        for name in ("plan", "memory", "personalisation"):
+            page.locator(f"[name={name}]").first.check()
+        page.get_by_role("button", name="Save and continue").click()
         page.wait_for_url("**/prompt/2/")
-    page.get_by_role("button", name="Copy message").click()
+    page.get_by_role("button", name="Only copy").click()
     message = page.locator("[data-message]").inner_text()
     answer = next(text for word, text in ANSWERS.items() if word in message)
     page.evaluate("text => navigator.clipboard.writeText(text)", answer)
     page.locator("#text").press("Control+V")
-    page.locator("#gate").get_by_text("Is that all your chatbot gave?").wait_for()
+    page.locator("#gate").get_by_text("Was there more in your chatbot").wait_for()
     page.locator("#text").blur()
 
 
