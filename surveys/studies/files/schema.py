@@ -62,8 +62,17 @@ ModelPattern = Annotated[
 WordsByLabel = dict[str, Line]
 Options = Annotated[Lines, entries(2)]
 CheckName = Annotated[str, one_of(*CHECKS)]
-# Files that name no checks were written before there was one of agents, and go on meaning what they did.
-USUAL_CHECKS = tuple(name for name in CHECKS if name != "agent")
+# What a file without a list means, for good: a check that is added later is for studies that name it.
+USUAL_CHECKS = (
+    "empty",
+    "prompt-itself",
+    "refusal",
+    "other-prompt",
+    "cut-off",
+    "residue",
+    "same-as-other",
+    "too-few-items",
+)
 
 
 class LeftOut(NamedTuple):

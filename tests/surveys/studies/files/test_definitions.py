@@ -129,7 +129,8 @@ def test_left_out_keys_get_their_defaults():
     study = make_definition()
     assert study.lease_minutes == 45
     assert study.order_scheme == "williams"
-    assert study.paste_checks == tuple(name for name in CHECKS if name != "agent")
+    usual = "empty prompt-itself refusal other-prompt cut-off residue same-as-other too-few-items"
+    assert study.paste_checks == tuple(usual.split()), "a study without a list would get a new version"
     assert study.chatbot_question.several == "More than one of these"
     assert study.prompts[0].items == 5
     assert study.questions[0].required
