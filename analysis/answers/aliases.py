@@ -12,7 +12,7 @@ from django.db.models import Max
 from rapidfuzz import fuzz, process
 
 from analysis.models import Alias, AliasDecision
-from surveys.models import Study
+from surveys.models import Study, locks
 from surveys.studies import audit
 
 Action = AliasDecision.Action
@@ -97,8 +97,7 @@ def decide(
 
 def lock(study: Study) -> None:
     """One decision about a study's spellings at a time. Who withdraws waits for this and no other work on a study."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('spellings'), %s)", [study.pk])
+    locks.hold("spellings", study.pk)
 
 
 def write(

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import connection, transaction
+from django.db import transaction
 
 from analysis.models import Corpus, Endpoint, ExampleSet, PersonaSet, Run, TrainedModel
-from surveys.models import Study
+from surveys.models import Study, locks
 from surveys.studies import audit
 from surveys.studies.access import RANK, Role, role_in
 
@@ -19,8 +19,6 @@ KINDS: dict[str, Any] = {
     "model": TrainedModel,
     "run": Run,
 }
-SHARED = "SELECT pg_advisory_xact_lock_shared(hashtext('sharing'), %s)"
-EXCLUSIVE = "SELECT pg_advisory_xact_lock(hashtext('sharing'), %s)"
 
 
 class NotShared(Exception):
@@ -45,10 +43,9 @@ def require_owner(account: Any, thing: Any) -> None:
 # --- asked at the press -----------------------------------------------------
 
 
-def hold(study: Study, lock: str = SHARED) -> None:
+def hold(study: Study, alone: bool = False) -> None:
     """Until the transaction ends nothing is taken back from the study."""
-    with connection.cursor() as cursor:
-        cursor.execute(lock, [study.pk])
+    locks.hold("sharing", study.pk, shared=not alone)
 
 
 def require_use(account: Any, study: Study, *things: Any) -> None:
@@ -105,7 +102,7 @@ def share(thing: Any, studies: Iterable[Study], actor: str) -> None:
         type(thing).objects.select_for_update(of=("self",), no_key=True).get(pk=thing.pk)
         before = {study.pk: study for study in thing.shared_with.all()}
         for study in in_order(before, wanted):
-            hold(study, EXCLUSIVE)
+            hold(study, alone=True)
         thing.shared_with.set(wanted.values())
         for study in in_order(before, wanted):
             action = "shared with it" if study.pk in wanted else "no longer shared with it"
@@ -117,7 +114,7 @@ def share(thing: Any, studies: Iterable[Study], actor: str) -> None:
 def take_back(endpoint: Endpoint, studies: Iterable[Study]) -> None:
     """These may not use it any more, from this transaction on: what they run with it stops."""
     for study in sorted(studies, key=lambda study: study.pk):
-        hold(study, EXCLUSIVE)
+        hold(study, alone=True)
         stop_runs(endpoint, study)
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from analysis.models import Corpus, CorpusStep, Endpoint
 from analysis.models.conditions import ConditionError
 from analysis.owners.sharing import NotShared, require_role, require_use
-from surveys.models import Study
+from surveys.models import Study, locks
 from surveys.studies.access import role_in
 
 ACTOR = "command line"
@@ -90,7 +90,9 @@ class Step:
 @contextmanager
 def step_of(corpus: Corpus, name: str, settings: dict[str, Any], actor: str) -> Iterator[Step]:
     """One step of a corpus at a time; what fails is noted with its reason, and what is killed stays `running`."""
-    with _alone(corpus):
+    with locks.alone("people", corpus.pk) as is_mine:
+        if not is_mine:
+            raise PeopleBusy(say_busy(corpus))
         corpus.steps.filter(name__in=LATER.get(name, ())).delete()
         row = _note(corpus, name, actor, CorpusStep.State.RUNNING, settings=settings)
         step = Step(row)
@@ -135,29 +137,9 @@ def say_busy(corpus: Corpus) -> str:
     return f"A step is running for {corpus.name}; wait until it is over."
 
 
-@contextmanager
-def _alone(corpus: Corpus) -> Iterator[None]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext('people'), %s)", [corpus.pk])
-        if not cursor.fetchone()[0]:
-            raise PeopleBusy(say_busy(corpus))
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(hashtext('people'), %s)", [corpus.pk])
-
-
 def is_busy(corpus: Corpus) -> bool:
     """Whether somebody is working on it now: what says `running` otherwise was ended in the middle."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS(SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = %s::int::oid"
-            " AND classid = hashtext('people')::oid AND objsubid = 2"
-            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
-            [corpus.pk],
-        )
-        return cursor.fetchone()[0]
+    return locks.is_held("people", corpus.pk)
 
 
 def require_merged(corpus: Corpus) -> None:

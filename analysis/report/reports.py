@@ -29,6 +29,7 @@ from analysis.stats.resampling import DRAWS
 from analysis.stats.speed import uncollected
 from surveys.models import (
     Study,
+    locks,
 )
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
@@ -126,8 +127,7 @@ def keep_part(study: Study, name: str, fingerprint: str, compute: Callable[[], A
     if found := find_part(study, name, fingerprint):
         return found
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [f"report {name}", study.pk])
+        locks.hold(f"report {name}", study.pk)
         if found := find_part(study, name, fingerprint):
             return found
         began, before = time.monotonic(), withdrawals(study)

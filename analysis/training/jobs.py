@@ -1,12 +1,9 @@
 """Training as a job: planned, one at a time on a machine, stopped and resumed, saved whole or not at all."""
 
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-
-from django.db import connection, connections
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.models import ExampleSet, TrainedModel
@@ -29,7 +26,7 @@ from analysis.training.tiers.encoders import find_base
 from analysis.training.tiers.programs import check_installed
 from analysis.training.tiers.reasoning import check_reasoning
 from analysis.training.using import label_study
-from surveys.models import Study
+from surveys.models import Study, locks
 
 ACTOR = "command line"
 OPEN = (State.WAITING, State.RUNNING)
@@ -90,24 +87,9 @@ def look(source: ExampleSet | Study, task: str, settings: Settings) -> Shape:
 # --- one at a time ----------------------------------------------------------
 
 
-@contextmanager
-def alone() -> Iterator[bool]:
-    """Whether nothing else is trained on this machine; while this is held nothing else is begun.
-
-    Held on a connection of its own, by which the same process cannot take it twice.
-    """
-    beside, name = connections.create_connection("default"), machine()
-    try:
-        with beside.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(hashtext('training on'), hashtext(%s))", [name])
-            free = cursor.fetchone()[0]
-            try:
-                yield free
-            finally:  # a pool keeps the connection, and with it the lock
-                if free:
-                    cursor.execute("SELECT pg_advisory_unlock(hashtext('training on'), hashtext(%s))", [name])
-    finally:
-        beside.close()
+def alone() -> AbstractContextManager[bool]:
+    """Whether nothing else is trained on this machine; while this is held nothing else is begun."""
+    return locks.alone_in_process(f"training on {machine()}")
 
 
 def machine() -> str:
@@ -118,30 +100,9 @@ def machine() -> str:
         return platform.node()
 
 
-@contextmanager
-def _holding(model: TrainedModel) -> Iterator[bool]:
-    """Says in the database that somebody works on it, which ends with whoever does."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext('training'), %s)", [model.pk])
-        mine = cursor.fetchone()[0]
-    try:
-        yield mine
-    finally:
-        if mine:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext('training'), %s)", [model.pk])
-
-
 def is_worked_on(model: TrainedModel) -> bool:
     """Whether somebody trains it now: what says `running` otherwise was ended in the middle."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS(SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = %s::int::oid"
-            " AND classid = hashtext('training')::oid AND objsubid = 2"
-            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
-            [model.pk],
-        )
-        return cursor.fetchone()[0]
+    return locks.is_held("training", model.pk)
 
 
 def stop(model: TrainedModel) -> bool:
@@ -178,7 +139,7 @@ def can_train(model: TrainedModel) -> bool:
 
 def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape:
     """Train it and keep it with its figures, or say why that failed. Raises TrainingError, TrainingStopped."""
-    with alone() as free, _holding(model) as mine:
+    with alone() as free, locks.alone("training", model.pk) as mine:
         if not (free and mine):
             raise TrainingError(BUSY.format(name=model.name))
         remove_left_over()

@@ -5,15 +5,15 @@ only reading back resolves. A bonus is sent only while Prolific shows exactly th
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
-from surveys.models import Payment, ProlificStudy, Study, Submission
+from surveys.models import Payment, ProlificStudy, Study, Submission, locks
 from surveys.prolific.client import ProlificClient, ProlificError, Refused, Unsure
 from surveys.prolific.meanings import APPROVED, BONUSES, Kind, Paid
 from surveys.prolific.mirror import read_back
@@ -40,18 +40,8 @@ def pay_and_read_back(study: Study, client: ProlificClient) -> bool:
         return True
 
 
-@contextmanager
-def only_sender(study: Study) -> Iterator[bool]:
-    """Held by the connection, so that it ends with the process, however that ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext('prolific'), %s)", [study.pk])
-        [is_mine] = cursor.fetchone()
-    try:
-        yield is_mine
-    finally:
-        if is_mine:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext('prolific'), %s)", [study.pk])
+def only_sender(study: Study) -> AbstractContextManager[bool]:
+    return locks.alone("prolific", study.pk)
 
 
 def mine(study: Study) -> Q:

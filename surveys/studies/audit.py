@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
-from surveys.models import AuditEvent, Study
+from surveys.models import AuditEvent, Study, locks
 from surveys.models.hashes import canonical, fingerprint
 
 SYSTEM = "system"
@@ -24,9 +24,7 @@ SIGNED = "signed from here on"  # what `migrate` wrote at the end of chains from
 def record(study: Study, actor: str, action: str, subject: str = "", **detail: object) -> AuditEvent:
     """Append one event; joins the caller's transaction, so a decision and its event stand or fall together."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            # One writer a study at a time: two events can't follow the same one.
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('audit'), %s)", [study.pk])
+        locks.hold("audit", study.pk)  # one writer a study at a time: two events can't follow the same one
         last = AuditEvent.objects.filter(study=study).order_by("-number").first()
         event = AuditEvent(
             study=study,

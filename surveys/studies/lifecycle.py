@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
@@ -25,6 +25,7 @@ from surveys.models import (
     Study,
     StudyVersion,
     Submission,
+    locks,
 )
 from surveys.models.hashes import fingerprint
 from surveys.studies import audit
@@ -311,22 +312,18 @@ def erase_prolific_ids(study: Study, actor: str) -> int:
         return count
 
 
-# Those who withdraw share this lock of the study, and take it before any other. Who keeps something of several people
-# has it alone, looks then who is still there, and makes withdrawals wait for the end of the transaction.
-WITHDRAWING = "SELECT pg_advisory_xact_lock_shared(hashtext('withdrawals'), %s)"
-KEEPING = "SELECT pg_advisory_xact_lock(hashtext('withdrawals'), %s)"
+# Withdrawals share this lock of the study and take it before any other. Code that keeps something of several people
+# takes it alone, then looks who is still there, and makes withdrawals wait for the end of its transaction.
 
 
 def share_withdrawals(study_id: int) -> None:
     """To withdraw somebody, beside others who do."""
-    with connection.cursor() as cursor:
-        cursor.execute(WITHDRAWING, [study_id])
+    locks.hold("withdrawals", study_id, shared=True)
 
 
 def hold_withdrawals(study: Study) -> None:
     """Nobody withdraws from here to the end of the transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(KEEPING, [study.pk])
+    locks.hold("withdrawals", study.pk)
 
 
 def erase_notes(study: Study, submissions: QuerySet[Submission]) -> None:

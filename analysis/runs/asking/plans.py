@@ -25,10 +25,10 @@ from analysis.runs.recipes.plans import (
     cost_of,
     find_or_create,
     keep_plan,
-    lock_plans,
     mean_tokens,
 )
 from surveys.imports.files import batches
+from surveys.models import locks
 
 BATCH = 50
 Status = Completion.Status
@@ -81,7 +81,7 @@ def plan_tasks(
     )
     check_plan(plan, 1, budget)
     with transaction.atomic():
-        lock_plans(endpoint.pk, "tasks")
+        locks.hold("tasks", endpoint.pk)  # the second of two orders finds what the first has planned
         run = find_or_create(plan, actor, again)
         room = None if limit is None else max(0, limit - run.completions.filter(status__in=OPEN).count())
         asked = write_tasks(run, kind, wanted, again, room, keep=not dry_run)

@@ -15,7 +15,7 @@ from analysis.runs.asking.registry import longest_reply
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
 from surveys.console.wording import exact_dollars, plural
-from surveys.models import Prompt, StudyVersion
+from surveys.models import Prompt, StudyVersion, locks
 from surveys.studies.lifecycle import definition_of
 
 State = Run.State
@@ -89,7 +89,7 @@ def plan_run(
     check_plan(plan, repeats, budget)
     with transaction.atomic():
         if not dry_run:
-            lock_plans(plan.endpoint.pk, "runs")
+            locks.hold("runs", plan.endpoint.pk)  # the second of two orders finds what the first has planned
         run = find_or_create(plan, actor, again, first_run)
         new = max(0, repeats - (run.repeats if run.completions.exists() else 0))
         make_users(run)
@@ -142,12 +142,6 @@ def say_few_users(plan: Plan, repeats: int) -> str:
         f"{plural(plan.users, 'simulated user')}, not {answers:,}. The other way round, {answers:,} users with 1 "
         "repeat each are as many calls."
     )
-
-
-def lock_plans(number: int, of: str) -> None:
-    """Until the transaction ends: of two orders at a time the second one finds what the first has planned."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [of, number])
 
 
 def find_or_create(plan: Plan, actor: str, again: bool, first_run: Run | None = None) -> Run:

@@ -64,14 +64,8 @@ Options = Annotated[Lines, entries(2)]
 CheckName = Annotated[str, one_of(*CHECKS)]
 # What a file without a list means, for good: a check that is added later is for studies that name it.
 USUAL_CHECKS = (
-    "empty",
-    "prompt-itself",
-    "refusal",
-    "other-prompt",
-    "cut-off",
-    "residue",
-    "same-as-other",
-    "too-few-items",
+    *("empty", "prompt-itself", "refusal", "other-prompt", "cut-off"),
+    *("residue", "same-as-other", "too-few-items"),
 )
 
 

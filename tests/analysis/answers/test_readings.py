@@ -116,9 +116,9 @@ def test_what_no_study_could_read_is_read_once_there_is_one() -> None:
 def test_new_texts_are_left_to_the_worker_that_reads_them() -> None:
     make_answer(make_study())
     with psycopg.connect(**connection.get_connection_params()) as other:
-        other.execute("SELECT pg_advisory_lock(hashtext('read new texts'))")
+        other.execute("SELECT pg_advisory_lock(hashtext('read new texts'), 0)")
         assert read_new_texts() == 0
-        other.execute("SELECT pg_advisory_unlock(hashtext('read new texts'))")
+        other.execute("SELECT pg_advisory_unlock(hashtext('read new texts'), 0)")
     assert read_new_texts() == 1
 
 

@@ -130,7 +130,7 @@ def test_left_out_keys_get_their_defaults():
     assert study.lease_minutes == 45
     assert study.order_scheme == "williams"
     usual = "empty prompt-itself refusal other-prompt cut-off residue same-as-other too-few-items"
-    assert study.paste_checks == tuple(usual.split()), "a study without a list would get a new version"
+    assert " ".join(study.paste_checks) == usual  # for good: a study without a list would get a new version
     assert study.chatbot_question.several == "More than one of these"
     assert study.prompts[0].items == 5
     assert study.questions[0].required
