@@ -228,8 +228,8 @@ def list_offered(study: Study, pilot: bool) -> Offered:
             clusters[cluster] = True
             tags.update(f"{name}:{value}" for name, value in tagged.items() if isinstance(value, str | int | float))
     named = [cluster for cluster in clusters if cluster]
-    offered = sorted(corpora - {""}), named, sorted(tags)
-    return Offered(*(each[:MOST_OFFERED] for each in offered), has_pilot, has_revised)
+    kinds = sorted(tags)[:MOST_OFFERED]
+    return Offered(sorted(corpora - {""})[:MOST_OFFERED], named[:MOST_OFFERED], kinds, has_pilot, has_revised)
 
 
 # --- the items on which two raters disagree, or one and the majority of the others ---

@@ -11,10 +11,11 @@ from django.utils import timezone
 
 from analysis.corpora.embeddings import EmbeddingError, local_embedder
 from analysis.models import TrainedModel
+from analysis.models.training import Task
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card
-from analysis.training.evaluation import BASE, Shape, without_texts
+from analysis.training.evaluation import BASE, Shape, cases_of, tell_threshold, without_texts
 from analysis.training.examples import (
     Labelled,
     TrainingError,
@@ -107,7 +108,7 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     features = features_of(model.task, parts.all, texts)
     is_frozen = model.tier == Tier.FROZEN
     trials = fitting.fit_seeds(model.task, parts, features, settings.seeds if is_frozen else 1, settings)
-    kept = fitting.keep(model.task, parts, texts, trials[0])
+    kept = fitting.keep(model.task, parts, texts, trials[0], settings)
     network = None if is_frozen else _fit_network(model, parts, features, trials[0], settings, progress)
     all_scored = network.scored if network else [Scored(trial.scores, trial.threshold) for trial in trials]
     valid = network.valid if network else [trial.valid for trial in trials]
@@ -117,6 +118,11 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     if isinstance(network, ReasonerTrial):
         baselines[BASE] = Scored(network.before.scores[parts.test], network.before.threshold)
     report = fitting.report_on(model.task, parts, kept, scored, valid, best, baselines)
+    if model.task != Task.REWARD:
+        on = all_scored[best].scores[parts.valid], cases_of(parts.of(parts.valid))
+        report["threshold_by"] = kept["threshold_by"] = tell_threshold(
+            model.task, scored[best].threshold, settings.aim, *on
+        )
     kept |= {"threshold": scored[best].threshold, "tokens": settings.tokens, "threads": settings.threads}
     kept["groups"] = groups_learned(parts.all)
     kept["asked"] = {name: getattr(settings, name) for name in ("rollouts", "batch", "reply", "kl", "lora")}

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.corpora.embeddings import local_embedder
 from analysis.models import ExampleSet, TrainedModel
 from analysis.stats.detection import Scored
-from analysis.training.evaluation import Shape, chosen_part, evaluate, suspicious_baselines
+from analysis.training.evaluation import EARLIER, Shape, chosen_part, evaluate, suspicious_baselines
 from analysis.training.examples import Labelled, TrainingError, fill_split, load_set
 from analysis.training.features import VERSION, Texts, embed_texts, features_of
 from analysis.training.fitting import Settings, score_baselines
@@ -79,7 +79,8 @@ def evaluate_model(model: TrainedModel, examples: ExampleSet, show: Show = lambd
     texts = embed_texts(model.task, part, local_embedder(), show)
     scored, _ = score(model, kept, fit, part, texts)
     baselines = score_baselines(kept, model.task, part, texts, fit)
-    result = evaluate(model.task, part, scored, baselines, kept["seen"])
+    positive = kept.get("positive", EARLIER[model.task])
+    result = evaluate(model.task, part, scored, baselines, kept["seen"], positive)
     result["warnings"] += suspicious_baselines(model.task, result)
     return {
         "model": model.name,
@@ -89,6 +90,7 @@ def evaluate_model(model: TrainedModel, examples: ExampleSet, show: Show = lambd
         "examples": examples.name,
         "part": part[0].split if len({each.split for each in part}) == 1 else "all",
         **result,
+        **({"threshold_by": kept["threshold_by"]} if "threshold_by" in kept else {}),
     }
 
 
