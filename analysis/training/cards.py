@@ -30,8 +30,7 @@ def _lines(report: Shape) -> Iterator[str]:
     yield f"- Kind: {TIERS[report['tier']]}."
     yield f"- Trained on: {report['trained_on']}, labels `{report['labels_sha256'][:12]}`, split "
     yield f"  `{report['split_sha256'][:12]}`."
-    if said := say_threshold(report):
-        yield f"- {said}"
+    yield from (f"- {said}" for said in (say_tested(report), say_threshold(report)) if said)
     given = ", ".join(f"{name} {value}" for name, value in report["settings"].items() if value not in (None, ""))
     yield f"- Settings: {given}."
     yield ""
@@ -58,6 +57,14 @@ def _lines(report: Shape) -> Iterator[str]:
     for warning in report["warnings"] or ["No text of the test part stands in the training part."]:
         yield f"- {warning}"
     yield "- It was tested on groups like those that it was trained on; of others this says little."
+
+
+def say_tested(report: Shape) -> str:
+    """On what it was tested, and why on that; empty of what was tested by an earlier version."""
+    if not (told := report.get("tested")):
+        return ""
+    part = "all of them" if told["part"] == "all" else f"the {told['part']} part"
+    return f"Tested on {told['n']:,} of {told['of']:,} examples, {part}: {told['why']}."
 
 
 YES = {"verifier": "supported", "relevance": "relevant"}

@@ -10,7 +10,7 @@ from analysis.models.training import Task
 from analysis.stats.agreement.agreement import shape_estimates, write_estimate
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores, says
 from analysis.stats.lexical import choose_precise_threshold, choose_threshold
-from analysis.training.examples import TEST, TRAIN, VALID, Labelled, hash_text
+from analysis.training.examples import TEST, TRAIN, VALID, Labelled, came_with_split, fill_split, hash_text
 
 MEASURES: dict[str, tuple[str, ...]] = {
     Task.VERIFIER: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc"),
@@ -116,12 +116,31 @@ def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, ca
     }
 
 
-def chosen_part(examples: Sequence[Labelled], own: bool) -> list[Labelled]:
-    """What a model is tested on: the test part; of another set than its own all, where there is none."""
+def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = False) -> tuple[list[Labelled], str]:
+    """What a model is tested on, and why: of the set that it learned from, and of one that came with a split, the test
+    part; else all, for nobody but us would have divided it. `everything`: all in any case.
+    """
+    if own:
+        return [each for each in fill_split(examples) if each.split == TEST], "the model learned from the other parts"
+    if everything:
+        return list(examples), "all were asked for"
+    if not came_with_split(examples):
+        return list(examples), "they came without a split, and the model learned from none of them"
     test = [each for each in examples if each.split == TEST]
-    if test or own:
-        return test
-    return [each for each in examples if each.split not in (TRAIN, VALID)] or list(examples)
+    if test:
+        return test, "they came with this split"
+    apart = [each for each in examples if each.split not in (TRAIN, VALID)]
+    return apart or list(examples), "the split that they came with has no test part"
+
+
+def tell_tested(part: Sequence[Labelled], of: int, why: str) -> Shape:
+    """How many were tested, of how many, which part that is, and why."""
+    named = {each.split for each in part}
+    return {
+        "n": len(part),
+        "of": of,
+        "part": "all" if len(part) == of else named.pop() if len(named) == 1 else "some",
+    } | {"why": why}
 
 
 def evaluate(

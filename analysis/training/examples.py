@@ -162,6 +162,11 @@ def fill_split(examples: Iterable[Labelled]) -> list[Labelled]:
     return [each if each.split else replace(each, split=part_of(each.group)) for each in examples]
 
 
+def came_with_split(examples: Iterable[Labelled]) -> bool:
+    """Whether its file named parts. Those that an earlier version filled in at the import are those of the hash."""
+    return any(each.split and each.split != part_of(each.group) for each in examples)
+
+
 def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
     """Divided anew: by `users`, by `items` (each prompt or evidence) or by `groups`. Raises TrainingError."""
     if by == "users" and not all(each.user for each in examples):
@@ -204,7 +209,6 @@ def import_examples(name: str, path: Path) -> dict[str, Any]:
     if ExampleSet.objects.filter(name=name).exists():
         raise TrainingError(f"There are examples called {name} already; give these another name.")
     found, task = read_file(path)
-    found = fill_split(found)
     with transaction.atomic():
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -215,7 +219,9 @@ def import_examples(name: str, path: Path) -> dict[str, Any]:
         )
         for batch in batches(rows, BATCH, lambda row: len(row.context + row.first + row.second + row.third)):
             Example.objects.bulk_create(batch)
-    return {"examples": name, "task": task, "file": path.name, **count_parts(found)}
+    given = sum(bool(each.split) for each in found)
+    split = "given" if given == len(found) else "partly given" if given else "none"
+    return {"examples": name, "task": task, "file": path.name, "split": split, **count_parts(fill_split(found))}
 
 
 FIELDS = ("key", "part", "group", "split", "context", "first", "second", "third", "label")

@@ -15,10 +15,11 @@ from analysis.models.training import Task
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card
-from analysis.training.evaluation import BASE, Shape, cases_of, tell_threshold, without_texts
+from analysis.training.evaluation import BASE, Shape, cases_of, tell_tested, tell_threshold, without_texts
 from analysis.training.examples import (
     Labelled,
     TrainingError,
+    came_with_split,
     count_parts,
     fill_split,
     hash_labels,
@@ -58,6 +59,15 @@ def check_embedder() -> None:
         local_embedder()
     except EmbeddingError as error:
         raise TrainingError(str(error)) from None
+
+
+def why_tested(model: TrainedModel) -> str:
+    """By what the part that a model is tested on was chosen."""
+    if by := model.settings.get("split", ""):
+        return f"they were divided anew by {by}"
+    if model.examples and came_with_split(load_set(model.examples)):
+        return "they came with this split"
+    return "the hash of their groups divides them"
 
 
 def examples_for(model: TrainedModel) -> list[Labelled]:
@@ -191,6 +201,7 @@ def finish(
     best: int,
 ) -> Shape:
     """Save the folder with its card, then say that it is done."""
+    tested = tell_tested(parts.of(parts.test), len(parts.all), why_tested(model))
     report = {
         "model": model.name,
         "task": model.task,
@@ -200,6 +211,7 @@ def finish(
         "split_sha256": model.split_sha256,
         "settings": model.settings,
         "parts": count_parts(parts.all)["parts"],
+        "tested": tested,
         **report,
         "seconds": round(progress.seconds, 1),
     }

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analysis.models.training import ExampleSet, Task
 from analysis.runs.progress import ProgressLine
-from analysis.training.cards import number, say_threshold
+from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.fitting import Settings
 from analysis.training.jobs import look, plan, train
@@ -137,6 +137,5 @@ def tell_figures(report: dict[str, Any]) -> str:
     for title, row in {report["model"]: report, **report["baselines"]}.items():
         numbers = "  ".join(f"{name} {number(row[name], row['ci'].get(name))}" for name in names)
         lines.append(f"{title:20.20} {numbers}")
-    if said := say_threshold(report):
-        lines.append(said)
+    lines += filter(None, (say_tested(report), say_threshold(report)))
     return "\n".join(lines)

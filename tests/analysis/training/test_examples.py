@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError
 
 from analysis.models import Example, ExampleSet
-from analysis.training.examples import Labelled, TrainingError, check_groups, part_of, split_by
+from analysis.training.examples import Labelled, TrainingError, check_groups, fill_split, load_set, part_of, split_by
 from tests.analysis.training.training_samples import command, import_rows, public, relevance_rows, write_lines
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def test_a_split_that_is_given_is_kept_and_missing_ones_follow_the_group(tmp_pat
     rows = [PAIR | {"id": "x", "topic": "t", "split": "test"}, PAIR | {"id": "y", "topic": "u", "split": "dev"}]
     rows += [PAIR | {"id": f"z{number}", "topic": f"{number % 7}"} for number in range(40)]
     import_rows(tmp_path, rows)
-    found = dict(Example.objects.values_list("key", "split"))
+    found = {each.key: each.split for each in fill_split(load_set(ExampleSet.objects.get()))}
     assert (found["x"], found["y"]) == ("test", "valid")
     assert all(found[f"z{number}"] == part_of(str(number % 7)) for number in range(40))
 
