@@ -4,8 +4,8 @@
 
 `conflict_labels.csv` has 280 pairs by the hashes of their sentences: of all pairs of different sentences whose vectors
 (all-MiniLM-L6-v2) are at least as similar as merging takes (0.7), 170 of PersonaChat's 721 and 110 of those of iKAT's
-users, drawn with seed 20261124. One reader labelled them before the rule was written, which was then not changed by
-what it missed here. A pair is a conflict where both statements cannot hold of one person at one time:
+users, drawn with seed 20261124. One reader labelled them and then wrote the rule, which was not changed by what it
+missed here. A pair is a conflict where both statements cannot hold of one person at one time:
 
 - number: they count or date the same thing, with other numbers
 - opposite: one turns the other round, or they name opposites
