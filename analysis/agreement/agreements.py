@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -47,7 +48,7 @@ from surveys.annotation.counted import TRAINED, Label
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
-AGREEMENT_VERSION = 15
+AGREEMENT_VERSION = 16
 DRAWS = 1000
 MAYBE = ("no", "maybe", "yes")
 MOST_GROUPS = 200  # of one kind, those with most labels
@@ -76,7 +77,7 @@ def hash_inputs(inputs: list[Any]) -> str:
 
 
 def vars_of(choice: LabelChoice) -> list[Any]:
-    return [choice.pilot, choice.simulated, choice.corpus, choice.cluster, choice.tag, choice.without]
+    return [choice.pilot, choice.simulated, choice.corpus, choice.cluster, choice.tag, choice.without, choice.revised]
 
 
 def fingerprint(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int) -> str:
@@ -177,6 +178,8 @@ def measure_question(
     if not in_parts:
         return shape
     shape |= measure_groups(asked, seed, draws, threshold, study.slug)
+    if statements := measure_statements(study, asked, choice, seed, draws, threshold):
+        shape["by_statement"] = statements
     if any(rules := count_rules(asked)):
         shape["rejected_by"] = rules
     if asked.names == MAYBE:
@@ -313,20 +316,41 @@ def tags_of(row: Label) -> Iterable[str]:
     return [f"{name}:{value}" for name, value in sorted(row.tags.items()) if not value or value != row.cluster]
 
 
+def statements_of(row: Label) -> Iterable[str]:
+    return ["revised" if row.revises else "extracted"]
+
+
 GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {"corpus": corpora_of, "user": users_of, "tag": tags_of}
+ALL_GROUPINGS = GROUPINGS | {"statement": statements_of}
 
 
 def measure_groups(asked: Gathered, seed: int, draws: int, threshold: int, study: str) -> dict[str, list[Shape]]:
     """`by_corpus`, `by_user` and `by_tag`: people's agreement and label shares, or judges' where nobody else labels."""
-    people, judges = ([row for row in asked.rows if row.is_model is is_model] for is_model in (False, True))
-    rows = people or [row for row in judges if not row.is_baseline] or judges
+    rows = grouped_rows(asked)
     return {f"by_{name}": list(measure_each(asked, rows, name, seed, draws, threshold, study)) for name in GROUPINGS}
+
+
+def measure_statements(
+    study: Study, asked: Gathered, choice: LabelChoice, seed: int, draws: int, threshold: int
+) -> list[Shape]:
+    """Extracted and revised statements beside each other, whichever are chosen; empty where none is a revision."""
+    if not AnnotationItem.objects.filter(study=study, payload__has_key="before").exists():
+        return []
+    both = next(each for each in gather(study, replace(choice, revised="with")) if each.question == asked.question)
+    rows = grouped_rows(both)
+    return list(measure_each(both, rows, "statement", seed, draws, threshold, study.slug))
+
+
+def grouped_rows(asked: Gathered) -> list[Label]:
+    """Of people, or of judges where nobody else labels."""
+    people, judges = ([row for row in asked.rows if row.is_model is is_model] for is_model in (False, True))
+    return people or [row for row in judges if not row.is_baseline] or judges
 
 
 def measure_each(
     asked: Gathered, rows: list[Label], grouping: str, seed: int, draws: int, threshold: int, study: str
 ) -> Iterator[Shape]:
-    for value, chosen in group_rows(rows, GROUPINGS[grouping]):
+    for value, chosen in group_rows(rows, ALL_GROUPINGS[grouping]):
         # Within one user there is no other to draw, so items are drawn.
         group = line_up(asked.question, chosen, by_user=grouping != "user")
         rng = generator(seed, study, asked.question.name, grouping, value)

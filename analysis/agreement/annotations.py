@@ -25,6 +25,8 @@ SAYING = (*dict.fromkeys(kind.headline for kind in KINDS.values()), "text", "que
 class LabelChoice:
     """Which labels: the pilot's or the main ones, of one corpus, cluster or tag, with simulated people or not.
 
+    Statements that a model revised are a group of their own, left out unless they are asked for.
+
     `without`: leave out those of people that were given quicker than one reads, before both answers had been in view
     to their ends, or with a program at work in the browser. What a page could not tell stays.
     """
@@ -35,6 +37,7 @@ class LabelChoice:
     cluster: str = ""
     tag: str = ""  # name:value
     without: str = ""  # one of WITHOUT
+    revised: str = ""  # one of REVISED
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,7 @@ class Gathered:
 
 
 EVERYTHING = LabelChoice()
+REVISED = {"with": "with what models revised", "only": "only what models revised"}
 DOUBTS: dict[str, tuple[str, Callable[[Label], bool]]] = {
     "unread": ("without those given before both answers were seen to their ends", lambda row: row.was_read is False),
     "quick": ("without those given quicker than one reads", lambda row: row.was_quick is True),
@@ -91,6 +95,8 @@ def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[Gathered]:
 
 def fits(label: Label, choice: LabelChoice) -> bool:
     if choice.corpus and label.corpus != choice.corpus or choice.cluster and label.cluster != choice.cluster:
+        return False
+    if choice.revised != "with" and bool(label.revises) != (choice.revised == "only"):
         return False
     if choice.without and WITHOUT[choice.without][1](label):
         return False
@@ -173,16 +179,21 @@ class Offered:
     clusters: list[str]
     tags: list[str]
     has_pilot: bool
+    has_revised: bool
 
 
 def read_choice(query: Mapping[str, str]) -> LabelChoice:
-    """`pilot=only`, `simulated=without`, `corpus`, `cluster`, `tag=NAME:VALUE`, `without`; all else is the default."""
+    """`pilot=only`, `simulated=without`, `corpus`, `cluster`, `tag=NAME:VALUE`, `without`, `revised`.
+
+    All else is the default.
+    """
     texts = {name: query.get(name, "").replace("\x00", "")[:LONGEST] for name in ("corpus", "cluster", "tag")}
-    without = query.get("without", "")
+    without, revised = query.get("without", ""), query.get("revised", "")
     return LabelChoice(
         pilot=query.get("pilot") == "only",
         simulated=query.get("simulated") != "without",
         without=without if without in WITHOUT else "",
+        revised=revised if revised in REVISED else "",
         **texts,
     )
 
@@ -196,6 +207,7 @@ def write_choice(choice: LabelChoice, **more: str) -> str:
         "cluster": choice.cluster,
         "tag": choice.tag,
         "without": choice.without,
+        "revised": choice.revised,
         **more,
     }
     return urlencode({name: value for name, value in given.items() if value})
@@ -207,15 +219,17 @@ def list_offered(study: Study, pilot: bool) -> Offered:
     corpora: set[str] = set()
     clusters: dict[str, bool] = {}
     tags: set[str] = set()
-    has_pilot = False
-    for of_pilot, corpus, cluster, tagged in rows.values_list("pilot", "corpus", "cluster", "tags"):
-        has_pilot = has_pilot or of_pilot
+    has_pilot = has_revised = False
+    fields = ("pilot", "corpus", "cluster", "tags", "payload__before")
+    for of_pilot, corpus, cluster, tagged, before in rows.values_list(*fields):
+        has_pilot, has_revised = has_pilot or of_pilot, has_revised or bool(before)
         if of_pilot is pilot:
             corpora.add(corpus)
             clusters[cluster] = True
             tags.update(f"{name}:{value}" for name, value in tagged.items() if isinstance(value, str | int | float))
     named = [cluster for cluster in clusters if cluster]
-    return Offered(sorted(corpora - {""})[:MOST_OFFERED], named[:MOST_OFFERED], sorted(tags)[:MOST_OFFERED], has_pilot)
+    kinds = sorted(tags)[:MOST_OFFERED]
+    return Offered(sorted(corpora - {""})[:MOST_OFFERED], named[:MOST_OFFERED], kinds, has_pilot, has_revised)
 
 
 # --- the items on which two raters disagree, or one and the majority of the others ---

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import WITHOUT, read_choice
+from analysis.agreement.annotations import REVISED, WITHOUT, read_choice
 from analysis.exports.api import StudyView, TableRows, told_of_rows
 from surveys.annotation.counted import questions_of
 from surveys.models import Study
@@ -24,6 +24,7 @@ CHOICE = [
     OpenApiParameter("cluster", str, description="Items about this user."),
     OpenApiParameter("tag", str, description="Items with this tag, as name:value."),
     OpenApiParameter("without", str, enum=[*WITHOUT], description="Labels of people that are left out."),
+    OpenApiParameter("revised", str, enum=[*REVISED], description="Statements that models revised; else none of them."),
 ]
 AGREEMENT = inline_serializer(
     "Agreement",

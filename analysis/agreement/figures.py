@@ -32,6 +32,7 @@ Question = Mapping[str, Any]
 Draw = Callable[[Question, Sequence[str], Options], Figure]
 ROW, CELL, FOR_TEXT = 22, 54, 34  # px: of a row, of a cell at most, and of one that has room for its number
 ROOM, TEXT = 150, 60  # for names on the left, and for the number at the end
+TEXT_WITH_N = 110
 NOTHING = "There is nothing to draw yet."
 MATRIX: Columns = [
     Column("a", "rater"),
@@ -147,7 +148,10 @@ def draw_scores(question: Question, labels: Sequence[str], options: Options) -> 
         if rater["f1"] is not None
     ]
     title = f"Each rater against the majority of the others: {question['question']}"
-    return draw_values("scores", title, "F1 over the items where the others have a majority.", table, options)
+    caption = "F1 over the items where the others have a majority."
+    if len({row["n"] for row in table}) > 1:  # such as retrieval, which rates half of the prompts
+        caption += " Not all were held against the same items: n stands beside each value."
+    return draw_values("scores", title, caption, table, options, with_n=True)
 
 
 def value_row(part: str, name: str, n: int, value: float, ci: Sequence[float] | None) -> Row:
@@ -156,14 +160,21 @@ def value_row(part: str, name: str, n: int, value: float, ci: Sequence[float] | 
 
 
 def draw_values(
-    name: str, title: str, caption: str, table: list[Row], options: Options, axes: Mapping[str, Axis] | None = None
+    name: str,
+    title: str,
+    caption: str,
+    table: list[Row],
+    options: Options,
+    axes: Mapping[str, Axis] | None = None,
+    *,
+    with_n: bool = False,
 ) -> Figure:
-    """A panel for each of the table's; `axes` by panel, where values are no shares."""
+    """A panel for each of the table's; `axes` by panel, where values are no shares; `with_n` beside each value."""
     if not table:
         return empty_figure(name, title, NOTHING, VALUES, options)
-    parts = [part for row in table for part in parts_of(row)]
+    parts = [part for row in table for part in parts_of(row, with_n)]
     panels = dict.fromkeys(row["panel"] for row in table)
-    specs = [draw_panel(part, table, options, (axes or {}).get(part, SHARES)) for part in panels]
+    specs = [draw_panel(part, table, options, (axes or {}).get(part, SHARES), with_n) for part in panels]
     words = Words(title, caption, say_ends(table))
     return make_figure(name, words, below(specs, 14), parts, table, VALUES, options)
 
@@ -174,17 +185,18 @@ def say_ends(table: Sequence[Row]) -> str:
     return f"Values go from {ends[0]} to {ends[1]}."
 
 
-def parts_of(row: Row) -> list[Row]:
+def parts_of(row: Row, with_n: bool = False) -> list[Row]:
     where = {"panel": row["panel"], "row": row["row"]}
-    short = decimal(row["value"])
-    text = f"{row['row']}, {row['panel']}: {short}, {sized(row['n'])}"
+    value, n = decimal(row["value"]), sized(row["n"])
+    text, short = f"{row['row']}, {row['panel']}: {value}, {n}", f"{value}, {n}" if with_n else value
     parts = [{**where, "kind": "value", "start": row["value"], "text": text, "short": short}]
     if row["low"] is not None:
         parts.append({**where, "kind": "ci", "start": row["low"], "end": row["high"]})
     return parts
 
 
-def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis) -> Spec:
+def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis, with_n: bool = False) -> Spec:
+    room = TEXT_WITH_N if with_n else TEXT
     names = list(dict.fromkeys(row["row"] for row in table if row["panel"] == part))
     y = alt.Y("row:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, labelLimit=ROOM, minExtent=ROOM))
     scale = alt.Scale(domain=[axis.low, axis.high], nice=False)
@@ -194,12 +206,12 @@ def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis) ->
         of_kind("value").mark_point(fill=LIGHT["sp-profile"], stroke=LIGHT["sp-profile"], size=55, opacity=1, aria=True)
         .encode(y=y, x=x, description="text:N"),
         of_kind("value").mark_text(fontSize=11, fill=LIGHT["soft"], align="left")
-        .encode(y=y, x=alt.value(options.width - ROOM - TEXT + 10), text="short:N"),
+        .encode(y=y, x=alt.value(options.width - ROOM - room + 10), text="short:N"),
     ]  # fmt: skip
     if axis.line is not None:
         line = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeDash=[4, 3])
         layers.insert(0, line.encode(x=alt.datum(axis.line, scale=scale)))
-    return panel(specs_of(layers), options.width - ROOM - TEXT, ROW * len(names), part, panel=part)
+    return panel(specs_of(layers), options.width - ROOM - room, ROW * len(names), part, panel=part)
 
 
 # Ratings ---------------------------------------------------------------------------------------------------

@@ -41,14 +41,18 @@ RULES: dict[str, Callable[[Counter[str]], bool]] = {
 }
 
 
-def push_rejected(study: Study, into: Study, actor: str, rule: str = "majority", *, pilot: bool = False) -> Pushed:
+def push_rejected(
+    study: Study, into: Study, actor: str, rule: str = "majority", *, pilot: bool = False, revised: bool = False
+) -> Pushed:
     """Items for `into` of the attributes that people reject; those that it has already are left alone.
+
+    What models revised only with `revised`: its mistakes are not those of extraction.
 
     Raises RejectedError, ImportFault.
     """
     check_kind(study, FROM)
     check_kind(into, INTO)
-    keys = find_rejected(study, rule, pilot)
+    keys = find_rejected(study, rule, pilot, revised=revised)
     return push_items(
         into, make_items(study, into, keys, rule, pilot), actor, pilot=pilot, subject=f"rejected in {study.slug}"
     )
@@ -60,11 +64,11 @@ def check_kind(study: Study, kind: str) -> None:
         raise RejectedError(f"{study.slug} is not a study of annotators with the kind `{kind}`.")
 
 
-def find_rejected(study: Study, rule: str, pilot: bool) -> set[str]:
+def find_rejected(study: Study, rule: str, pilot: bool, *, revised: bool = False) -> set[str]:
     """Keys of the attributes that this rule rejects, by the labels of people that count."""
     votes: dict[str, Counter[str]] = {}
     for label in iter_labels(study, pilot=pilot):
-        if label.question == QUALITY.name and not label.is_model:
+        if label.question == QUALITY.name and not label.is_model and (revised or not label.revises):
             votes.setdefault(label.item, Counter())[label.value] += 1
     return {key for key, counted in votes.items() if RULES[rule](counted)}
 
@@ -72,7 +76,7 @@ def find_rejected(study: Study, rule: str, pilot: bool) -> set[str]:
 def find_doubts(study: Study, rule: str, models: Iterable[ModelRater]) -> dict[str, list[ModelRater | None]]:
     """By the item's key who doubts it: people (None) by the rule where there is one, and each model but by a yes."""
     found: dict[str, list[ModelRater | None]] = {}
-    for key in find_rejected(study, rule, pilot=False) if rule else ():
+    for key in find_rejected(study, rule, pilot=False, revised=True) if rule else ():
         found[key] = [None]
     for model in models:
         for key, value in labels_by(study, model, QUALITY).items():

@@ -94,7 +94,12 @@ GROUPS = {
     "across": "People with judges",
     "baselines": "People with baselines",
 }
-GROUP_TITLES = {"corpus": "By corpus", "tag": "By kind of item", "user": "By user"}
+GROUP_TITLES = {
+    "corpus": "By corpus",
+    "tag": "By kind of item",
+    "user": "By user",
+    "statement": "As extracted and revised",
+}
 MOST_RATERS = 60
 TIE = "tie"
 FEW_RATERS = 12  # of more the matrix is drawn, those who agree beside one another, and its table is folded
@@ -232,7 +237,7 @@ def make_groups(question: Shape, labels: Sequence[str]) -> list[tuple[str, Table
         (title, make_table([Column(name, name.capitalize(), nothing="none named"), *columns], rows, is_broad=True))
         for columns in [[*map(share_column, labels), *OF_PARTS, count("Labels")]]
         for name, title in GROUP_TITLES.items()
-        if len(rows := question[f"by_{name}"]) > 1
+        if len(rows := question.get(f"by_{name}", ())) > 1
     ]
 
 

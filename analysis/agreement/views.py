@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from analysis.agreement import tables
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import (
+    REVISED,
     WITHOUT,
     Gathered,
     LabelChoice,
@@ -88,6 +89,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         choice=choice,
         chosen=choice != LabelChoice(pilot=choice.pilot),
         offered=list_offered(request.study, choice.pilot),
+        revised=REVISED,
         without=[(name, words) for name, (words, _) in WITHOUT.items()],
         questions=found["questions"],
         simulated=found["simulated"],

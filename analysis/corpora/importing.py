@@ -65,6 +65,13 @@ SELECT wanted, known.* FROM unnest(%s::text[]) AS wanted, LATERAL (
 """
 
 
+SAME_IDS = """
+SELECT source_id, count(*) OVER () FROM analysis_conversation WHERE corpus_id = %s AND source_id <> ''
+GROUP BY source_id HAVING count(*) > 1 ORDER BY source_id LIMIT %s
+"""
+SHOWN_IDS = 3
+
+
 class ImportFailed(Exception):
     """Nothing was imported; the message says why and what to do."""
 
@@ -77,6 +84,8 @@ class Report:
     there: int = 0  # the same messages were in the corpus already, or earlier in the file
     empty: int = 0  # without a message; nothing is kept of them
     erased: int = 0  # of users who were erased; nothing is kept of them either
+    same_ids: int = 0  # ids under which the corpus has more than one conversation
+    same_ids_examples: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)  # the first ones
     fault_count: int = 0
 
@@ -113,11 +122,33 @@ def import_corpus(
         store(corpus, batch, report)
         reset_queries()  # of which Django keeps the text when DEBUG is on: all that was imported
         show(reading.share, report.whole)
+    if corpus is not None:
+        report.same_ids, report.same_ids_examples = find_same_ids(corpus)
     report.faults, report.fault_count = reading.faults, reading.fault_count
     if not report.whole:
         reason = reading.faults[0] if reading.faults else "it is empty"
         raise ImportFailed(f"{path} holds no whole {form} conversation, so nothing was imported: {reason}")
     return report
+
+
+def find_same_ids(corpus: Corpus) -> tuple[int, list[str]]:
+    """Ids of the source that stand for conversations with other messages: how many, and the first."""
+    with connection.cursor() as cursor:
+        cursor.execute(SAME_IDS, [corpus.pk, SHOWN_IDS])
+        rows = cursor.fetchall()
+    return (rows[0][1], [name for name, _ in rows]) if rows else (0, [])
+
+
+def say_same_ids(report: Report) -> str:
+    """For whoever imports; empty where ids tell conversations apart."""
+    if not report.same_ids:
+        return ""
+    named = ", ".join(report.same_ids_examples)
+    return (
+        f"{report.same_ids:,} ids stand for more than one conversation, such as {named}. All are kept; attributes that "
+        "name such an id belong to none of them: name conversations by the hash of their messages, or give them ids "
+        "of their own."
+    )
 
 
 def note_origin(name: str, source: str, licence: str) -> None:

@@ -35,6 +35,8 @@ def count_turns(messages: Iterable[Message]) -> int:
     return len(by_turns(messages)) // 2
 
 
+LONGEST_USER, LONGEST_ID = 100, 200
+KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
 UNSTORABLE = re.compile("[\ud800-\udfff]")  # halves of a character, which no database takes
 ROLES = {
     "user": "user",
@@ -66,19 +68,20 @@ class Record(NamedTuple):
 def read_messages(record: Any, field: str, role: str, content: str) -> list[Message]:
     """The list of messages in `field`, with the names that the format has for role and content."""
     if not isinstance(record, dict):
-        raise RecordError(f"is {type(record).__name__}, not an object")
+        raise RecordError(f"is {say_kind(record)}; a conversation is an object in curly brackets")
     written = record.get(field)
     if not isinstance(written, list):
-        raise RecordError(f"has no list {field!r}")
+        raise RecordError(f"has no list {field!r} with the messages; is this file of another format?")
     return [_read_message(message, role, content) for message in written]
 
 
 def _read_message(message: Any, role: str, content: str) -> Message:
     if not isinstance(message, dict) or role not in message or content not in message:
-        raise RecordError(f"has a message without {role!r} and {content!r}")
+        raise RecordError(f"has a message without {role!r} and {content!r}: each names its side and says something")
     speaker = ROLES.get(str(message[role]).lower())
     if speaker is None:
-        raise RecordError(f"has a message of {message[role]!r}")
+        known = ", ".join(ROLES)
+        raise RecordError(f"has a message of {str(message[role])[:40]!r}; the sides that are known are {known}")
     return {"role": speaker, "content": storable(message[content])}
 
 
@@ -93,6 +96,19 @@ def storable(value: Any) -> str:
     except UnicodeEncodeError:
         return UNSTORABLE.sub("\ufffd", text)
     return text
+
+
+def say_kind(value: Any) -> str:
+    """What of JSON it is, in words."""
+    return "empty (null)" if value is None else KINDS.get(type(value), "a value of another kind")
+
+
+def read_key(value: Any, name: str, longest: int) -> str:
+    """A text by which something is told apart: cut off, it could be another one's too. Raises RecordError."""
+    key = storable(value)
+    if len(key) > longest:
+        raise RecordError(f"has {len(key):,} characters in {name}; the limit is {longest}: shorten or hash them")
+    return key
 
 
 def read_time(value: Any) -> datetime | None:
@@ -130,8 +146,8 @@ def read_wildchat(record: Any) -> Record:
     first = record["conversation"][0] if messages else {}
     return Record(
         messages,
-        source_id=storable(record.get("conversation_hash"))[:200],
-        user=storable(record.get("hashed_ip") or first.get("hashed_ip"))[:100],
+        source_id=read_key(record.get("conversation_hash"), "conversation_hash", LONGEST_ID),
+        user=read_key(record.get("hashed_ip") or first.get("hashed_ip"), "hashed_ip (the user)", LONGEST_USER),
         language=storable(record.get("language"))[:30],
         began_at=read_time(first.get("timestamp")) or read_time(record.get("timestamp")),
         toxic=any_true(part.get("toxic") for part in (record, *record["conversation"])),
@@ -141,14 +157,14 @@ def read_wildchat(record: Any) -> Record:
 
 def read_sharegpt(record: Any) -> Record:
     messages = read_messages(record, "conversations", "from", "value")
-    return Record(messages, source_id=storable(record.get("id"))[:200])
+    return Record(messages, source_id=read_key(record.get("id"), "id", LONGEST_ID))
 
 
 def read_lmsys(record: Any) -> Record:
     messages = read_messages(record, "conversation", "role", "content")
     return Record(
         messages,
-        source_id=storable(record.get("conversation_id"))[:200],
+        source_id=read_key(record.get("conversation_id"), "conversation_id", LONGEST_ID),
         language=storable(record.get("language"))[:30],
         toxic=any_true(said.get("flagged") for said in _moderations(record)),
         redacted=any_true([record.get("redacted")]),

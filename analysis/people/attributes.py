@@ -128,12 +128,14 @@ def _conversations(corpus: Corpus, batch: list[NewAttribute]) -> dict[tuple[str,
         Q(conversation__sha256__in=names) | Q(source_id__in=names), conversation__corpus=corpus, user__in=users
     )
     found: dict[tuple[str, str], int] = {}
+    several: set[tuple[str, str]] = set()  # ids that stand for other conversations of this user too
     for number, user, sha256, source_id in [
         *repeats.values_list("conversation", "user", "conversation__sha256", "source_id"),
         *own.values_list("id", "user", "sha256", "source_id"),
     ]:
+        several |= {(user, source_id)} if found.get((user, source_id), number) != number else set()
         found |= {(user, sha256): number, (user, source_id): number}
-    return found
+    return {name: number for name, number in found.items() if name not in several}
 
 
 def _row(row: NewAttribute, user: int, conversation: int | None, least: float) -> Attribute:

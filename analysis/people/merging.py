@@ -1,6 +1,7 @@
 """Attributes of one user that say the same become one: clusters, each with its representative and confidence."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -9,14 +10,16 @@ from django.db import connection, reset_queries, transaction
 from django.db.models import Count, Q
 
 from analysis.corpora.embeddings import Embedder
-from analysis.models import Attribute, Corpus
+from analysis.models import Attribute, Corpus, CorpusStep, CorpusUser
 from analysis.people.attributes import LEAST_CONFIDENCE
 from analysis.people.funnel import take_sample_back
+from analysis.people.statements.conflicts import CONFLICT_RULE, KINDS, conflict_matrix, conflicts_among
 from analysis.people.steps import ACTOR, NAMES, PeopleError, require_whole, step_of
 from analysis.people.vectors import Person, embed_attributes, in_pieces, read_vectors
 from analysis.stats.diversity import CONFIDENCE_RULE, clusters_of
 
 SIMILARITY = 0.7
+USERS = "users"
 MOST = 10_000  # attributes of one user: half as many million distances
 Show = Callable[[float, int], None]
 
@@ -33,7 +36,7 @@ WHERE a.id = m.id
   AND (a.left_out_by <> m.left_out_by OR gone AND a.merged_into_id IS NOT NULL)
 """
 ATTRIBUTES = """
-SELECT a.user_id, a.id, a.sha256, a.confidence, coalesce(a.conversation_id::text, 'elsewhere ' || a.place)
+SELECT a.user_id, a.id, a.sha256, a.confidence, a.text, coalesce(a.conversation_id::text, 'elsewhere ' || a.place)
 FROM analysis_attribute a JOIN analysis_corpususer u ON u.id = a.user_id
 WHERE u.corpus_id = %s AND u.left_out_by = '' AND a.left_out_by = '' AND a.user_id = ANY(%s)
 ORDER BY a.user_id, a.id
@@ -58,13 +61,13 @@ def merge_attributes(
 ) -> dict[str, Any]:
     """Merge the attributes of each user that no filter left out, and return the report.
 
-    Two clusters are joined while their members' mean cosine similarity is at least `similarity`. Raises PeopleError,
-    EmbeddingError.
+    Two clusters are joined while their members' mean cosine similarity is at least `similarity`, but what contradicts
+    each other never is. Raises PeopleError, EmbeddingError.
     """
     _check(corpus, similarity, least)
     settings = {
         **{"similarity": similarity, "least_confidence": least, "without_sensitive": without_sensitive},
-        **{"model": embedder.name, "confidence_rule": CONFIDENCE_RULE},
+        **{"model": embedder.name, "confidence_rule": CONFIDENCE_RULE, "conflict_rule": CONFLICT_RULE},
     }
     with step_of(corpus, NAMES.MERGE, settings, actor) as step:
         take_sample_back(corpus)
@@ -79,15 +82,18 @@ def merge_attributes(
 
         embedded = embed_attributes(corpus, embedder, lambda share, number: tell(share / 2, 0))
         total, done, merged = sum(n for *_, n in users), 0, 0
+        conflicts: Counter[str] = Counter()
         for piece in in_pieces(users):
-            number, clusters = _merge(corpus, [number for number, _, _ in piece], embedder.name, similarity)
+            chosen = [number for number, _, _ in piece]
+            number, clusters = _merge(corpus, chosen, embedder.name, similarity, conflicts)
             done, merged = done + number, merged + clusters
             reset_queries()
             tell(0.5 + done / max(total, 1) / 2, done)
         step.report = {
             **{"corpus": corpus.name, "attributes": done, "merged": merged, "users": len(users)},
             **{"similarity": similarity, "least_confidence": least, "model": embedder.name, "embedded": embedded},
-            **{"left_out": _left_out(corpus), "confidence_rule": CONFIDENCE_RULE},
+            **{"left_out": _left_out(corpus), "confidence_rule": CONFIDENCE_RULE, "conflict_rule": CONFLICT_RULE},
+            **{"conflicts": {kind: conflicts[kind] for kind in KINDS}, "conflicting_users": conflicts[USERS]},
         }
     return step.report
 
@@ -115,25 +121,36 @@ def _check_sizes(users: list[Person]) -> None:
         )
 
 
-def _merge(corpus: Corpus, users: list[int], model: str, similarity: float) -> tuple[int, int]:
-    """Merge a piece; returns how many attributes and clusters it has."""
+def _merge(corpus: Corpus, users: list[int], model: str, similarity: float, conflicts: Counter[str]) -> tuple[int, int]:
+    """Merge a piece; returns how many attributes and clusters it has. Conflicts between clusters are counted."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(ATTRIBUTES, [corpus.pk, users])
         rows = cursor.fetchall()
-        vectors = read_vectors([sha256 for _, _, sha256, _, _ in rows], model)
+        vectors = read_vectors([sha256 for _, _, sha256, *_ in rows], model)
         found: list[tuple[int, int, int | None, float | None]] = []
         number = at = 0
         for _, group in groupby(rows, key=lambda row: row[0]):
             own = list(group)
-            number += _merge_one(own, vectors[at : at + len(own)], similarity, found)
+            number += _merge_one(own, vectors[at : at + len(own)], similarity, found, conflicts)
             at += len(own)
         cursor.execute(STORE, [list(column) for column in zip(*found, strict=True)])
     return len(rows), number
 
 
-def _merge_one(rows: list[tuple], vectors: np.ndarray, similarity: float, found: list[tuple]) -> int:
+def _merge_one(
+    rows: list[tuple], vectors: np.ndarray, similarity: float, found: list[tuple], conflicts: Counter[str]
+) -> int:
     """Note for each attribute where it goes; size and confidence stand with the representative."""
-    clusters = clusters_of(vectors, [row[3] for row in rows], [row[4] for row in rows], similarity)
+    texts = [row[4] for row in rows]
+
+    def apart(places: Sequence[int]) -> np.ndarray:
+        return conflict_matrix([texts[place] for place in places])
+
+    clusters = clusters_of(vectors, [row[3] for row in rows], [row[5] for row in rows], similarity, apart)
+    heads = [cluster.representative for cluster in clusters]
+    between = conflicts_among([texts[head] for head in heads], vectors[heads], similarity)
+    conflicts.update(kind for _, _, kind in between)
+    conflicts[USERS] += bool(between)
     for cluster in clusters:
         into = rows[cluster.representative][1]
         for member in cluster.members:
@@ -141,6 +158,23 @@ def _merge_one(rows: list[tuple], vectors: np.ndarray, similarity: float, found:
             whole = (len(cluster.members), cluster.confidence) if itself else (None, None)
             found.append((rows[member][1], into, *whole))
     return len(clusters)
+
+
+def conflicts_of(user: CorpusUser, heads: Sequence[Attribute]) -> dict[int, list[Attribute]]:
+    """By the id of a merged attribute the others that contradict it, of those as near as what is merged."""
+    merge = CorpusStep.objects.filter(corpus=user.corpus_id, name=NAMES.MERGE).first()
+    heads = [row for row in heads if row.cluster_size is not None]
+    found: dict[int, list[Attribute]] = {}
+    if merge is None or len(heads) < 2:
+        return found
+    try:
+        vectors = read_vectors([row.sha256 for row in heads], merge.settings["model"])
+    except KeyError:  # as while it is merged anew with another model
+        return found
+    for one, other, _ in conflicts_among([row.text for row in heads], vectors, merge.settings["similarity"]):
+        found.setdefault(heads[one].pk, []).append(heads[other])
+        found.setdefault(heads[other].pk, []).append(heads[one])
+    return found
 
 
 def _left_out(corpus: Corpus) -> dict[str, int]:

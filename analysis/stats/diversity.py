@@ -178,10 +178,19 @@ def condensed_distances(vectors: Matrix) -> NDArray[np.float64]:
     return np.maximum(1 - (wide @ wide.T)[upper], 0.0)
 
 
+Apart = Callable[[Sequence[int]], NDArray[np.bool_]]  # of rows: which two of them may not be one
+
+
 def clusters_of(
-    vectors: Matrix, confidences: Sequence[float | None], sources: Sequence[Hashable], similarity: float
+    vectors: Matrix,
+    confidences: Sequence[float | None],
+    sources: Sequence[Hashable],
+    similarity: float,
+    apart: Apart | None = None,
 ) -> list[Cluster]:
     """Rows that say the same, each cluster with its representative and confidence.
+
+    What may not be one is kept `apart`, so that it does not make a cluster surer either.
 
     `confidences` and `sources` (the conversation that each row is from) are as long as `vectors`. A row of unknown
     confidence weighs 1 in the centroid and says nothing about the cluster's confidence.
@@ -190,10 +199,32 @@ def clusters_of(
     groups: list[list[int]] = [[] for _ in range(int(labels.max(initial=-1)) + 1)]
     for row, label in enumerate(labels.tolist()):
         groups[label].append(row)
+    if apart is not None:
+        groups = [part for rows in groups for part in keep_apart(rows, apart(rows), vectors, similarity)]
     return [
         Cluster(rows, _nearest_to_centroid(vectors, rows, confidences), joint_confidence(rows, confidences, sources))
         for rows in groups
     ]
+
+
+def keep_apart(rows: list[int], conflicts: NDArray[np.bool_], vectors: Matrix, similarity: float) -> list[list[int]]:
+    """A cluster as parts without a conflict, in the order of their first members.
+
+    Those with most conflicts come first; each row goes to the part without a conflict whose members are nearest on
+    average, if these are as near as those of one cluster must be, else it begins one.
+    """
+    if not conflicts.any():
+        return [rows]
+    near = vectors[rows].astype(np.float64) @ vectors[rows].astype(np.float64).T
+    parts: list[list[int]] = []
+    for place in np.argsort(-conflicts.sum(axis=1), kind="stable").tolist():
+        means = [-1.0 if conflicts[place, part].any() else float(near[place, part].mean()) for part in parts]
+        best = int(np.argmax(means)) if means else -1
+        if best >= 0 and means[best] >= similarity:
+            parts[best].append(place)
+        else:
+            parts.append([place])
+    return sorted([rows[place] for place in sorted(part)] for part in parts)
 
 
 def _nearest_to_centroid(vectors: Matrix, rows: Sequence[int], confidences: Sequence[float | None]) -> int:

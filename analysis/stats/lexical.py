@@ -60,6 +60,18 @@ def overlap(one: str, other: str) -> list[float]:
     ]
 
 
+def choose_precise_threshold(scores: Scores, right: np.ndarray, least_recall: float) -> float:
+    """The score from which on a yes is right most often, of those that find at least this share of all that is right.
+
+    Of equally right ones the one that finds most. Something must be right.
+    """
+    order = np.argsort(-scores, kind="stable")
+    hits = np.cumsum(right[order])
+    is_possible = np.append(np.diff(scores[order]) != 0, True) & (hits >= least_recall * hits[-1] - 1e-9)
+    precision = np.where(is_possible, hits / np.arange(1, len(order) + 1), -1.0)
+    return float(scores[order][np.flatnonzero(precision == precision.max())[-1]])
+
+
 def choose_threshold(scores: Scores, right: np.ndarray) -> tuple[float, float]:
     """The score from which on a yes gives the best F1, the highest such score; and that F1."""
     order = np.argsort(-scores, kind="stable")

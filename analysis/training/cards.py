@@ -30,7 +30,7 @@ def _lines(report: Shape) -> Iterator[str]:
     yield f"- Kind: {TIERS[report['tier']]}."
     yield f"- Trained on: {report['trained_on']}, labels `{report['labels_sha256'][:12]}`, split "
     yield f"  `{report['split_sha256'][:12]}`."
-    yield f"- Threshold: {report['threshold']:.4g}, chosen on the validation part."
+    yield from (f"- {said}" for said in (say_tested(report), say_threshold(report)) if said)
     given = ", ".join(f"{name} {value}" for name, value in report["settings"].items() if value not in (None, ""))
     yield f"- Settings: {given}."
     yield ""
@@ -57,6 +57,38 @@ def _lines(report: Shape) -> Iterator[str]:
     for warning in report["warnings"] or ["No text of the test part stands in the training part."]:
         yield f"- {warning}"
     yield "- It was tested on groups like those that it was trained on; of others this says little."
+
+
+def say_tested(report: Shape) -> str:
+    """On what it was tested, and why on that; empty of what was tested by an earlier version."""
+    if not (told := report.get("tested")):
+        return ""
+    part = "all of them" if told["part"] == "all" else f"the {told['part']} part"
+    return f"Tested on {told['n']:,} of {told['of']:,} examples, {part}: {told['why']}."
+
+
+YES = {"verifier": "supported", "relevance": "relevant"}
+
+
+def say_threshold(report: Shape) -> str:
+    """From which score on it says yes, and by what that was found; empty of what has no threshold."""
+    if report["task"] not in YES:
+        return ""
+    words = f"Threshold: {YES[report['task']]} from a score of {report['threshold']:.4g} on"
+    by = report.get("threshold_by")
+    if by is None:
+        return f"{words}, with the best F1 of “{report['positive']}” on the validation part."
+    on = f"there precision {number(by['precision'], by['ci'].get('precision'))}, recall "
+    on += (
+        f"{number(by['recall'], by['ci'].get('recall'))} on {by['n']:,} examples, {by['positives']:,} of them positive"
+    )
+    found = f"of “{by['positive']}” on the validation part ({on})"
+    return {
+        "given": f"{words}, as it was given; {found}.",
+        "weight": f"{words}, the middle, since a weight of “{by['positive']}” was given; {found}.",
+        "precision": f"{words}, with the best precision at a recall of at least {by['least_recall'] or 0:g} {found}.",
+        "f1": f"{words}, with the best F1 {found}.",
+    }[by["aim"]]
 
 
 def _table(report: Shape) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The test of a model: on groups it never saw, beside baselines and people's own ceiling, with what may be claimed."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 from analysis.models.training import Task
 from analysis.stats.agreement.agreement import shape_estimates, write_estimate
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores, says
-from analysis.stats.lexical import choose_threshold
-from analysis.training.examples import TEST, TRAIN, VALID, Labelled, hash_text
+from analysis.stats.lexical import choose_precise_threshold, choose_threshold
+from analysis.training.examples import TEST, TRAIN, VALID, Labelled, came_with_split, fill_split, hash_text
 
 MEASURES: dict[str, tuple[str, ...]] = {
     Task.VERIFIER: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc"),
@@ -18,7 +19,12 @@ MEASURES: dict[str, tuple[str, ...]] = {
 }
 # By which measure a model is chosen on the validation part, and claims are made on the test part.
 MAIN: dict[str, str] = {Task.VERIFIER: "auroc", Task.RELEVANCE: "map", Task.REWARD: "accuracy"}
-POSITIVE: dict[str, str] = {Task.VERIFIER: "supported", Task.RELEVANCE: "relevant", Task.REWARD: "first response"}
+# What a model is to find, as studies of annotators score it (`positive` of their questions).
+SUPPORTED, NOT_SUPPORTED = "supported", "not supported"
+POSITIVE: dict[str, str] = {Task.VERIFIER: NOT_SUPPORTED, Task.RELEVANCE: "relevant", Task.REWARD: "first response"}
+# The same of models that do not say it, which were trained earlier.
+EARLIER: dict[str, str] = POSITIVE | {Task.VERIFIER: SUPPORTED}
+MIDDLE = 0.5
 COMPARED = ("accuracy", "f1", "auroc", "map", "mrr", "spearman")
 BASELINES = ("prior", "bm25", "cosine", "length", "frozen")
 BASE = "base"  # of a reasoning model what it said before it learned
@@ -37,7 +43,7 @@ def cases_of(examples: Sequence[Labelled]) -> Cases:
     )
 
 
-def _codes(names: Sequence[str]) -> np.ndarray:
+def _codes(names: Sequence[Any]) -> np.ndarray:
     known = {name: code for code, name in enumerate(dict.fromkeys(names))}
     return np.array([known[name] for name in names], np.int64)
 
@@ -46,19 +52,95 @@ def measures_for(task: str, cases: Cases) -> tuple[str, ...]:
     return (*MEASURES[task], *(("spearman",) if task == Task.REWARD and cases.ratings is not None else ()))
 
 
-def threshold_on(task: str, scores: np.ndarray, cases: Cases) -> float:
-    """With the best F1 on these cases; of a reward the middle, since which response stands first says nothing."""
-    if task == Task.REWARD or not cases.truth.any():
-        return 0.5
-    return choose_threshold(scores, cases.truth)[0]
+@dataclass(frozen=True)
+class Aim:
+    """How the score from which on a model says yes is found: given; in the middle, where a weight of the positive label
+    decides; with the best precision among those with at least this recall; else with the best F1.
+    """
+
+    threshold: float | None = None
+    least_recall: float | None = None
+    is_weighted: bool = False
+
+    @property
+    def name(self) -> str:
+        if self.threshold is not None:
+            return "given"
+        if self.is_weighted:
+            return "weight"
+        return "precision" if self.least_recall is not None else "f1"
 
 
-def chosen_part(examples: Sequence[Labelled], own: bool) -> list[Labelled]:
-    """What a model is tested on: the test part; of another set than its own all, where there is none."""
+BEST_F1 = Aim()
+
+
+def threshold_on(task: str, scores: np.ndarray, cases: Cases, aim: Aim = BEST_F1) -> float:
+    """Chosen on these cases; of a reward the middle, since which response stands first says nothing."""
+    if task == Task.REWARD or aim.name == "weight":
+        return MIDDLE
+    if aim.threshold is not None:
+        return aim.threshold
+    seen, turned = facing(POSITIVE[task], cases, Scored(scores, MIDDLE))
+    if not seen.truth.any():
+        return MIDDLE
+    found = (
+        choose_threshold(turned.scores, seen.truth)[0]
+        if aim.least_recall is None
+        else choose_precise_threshold(turned.scores, seen.truth, aim.least_recall)
+    )
+    return turn_back(found) if POSITIVE[task] == NOT_SUPPORTED else found
+
+
+def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
+    """As they are, or with what is not supported as what is to be found."""
+    if positive != NOT_SUPPORTED:
+        return cases, scored
+    ratings = None if cases.ratings is None else 1 - cases.ratings
+    turned = Scored(-scored.scores, float(np.nextafter(-scored.threshold, np.inf)))
+    return Cases(~cases.truth, cases.groups, cases.queries, ratings), turned
+
+
+def turn_back(threshold: float) -> float:
+    """Of turned scores, which say no from here on: the score from which on it is a yes."""
+    return float(np.nextafter(-threshold, np.inf))
+
+
+def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, cases: Cases) -> Shape:
+    """By what it was found, and precision and recall of what is to be found on the cases that it was found on."""
+    seen, turned = facing(POSITIVE[task], cases, Scored(scores, threshold))
+    return {
+        "aim": aim.name,
+        "positive": POSITIVE[task],
+        "least_recall": aim.least_recall,
+        **_measured(seen, turned, [name for name in ("precision", "recall", "f1") if name in MEASURES[task]]),
+    }
+
+
+def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = False) -> tuple[list[Labelled], str]:
+    """What a model is tested on, and why: of the set that it learned from, and of one that came with a split, the test
+    part; else all, for nobody but us would have divided it. `everything`: all in any case.
+    """
+    if own:
+        return [each for each in fill_split(examples) if each.split == TEST], "the model learned from the other parts"
+    if everything:
+        return list(examples), "all were asked for"
+    if not came_with_split(examples):
+        return list(examples), "they came without a split, and the model learned from none of them"
     test = [each for each in examples if each.split == TEST]
-    if test or own:
-        return test
-    return [each for each in examples if each.split not in (TRAIN, VALID)] or list(examples)
+    if test:
+        return test, "they came with this split"
+    apart = [each for each in examples if each.split not in (TRAIN, VALID)]
+    return apart or list(examples), "the split that they came with has no test part"
+
+
+def tell_tested(part: Sequence[Labelled], of: int, why: str) -> Shape:
+    """How many were tested, of how many, which part that is, and why."""
+    named = {each.split for each in part}
+    return {
+        "n": len(part),
+        "of": of,
+        "part": "all" if len(part) == of else named.pop() if len(named) == 1 else "some",
+    } | {"why": why}
 
 
 def evaluate(
@@ -67,31 +149,37 @@ def evaluate(
     scored: Scored,
     baselines: Mapping[str, Scored],
     seen: Mapping[str, Sequence[str]] | None = None,
+    positive: str = "",
 ) -> Shape:
     """Every measure with its interval, the same of each baseline, and the model minus each of them.
 
-    `unshared`: the same on the examples of which no text was `seen` in training, where that is not all of them.
+    `positive`: what is to be found, that of the task where nothing is said. `unshared`: the same on the examples of
+    which no text was `seen` in training, where that is not all of them.
     """
-    cases = cases_of(examples)
+    positive, threshold, plain = positive or POSITIVE[task], scored.threshold, (cases_of(examples), scored)
+    cases, scored = facing(positive, *plain)
+    baselines = {name: facing(positive, plain[0], each)[1] for name, each in baselines.items()}
     names = measures_for(task, cases)
     known = {place: frozenset(texts) for place, texts in (seen or {}).items()}
     alone = [place for place, each in enumerate(examples) if not is_shared(each, known)]
     return {
-        "positive": POSITIVE[task],
-        "threshold": scored.threshold,
+        "positive": positive,
+        "threshold": threshold,
         **_measured(cases, scored, names),
-        **({"unsupported": _turned(cases, scored)} if task == Task.VERIFIER else {}),
+        **(_both(*plain) if task == Task.VERIFIER else {}),
         "baselines": {name: _measured(cases, each, names) for name, each in baselines.items()},
         "differences": {name: _compared(cases, scored, each, names) for name, each in baselines.items()},
-        "ceiling": ceiling(task, examples),
-        **({"unshared": _part(task, examples, scored, alone, names)} if len(alone) < len(examples) else {}),
+        "ceiling": ceiling(task, examples, positive),
+        **({"unshared": _part(cases, scored, alone, names)} if len(alone) < len(examples) else {}),
         "warnings": shared_texts(task, examples, known),
     }
 
 
-def _part(task: str, examples: Sequence[Labelled], scored: Scored, places: list[int], names: Sequence[str]) -> Shape:
-    some = Scored(scored.scores[places], scored.threshold)
-    return _measured(cases_of([examples[place] for place in places]), some, names)
+def _part(cases: Cases, scored: Scored, places: list[int], names: Sequence[str]) -> Shape:
+    groups, queries = (_codes(codes[places].tolist()) for codes in (cases.groups, cases.queries))
+    ratings = None if cases.ratings is None else cases.ratings[places]
+    some = Cases(cases.truth[places], groups, queries, ratings)
+    return _measured(some, Scored(scored.scores[places], scored.threshold), names)
 
 
 def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Shape:
@@ -103,11 +191,12 @@ def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Shape:
     }
 
 
-def _turned(cases: Cases, scored: Scored) -> Shape:
-    """What is not supported as the positive class."""
-    other = Cases(~cases.truth, cases.groups, cases.queries)
-    turned = Scored(-scored.scores, float(np.nextafter(-scored.threshold, np.inf)))
-    return _measured(other, turned, ("precision", "recall", "f1"))
+def _both(cases: Cases, scored: Scored) -> Shape:
+    """Either label as what is to be found."""
+    return {
+        name: _measured(*facing(positive, cases, scored), ("precision", "recall", "f1"))
+        for name, positive in (("supported", SUPPORTED), ("unsupported", NOT_SUPPORTED))
+    }
 
 
 def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str]) -> Shape:
@@ -119,7 +208,7 @@ def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str])
     return {name: write_estimate(each) | {"beats": says(each)} for name, each in found.items()}
 
 
-def ceiling(task: str, examples: Sequence[Labelled]) -> Shape:
+def ceiling(task: str, examples: Sequence[Labelled], positive: str = "") -> Shape:
     """How well people do against one another: each rater left out, held against the majority of the others."""
     rows = [
         (each, rating, sum(others) / len(others))
@@ -136,7 +225,8 @@ def ceiling(task: str, examples: Sequence[Labelled]) -> Shape:
         _codes([each.key for each, _, _ in rows]),
     )
     names = [name for name in MEASURES[task] if name in ("accuracy", "precision", "recall", "f1")]
-    return _measured(cases, Scored(np.array([rating for _, rating, _ in rows]), 0.5), names)
+    said = Scored(np.array([rating for _, rating, _ in rows]), MIDDLE)
+    return _measured(*facing(positive or POSITIVE[task], cases, said), names)
 
 
 # --- leaks ------------------------------------------------------------------

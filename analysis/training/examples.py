@@ -76,15 +76,15 @@ def read_pairs(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
         label = each.get("relevant")
         if isinstance(label, str) or not isinstance(label, int | float) or not 0 <= label <= 1:
             raise LineFault(f"attribute {number}: relevant is {label!r}; it must be 0 or 1")
-        part = str(each.get("id", number))[:LONGEST_KEY]
+        part = key_of(each.get("id", number), f"the id of attribute {number}")
         yield Labelled(key, part, prompt, "", prompt, text_of(each, "text"), label=float(label))
 
 
 def read_support(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
     """`evidence`, `statement` and `label`."""
     label = row["label"]
-    if label not in SUPPORT:
-        raise LineFault(f"label is {label!r}; it must be one of {', '.join(SUPPORT)}")
+    if not isinstance(label, str) or label not in SUPPORT:
+        raise LineFault(f"label is {str(label)[:40]!r}; it must be one of {', '.join(SUPPORT)}")
     evidence = text_of(row, "evidence")
     yield Labelled(key, "", evidence, "", evidence, text_of(row, "statement"), label=SUPPORT[label])
 
@@ -114,6 +114,14 @@ SHAPES: dict[tuple[str, ...], tuple[Task, Callable[[Mapping[str, Any], str], Ite
 }
 
 
+def key_of(value: Any, name: str) -> str:
+    """A text by which something is told apart: cut off, it could be another one's too."""
+    key = str(value).strip()
+    if len(key) > LONGEST_KEY:
+        raise LineFault(f"{name} has {len(key):,} characters; the limit is {LONGEST_KEY}: shorten or hash it")
+    return key
+
+
 def text_of(row: Mapping[str, Any], name: str) -> str:
     """A text, or the messages of a conversation one after the other."""
     value = row.get(name)
@@ -128,15 +136,16 @@ def read_line(row: Mapping[str, Any], number: int) -> tuple[Task, list[Labelled]
     """The examples of one line. Raises LineFault."""
     for fields, (task, read) in SHAPES.items():
         if all(name in row for name in fields):
-            key = str(row.get("id", number)).strip()[:LONGEST_KEY]
+            key = key_of(row.get("id", number), "id")
             before = text_of(row, "context") if row.get("context") else ""
             group = next((str(row[name]) for name in GROUPS if row.get(name)), "")
             if row.get("year") and group:  # topics are numbered anew each year
                 group = f"{row['year']} {group}"
+            group = key_of(group, "the group")
             split = str(row.get("split") or "").strip()[:20]
             split = SPLITS.get(split.lower(), split)
             found = [
-                replace(each, group=(group or hash_text(each.group))[:LONGEST_KEY], split=split, context=before)
+                replace(each, group=group or hash_text(each.group), split=split, context=before)
                 for each in read(row, key)
             ]
             return task, found
@@ -158,8 +167,15 @@ def part_of(group: str, salt: str = "") -> str:
 
 
 def fill_split(examples: Iterable[Labelled]) -> list[Labelled]:
-    """What has no part yet gets one by the hash of its group."""
-    return [each if each.split else replace(each, split=part_of(each.group)) for each in examples]
+    """What has no part yet gets that of its group, where a line of it names one; else by the hash of the group."""
+    known = list(examples)
+    given = {each.group: each.split for each in reversed(known) if each.split}
+    return [each if each.split else replace(each, split=given.get(each.group) or part_of(each.group)) for each in known]
+
+
+def came_with_split(examples: Iterable[Labelled]) -> bool:
+    """Whether its file named parts. Those that an earlier version filled in at the import are those of the hash."""
+    return any(each.split and each.split != part_of(each.group) for each in examples)
 
 
 def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
@@ -172,15 +188,23 @@ def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
 
 def check_groups(examples: Sequence[Labelled]) -> None:
     """Raises TrainingError where a group lies in two parts."""
+    if words := say_divided(examples):
+        raise TrainingError(words)
+
+
+def say_divided(examples: Iterable[Labelled]) -> str:
+    """Which groups lie in two parts and what to do; empty where none does."""
     parts: dict[str, set[str]] = {}
     for each in examples:
         parts.setdefault(each.group, set()).add(each.split)
-    if wrong := sorted(group for group, found in parts.items() if len(found) > 1):
-        named = ", ".join(f"{group[:40]} ({' and '.join(sorted(parts[group]))})" for group in wrong[:3])
-        raise TrainingError(
-            f"{len(wrong):,} groups lie in more than one part of the split, such as {named}, so a test would say "
-            "too much. Divide anew: --split groups."
-        )
+    wrong = sorted(group for group, found in parts.items() if len(found) > 1)
+    if not wrong:
+        return ""
+    named = ", ".join(f"{group[:40]} ({' and '.join(sorted(parts[group]))})" for group in wrong[:3])
+    return (
+        f"{len(wrong):,} groups lie in more than one part of the split, such as {named}, so a test would say "
+        "too much. Divide anew: --split groups."
+    )
 
 
 def hash_labels(examples: Iterable[Labelled]) -> str:
@@ -204,7 +228,6 @@ def import_examples(name: str, path: Path) -> dict[str, Any]:
     if ExampleSet.objects.filter(name=name).exists():
         raise TrainingError(f"There are examples called {name} already; give these another name.")
     found, task = read_file(path)
-    found = fill_split(found)
     with transaction.atomic():
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -215,7 +238,11 @@ def import_examples(name: str, path: Path) -> dict[str, Any]:
         )
         for batch in batches(rows, BATCH, lambda row: len(row.context + row.first + row.second + row.third)):
             Example.objects.bulk_create(batch)
-    return {"examples": name, "task": task, "file": path.name, **count_parts(found)}
+    given = sum(bool(each.split) for each in found)
+    split = "given" if given == len(found) else "partly given" if given else "none"
+    filled = fill_split(found)
+    about = {"examples": name, "task": task, "file": path.name, "split": split, "divided": say_divided(filled)}
+    return about | count_parts(filled)
 
 
 FIELDS = ("key", "part", "group", "split", "context", "first", "second", "third", "label")

@@ -10,9 +10,13 @@ from analysis.stats.detection import Cases, Scored
 from analysis.stats.resampling import generator
 from analysis.training.evaluation import (
     MAIN,
+    NOT_SUPPORTED,
+    POSITIVE,
+    Aim,
     Shape,
     cases_of,
     evaluate,
+    facing,
     measures_for,
     suspicious_baselines,
     texts_seen,
@@ -30,7 +34,10 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Settings:
-    """How a model is trained. `split`: users, items or groups divide anew; empty keeps the split that is given."""
+    """How a model is trained. `split`: users, items or groups divide anew; empty keeps the split that is given.
+
+    `positive_weight`: of what is to be found, which is not supported of a verifier.
+    """
 
     split: str = ""
     seeds: int = 3
@@ -48,6 +55,19 @@ class Settings:
     reply: int = 4096
     kl: float = 0.001
     lora: int = 0
+    threshold: float | None = None
+    least_recall: float | None = None
+
+    @property
+    def aim(self) -> Aim:
+        """What a threshold or a recall says goes before what a weight does."""
+        is_said = self.threshold is not None or self.least_recall is not None
+        return Aim(self.threshold, self.least_recall, self.positive_weight is not None and not is_said)
+
+    @property
+    def chosen_aim(self) -> Aim:
+        """Of scores to which neither a given threshold nor a weight applies, as those of words."""
+        return Aim(least_recall=self.least_recall)
 
 
 @dataclass(frozen=True)
@@ -125,7 +145,7 @@ def fit_seeds(task: str, parts: Parts, features: np.ndarray, seeds: int, setting
             settings.positive_weight, settings.soft_labels, **strengths,
         )  # fmt: skip
         scores = fit.score(features)
-        trials.append(FrozenTrial(fit, threshold_on(task, scores[parts.valid], valid[1]), value, scores))
+        trials.append(FrozenTrial(fit, threshold_on(task, scores[parts.valid], valid[1], settings.aim), value, scores))
     return trials
 
 
@@ -177,16 +197,18 @@ def spread(values: Sequence[float]) -> Shape:
 # --- baselines --------------------------------------------------------------
 
 
-def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray]) -> Shape:
+def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: Aim) -> Shape:
     """Of each baseline the sign with which it tells labels on the training part, and its threshold."""
     train, valid = (cases_of(parts.of(places)) for places in (parts.train, parts.valid))
     measure = "accuracy" if task == Task.REWARD else "auroc"
-    found: Shape = {"prior": {"share": float(labels_of(parts, parts.train).mean()), "threshold": 0.0}}
+    # The prior says of everything that it is what is to be found.
+    most = 2.0 if POSITIVE[task] == NOT_SUPPORTED else 0.0
+    found: Shape = {"prior": {"share": float(labels_of(parts, parts.train).mean()), "threshold": most}}
     for name, values in scores.items():
         # A reward is called by its sign; what tells nothing keeps it.
         right = value_of(train, Scored(values[parts.train], 0.0), measure)
         sign = -1 if right < 0.5 and name == "length" else 1
-        threshold = 0.0 if task == Task.REWARD else threshold_on(task, sign * values[parts.valid], valid)
+        threshold = 0.0 if task == Task.REWARD else threshold_on(task, sign * values[parts.valid], valid, aim)
         found[name] = {"sign": sign, "threshold": threshold}
     return found
 
@@ -211,9 +233,10 @@ def score_baselines(
 def summarise_seeds(task: str, test: Cases, scored: Sequence[Scored], valid: Sequence[float]) -> Shape:
     """Every measure of every seed on the test part, and how far the seeds are apart."""
     names = measures_for(task, test)
+    turned = [facing(POSITIVE[task], test, each) for each in scored]
     rows = [
-        {"seed": seed, "valid": valid[seed], **{name: none_if_nan(value_of(test, each, name)) for name in names}}
-        for seed, each in enumerate(scored)
+        {"seed": seed, "valid": valid[seed], **{name: none_if_nan(value_of(*each, name)) for name in names}}
+        for seed, each in enumerate(turned)
     ]
     return {
         "seeds": rows,
@@ -242,13 +265,14 @@ def report_on(
     return {"main": MAIN[Task(task)], "kept_seed": best, **result, **seeded}
 
 
-def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial) -> Shape:
+def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: Settings) -> Shape:
     """What a model's folder says, so that it can be used and tested without what it was trained on."""
     return {
         "task": task,
+        "positive": POSITIVE[task],
         "features": VERSION,
         "frozen_threshold": trial.threshold,
-        "baselines": fit_baselines(task, parts, baseline_scores(task, parts.all, texts)),
+        "baselines": fit_baselines(task, parts, baseline_scores(task, parts.all, texts), settings.chosen_aim),
         "seen": texts_seen(parts.of(parts.train)),
     }
 
@@ -270,13 +294,13 @@ def cross_validate(
             settings.positive_weight, settings.soft_labels,
         )  # fmt: skip
         scores[test] = fit.score(features[test])
-        called[test] = scores[test] >= threshold_on(task, fit.score(features[inner]), cases)
+        called[test] = scores[test] >= threshold_on(task, fit.score(features[inner]), cases, settings.aim)
     # One scale on which each fold's own threshold is the middle.
     centred = np.where(called, 0.5 + scores / 2, scores / 2) if task != Task.REWARD else scores
     words = baseline_scores(task, list(examples), texts)
     cases = cases_of(examples)
     plain = {
-        name: Scored(values, threshold_on(task, values, cases) if task != Task.REWARD else 0.0)
+        name: Scored(values, threshold_on(task, values, cases, settings.chosen_aim) if task != Task.REWARD else 0.0)
         for name, values in words.items()
     }
     result = evaluate(task, examples, Scored(scores, 0.5), plain)

@@ -51,7 +51,9 @@ def plan(
         return TrainedModel.objects.create(name=name, started_by=actor, **given)
     if known.state == State.DONE:
         raise TrainingError(f"There is a model called {name} already; give this one another name.")
-    if any(getattr(known, field) != value for field, value in given.items()):
+    # What was begun by an earlier version has fewer settings; the others are as they were.
+    before = {field: getattr(known, field) for field in given} | {"settings": asdict(Settings(**known.settings))}
+    if before != given:
         remove_work(name)
         known.curve, known.share, known.seconds = [], 0.0, 0.0
         for field, value in ({"study": None, "examples": None} | given).items():

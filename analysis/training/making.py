@@ -11,13 +11,15 @@ from django.utils import timezone
 
 from analysis.corpora.embeddings import EmbeddingError, local_embedder
 from analysis.models import TrainedModel
+from analysis.models.training import Task
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card
-from analysis.training.evaluation import BASE, Shape, without_texts
+from analysis.training.evaluation import BASE, Shape, cases_of, tell_tested, tell_threshold, without_texts
 from analysis.training.examples import (
     Labelled,
     TrainingError,
+    came_with_split,
     count_parts,
     fill_split,
     hash_labels,
@@ -57,6 +59,15 @@ def check_embedder() -> None:
         local_embedder()
     except EmbeddingError as error:
         raise TrainingError(str(error)) from None
+
+
+def why_tested(model: TrainedModel) -> str:
+    """By what the part that a model is tested on was chosen."""
+    if by := model.settings.get("split", ""):
+        return f"they were divided anew by {by}"
+    if model.examples and came_with_split(load_set(model.examples)):
+        return "they came with this split"
+    return "the hash of their groups divides them"
 
 
 def examples_for(model: TrainedModel) -> list[Labelled]:
@@ -107,7 +118,7 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     features = features_of(model.task, parts.all, texts)
     is_frozen = model.tier == Tier.FROZEN
     trials = fitting.fit_seeds(model.task, parts, features, settings.seeds if is_frozen else 1, settings)
-    kept = fitting.keep(model.task, parts, texts, trials[0])
+    kept = fitting.keep(model.task, parts, texts, trials[0], settings)
     network = None if is_frozen else _fit_network(model, parts, features, trials[0], settings, progress)
     all_scored = network.scored if network else [Scored(trial.scores, trial.threshold) for trial in trials]
     valid = network.valid if network else [trial.valid for trial in trials]
@@ -117,6 +128,11 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     if isinstance(network, ReasonerTrial):
         baselines[BASE] = Scored(network.before.scores[parts.test], network.before.threshold)
     report = fitting.report_on(model.task, parts, kept, scored, valid, best, baselines)
+    if model.task != Task.REWARD:
+        on = all_scored[best].scores[parts.valid], cases_of(parts.of(parts.valid))
+        report["threshold_by"] = kept["threshold_by"] = tell_threshold(
+            model.task, scored[best].threshold, settings.aim, *on
+        )
     kept |= {"threshold": scored[best].threshold, "tokens": settings.tokens, "threads": settings.threads}
     kept["groups"] = groups_learned(parts.all)
     kept["asked"] = {name: getattr(settings, name) for name in ("rollouts", "batch", "reply", "kl", "lora")}
@@ -185,6 +201,7 @@ def finish(
     best: int,
 ) -> Shape:
     """Save the folder with its card, then say that it is done."""
+    tested = tell_tested(parts.of(parts.test), len(parts.all), why_tested(model))
     report = {
         "model": model.name,
         "task": model.task,
@@ -194,6 +211,7 @@ def finish(
         "split_sha256": model.split_sha256,
         "settings": model.settings,
         "parts": count_parts(parts.all)["parts"],
+        "tested": tested,
         **report,
         "seconds": round(progress.seconds, 1),
     }

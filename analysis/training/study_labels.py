@@ -24,17 +24,18 @@ SOURCES: dict[str, tuple[str, LabelQuestion]] = {
 def study_examples(study: Study, task: str) -> list[Labelled]:
     """Every item that people of the study labelled, with the share of yes; of several ratings their mean.
 
-    Divided by user for a verifier, by prompt otherwise. Items on which people are split evenly are left out of it.
+    Divided by user for a verifier, by prompt otherwise. Left out are items on which people are split evenly, and what
+    models revised, which nobody extracted.
     Raises TrainingError.
     """
-    rows = [each for each in study_pairs(study, task) if each.ratings]
+    rows = [each for each in study_pairs(study, task, revised=False) if each.ratings]
     if not rows:
         kind = SOURCES[task][0]
         raise TrainingError(f"Nobody has labelled {kind} items of {study.slug}, from which a {task} model learns.")
     return fill_split(row for row in rows if row.label != 0.5)
 
 
-def study_pairs(study: Study, task: str) -> list[Labelled]:
+def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labelled]:
     """Every pair of texts of the study's items, labelled or not. `user` is the item's cluster."""
     kind, question = SOURCES[task]
     said: dict[str, list[tuple[str, float]]] = defaultdict(list)
@@ -45,6 +46,8 @@ def study_pairs(study: Study, task: str) -> list[Labelled]:
     items = AnnotationItem.objects.filter(
         study=study, kind=kind, pilot=False, purpose=AnnotationItem.Purpose.WORK
     ).order_by("position")
+    if not revised:
+        items = items.exclude(payload__has_key="before")
     found = []
     for item in items.only("key", "payload", "cluster", "position"):
         for part, first, second, third in texts_of(task, item.payload):

@@ -8,8 +8,8 @@ import numpy as np
 from analysis.corpora.embeddings import local_embedder
 from analysis.models import ExampleSet, TrainedModel
 from analysis.stats.detection import Scored
-from analysis.training.evaluation import Shape, chosen_part, evaluate, suspicious_baselines
-from analysis.training.examples import Labelled, TrainingError, fill_split, load_set
+from analysis.training.evaluation import EARLIER, Shape, chosen_part, evaluate, suspicious_baselines, tell_tested
+from analysis.training.examples import Labelled, TrainingError, load_set
 from analysis.training.features import VERSION, Texts, embed_texts, features_of
 from analysis.training.fitting import Settings, score_baselines
 from analysis.training.folders import FROZEN, folder_of, read_kept
@@ -63,23 +63,32 @@ def check_task(model: TrainedModel, examples: ExampleSet) -> None:
         )
 
 
-def evaluate_model(model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None) -> Shape:
-    """Tested on the test part; of a set that it was not trained on all, where that has no such part."""
+def evaluate_model(
+    model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, *, everything: bool = False
+) -> Shape:
+    """Tested on all of a set that came without a split, and on the test part of one that did or that it learned from.
+
+    `everything`: on all of a set that it did not learn from. Raises TrainingError.
+    """
     check_task(model, examples)
     kept, fit = open_model(model)
     own = model.examples_id == examples.pk
-    rows = fill_split(load_set(examples))
+    rows = load_set(examples)
+    if own and everything:
+        raise TrainingError(f"{model.name} learned from {examples.name}: only its test part says anything.")
     if own and (by := model.settings.get("split")):
         raise TrainingError(
             f"{model.name} was trained with --split {by}; its test on {examples.name} stands in its own figures."
         )
-    part = chosen_part(rows, own)
+    part, why = chosen_part(rows, own, everything)
     if not part:
         raise TrainingError(f"{examples.name} has no test part.")
+    tested = tell_tested(part, len(rows), why)
     texts = embed_texts(model.task, part, local_embedder(), show)
     scored, _ = score(model, kept, fit, part, texts)
     baselines = score_baselines(kept, model.task, part, texts, fit)
-    result = evaluate(model.task, part, scored, baselines, kept["seen"])
+    positive = kept.get("positive", EARLIER[model.task])
+    result = evaluate(model.task, part, scored, baselines, kept["seen"], positive)
     result["warnings"] += suspicious_baselines(model.task, result)
     return {
         "model": model.name,
@@ -87,8 +96,10 @@ def evaluate_model(model: TrainedModel, examples: ExampleSet, show: Show = lambd
         "tier": model.tier,
         "version": model.sha256,
         "examples": examples.name,
-        "part": part[0].split if len({each.split for each in part}) == 1 else "all",
+        "part": tested["part"],
+        "tested": tested,
         **result,
+        **({"threshold_by": kept["threshold_by"]} if "threshold_by" in kept else {}),
     }
 
 

@@ -46,6 +46,7 @@ class Label(NamedTuple):
     was_read: bool | None  # whether both answers had been in view to their ends
     was_quick: bool | None
     was_driven: bool | None
+    revises: str = ""  # key of the item that it is a revision of
 
 
 def newest(rows: QuerySet[Annotation]) -> QuerySet[Annotation]:
@@ -99,7 +100,8 @@ def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) ->
 # What a label needs; a row made whole would bring the texts of its item with it.
 ITEM = ("item__key", "item__source", "item__cluster", "item__corpus", "item__tags")
 PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
-FIELDS = ("id", "labels", "left", "judge", "active_ms", "trace", *ITEM, *PERSON)
+BEFORE = "item__payload__before"
+FIELDS = ("id", "labels", "left", "judge", "active_ms", "trace", *ITEM, *PERSON, BEFORE)
 
 
 def label_of(row: Mapping[str, Any], question: LabelQuestion, part: str, value: str) -> Label:
@@ -126,6 +128,7 @@ def label_of(row: Mapping[str, Any], question: LabelQuestion, part: str, value: 
         was_read=was_read(row["left"], row["trace"]),
         was_quick=was_quick(row["trace"], row["active_ms"]),
         was_driven=was_driven(row["trace"]),
+        revises=row[BEFORE] or "",
     )
 
 

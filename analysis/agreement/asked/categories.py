@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from django.db.models import Q
 
 from analysis.agreement.annotations import Gathered, LabelChoice
 from analysis.agreement.asked.revisions import QUALITY, chosen_items
@@ -21,9 +22,15 @@ NOTHING = "no model named a mistake"
 Shape = dict[str, Any]
 
 
+def counted_items(study: Study, choice: LabelChoice) -> Any:
+    """As labels are chosen: what models revised is a group of its own."""
+    rows, revised = chosen_items(choice).filter(study=study), Q(payload__has_key="before")
+    return rows if choice.revised == "with" else rows.filter(revised if choice.revised else ~revised)
+
+
 def newest_of(study: Study, choice: LabelChoice, instruction: str) -> dict[Run, dict[int, Task]]:
     """The newest readable reply of each author about each item."""
-    rows = Task.objects.filter(annotation_item__in=chosen_items(choice).filter(study=study), values__isnull=False)
+    rows = Task.objects.filter(annotation_item__in=counted_items(study, choice), values__isnull=False)
     rows = rows.filter(run__instruction__startswith=instruction).order_by("pk").select_related("annotation_item")
     runs = {run.pk: run for run in Run.objects.filter(tasks__in=rows).select_related("endpoint").distinct()}
     by_author: dict[str, tuple[Run, dict[int, Task]]] = {}
@@ -62,7 +69,7 @@ def measure_model(author: str, tasks: list[Task], asked: Gathered) -> Shape:
 def count_doubted(study: Study, choice: LabelChoice) -> int:
     """Items that one person says makes no sense, or maybe."""
     name, _, value = choice.tag.partition(":")
-    rows = chosen_items(choice).filter(study=study, key__in=find_rejected(study, "doubt", choice.pilot))
+    rows = counted_items(study, choice).filter(key__in=find_rejected(study, "doubt", choice.pilot, revised=True))
     return Counter(not choice.tag or str(tags.get(name, "")) == value for tags in rows.values_list("tags", flat=True))[
         True
     ]
@@ -75,7 +82,7 @@ def record_categories(study: Study, into: Study) -> int:
     """
     items = AnnotationItem.objects.filter(study=into, pilot=False, source=study.slug).select_related("study__current")
     by_key, new = {item.key: item for item in items}, 0
-    for run, tasks in newest_of(study, LabelChoice(), CATEGORY).items():
+    for run, tasks in newest_of(study, LabelChoice(revised="with"), CATEGORY).items():
         rater = f"{run.endpoint.name} {run.instruction}"[:150]
         said = Annotation.objects.filter(item__study=into, judge=rater)
         before = said.count()

@@ -41,8 +41,10 @@ def measure_revisions(
     revisions, withdrawn = find_revisions(study, choice, asked.by_user), count_withdrawn(study, choice)
     if not revisions and not withdrawn:
         return []
-    # A tag may choose revisions; what they revise has other tags.
-    whole = next(each for each in gather(study, replace(choice, tag="")) if each.question.name == QUALITY.name)
+    # A tag may choose revisions; what they revise has other tags, and is no revision.
+    whole = next(
+        each for each in gather(study, replace(choice, tag="", revised="with")) if each.question.name == QUALITY.name
+    )
     votes = count_votes(whole)
     flagged = find_flagging(study, choice)
     return [

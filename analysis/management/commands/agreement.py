@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.agreement.agreements import DRAWS, THRESHOLD, agreement_of
-from analysis.agreement.annotations import WITHOUT, LabelChoice
+from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
 from analysis.agreement.asked.tables import make_categories, make_revisions, make_told, say_tables
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS
 from surveys.imports.study_command import StudyCommand
@@ -25,6 +25,7 @@ class Command(StudyCommand):
         parser.add_argument("--tag", default="", metavar="NAME:VALUE", help="items with this tag only")
         parser.add_argument("--without-simulated", action="store_true")
         parser.add_argument("--without", default="", choices=WITHOUT, help="labels of people that are left out")
+        parser.add_argument("--revised", default="", choices=REVISED, help="statements that models revised")
         parser.add_argument("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count")
         parser.add_argument("--draws", type=int, default=DRAWS)
         parser.add_argument("--seed", type=int, default=0)
@@ -35,7 +36,7 @@ class Command(StudyCommand):
         choice = LabelChoice(
             options["pilot"],
             not options["without_simulated"],
-            *(options[name] for name in ("corpus", "cluster", "tag", "without")),
+            *(options[name] for name in ("corpus", "cluster", "tag", "without", "revised")),
         )
         found = agreement_of(study, choice, options["seed"], options["draws"], options["threshold"])
         if not found["questions"]:
@@ -73,9 +74,22 @@ def say(question: dict[str, Any]) -> str:
     return "\n".join(
         [
             *(head, size, *numbers, majority, *skew, *say_pairs(question["pairs"]), *say_raters(question["raters"])),
+            *say_statements(question),
             *say_tables([*make_revisions(question), make_categories(question), make_told(question)]),
         ]
     )
+
+
+def say_statements(question: dict[str, Any]) -> list[str]:
+    """What was extracted and what models revised, of which the numbers above have only what was chosen."""
+    return [
+        f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, alpha {write(row['alpha']['value'])}, "
+        + ", ".join(
+            f"{value} {100 * row['shares'][value]:.1f} % {write_interval(row['ci']['shares'][value])}".rstrip()
+            for value in question["values"]
+        )
+        for row in question.get("by_statement", ())
+    ]
 
 
 def say_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:

@@ -12,16 +12,19 @@ from analysis.training.using import evaluate_model, find_model
 
 
 class Command(BaseCommand):
-    help = "Test a trained model beside baselines: on the test part of examples, or on all where they have none."
+    help = "Test a trained model beside baselines: on all examples, or on the test part where they came with a split."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("model")
         parser.add_argument("--examples", required=True, metavar="NAME", help="as import_examples has them")
+        parser.add_argument("--all", action="store_true", help="also of examples that came with a split")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            report = evaluate_model(find_model(options["model"]), find_set(options["examples"]))
+            report = evaluate_model(
+                find_model(options["model"]), find_set(options["examples"]), everything=options["all"]
+            )
         except (TrainingError, EmbeddingError) as error:
             raise CommandError(str(error)) from None
         for warning in report["warnings"]:

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from analysis.corpora import IMPORTERS
-from analysis.corpora.importing import ImportFailed, Report, import_corpus, note_origin
+from analysis.corpora.importing import ImportFailed, Report, import_corpus, note_origin, say_same_ids
 from analysis.runs.progress import ProgressLine
 from surveys.imports.study_command import FileCommand
 
@@ -48,6 +48,8 @@ class Command(FileCommand):
             progress.end()
         note_origin(options["name"], options["source"], options["licence"])
         self.tell_faults(report, options["file"])
+        if words := say_same_ids(report):
+            self.stderr.write(words)
         if options["json"]:
             self.stdout.write(json.dumps(asdict(report)))
         else:

@@ -28,6 +28,8 @@ class Command(FileCommand):
                 report = import_examples(options["name"], options["file"])
         except TrainingError as error:
             raise CommandError(str(error)) from None
+        if report["divided"]:
+            self.stderr.write(f"Warning: {report['divided']}")
         parts = ", ".join(f"{part} {count['n']:,}" for part, count in report["parts"].items())
         words = f"{report['examples']}: {report['n']:,} examples of {report['groups']:,} groups for {report['task']}; "
         self.stdout.write(json.dumps(report) if options["json"] else f"{words}{parts}")

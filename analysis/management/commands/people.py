@@ -149,8 +149,9 @@ def run_merge(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
 
 
 def tell_merge(report: Report) -> str:
-    line = "{corpus}: {attributes:,} attributes of {users:,} users became {merged:,} at similarity {similarity:g}"
-    return line.format(**report)
+    line = "{corpus}: {attributes:,} attributes of {users:,} users became {merged:,} at similarity {similarity:g}; "
+    line += "{pairs:,} pairs that contradict each other are kept apart, of {conflicting_users:,} users"
+    return line.format(**report, pairs=sum(report["conflicts"].values()))
 
 
 def add_sample_options(parser: ArgumentParser) -> None:

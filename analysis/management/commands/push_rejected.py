@@ -28,12 +28,14 @@ class Command(StudyCommand):
             default="majority",
             help="most people say that it does not make sense (default), one says so, or one says so or maybe",
         )
+        parser.add_argument("--revised", action="store_true", help="also what models revised (`push_refined`)")
         parser.add_argument("--pilot", action="store_true", help="the pilots of both studies")
 
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         into = find_study(options["into"])
+        which = {name: options[name] for name in ("pilot", "revised")}
         try:
-            done = push_rejected(study, into, ACTOR, options["rule"], pilot=options["pilot"])
+            done = push_rejected(study, into, ACTOR, options["rule"], **which)
         except ImportFault as fault:
             raise CommandError(f"{into.slug}: nothing was added. Faults: {fault.count}\n{fault}") from None
         categories = 0 if options["pilot"] else record_categories(study, into)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analysis.models.training import ExampleSet, Task
 from analysis.runs.progress import ProgressLine
-from analysis.training.cards import number
+from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.fitting import Settings
 from analysis.training.jobs import look, plan, train
@@ -48,7 +48,14 @@ class Command(BaseCommand):
         parser.add_argument("--seeds", type=int, default=3, help="to see how much they change (default 3)")
         parser.add_argument("--soft-labels", action="store_true", help="learn shares of votes, not majorities")
         parser.add_argument(
-            "--positive-weight", type=float, help="of a yes in the loss; without, both labels weigh alike"
+            "--positive-weight", type=float, help="of what is to be found, in the loss; then the threshold is 0.5"
+        )
+        parser.add_argument("--threshold", type=float, metavar="SCORE", help="from which on it says yes")
+        parser.add_argument(
+            "--least-recall",
+            type=float,
+            metavar="SHARE",
+            help="the threshold with the best precision that finds at least this share, instead of the best F1",
         )
         parser.add_argument("--folds", type=int, default=0, help="also cross-validate over so many parts of the groups")
         parser.add_argument(
@@ -80,6 +87,7 @@ class Command(BaseCommand):
         if any(getattr(settings, name) < (0 if name in MAY_BE_0 else 1e-12) for name in NUMBERS):
             above = [f"--{name}" for name in NUMBERS if name not in MAY_BE_0]
             raise TrainingError(f"{', '.join(above)} must be above 0, --steps, --kl and --lora not below it.")
+        self.check_aim(settings, options["task"])
         if bool(options["study"]) == bool(options["examples"]):
             raise TrainingError("Name what to learn from: a study, or --examples NAME.")
         source = find_study(options["study"]) if options["study"] else find_set(options["examples"])
@@ -101,6 +109,15 @@ class Command(BaseCommand):
             self.stderr.write(f"Warning: {warning}")
         return report
 
+    def check_aim(self, settings: Settings, task: str) -> None:
+        said = [value for value in (settings.threshold, settings.least_recall) if value is not None]
+        if len(said) > 1 or any(not 0 < value <= 1 for value in said) or settings.threshold == 1:
+            raise TrainingError("Give --threshold, above 0 and below 1, or --least-recall, above 0 to 1, not both.")
+        if said and task == Task.REWARD:
+            raise TrainingError("A reward model has no threshold: it says which of two responses is better.")
+        if settings.positive_weight is not None and settings.positive_weight <= 0:
+            raise TrainingError("--positive-weight must be above 0.")
+
 
 def tell(report: dict[str, Any]) -> str:
     if "state" in report:
@@ -120,4 +137,5 @@ def tell_figures(report: dict[str, Any]) -> str:
     for title, row in {report["model"]: report, **report["baselines"]}.items():
         numbers = "  ".join(f"{name} {number(row[name], row['ci'].get(name))}" for name in names)
         lines.append(f"{title:20.20} {numbers}")
+    lines += filter(None, (say_tested(report), say_threshold(report)))
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet
 from analysis.models import Attribute, Conversation, Corpus, CorpusStep, CorpusUser, PersonaSet, Task
 from analysis.people.evidence import without_personal
 from analysis.people.filters import FILTERS
+from analysis.people.merging import conflicts_of
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import is_busy
 from surveys.annotation.counted import TRAINED, newest
@@ -157,12 +158,14 @@ def clusters(user: CorpusUser, studies: QuerySet[Study]) -> list[dict[str, Any]]
     for row in rows:
         members.setdefault(row.merged_into_id or row.pk, []).append(row)
     heads = [row for row in rows if row.merged_into_id in (None, row.pk)]
+    against = conflicts_of(user, heads)
     heads.sort(key=lambda row: (row.merged_into_id is None, -(row.cluster_confidence or 0), row.pk))
     return [
         {
             "row": row,
             "text": remove_personal(row.text)[0],
             "flags": flags.get(str(row.pk), []),
+            "against": [(other.pk, remove_personal(other.text)[0]) for other in against.get(row.pk, ())],
             "reasoning": remove_personal(row.reasoning)[0],
             "others": [remove_personal(other.text)[0] for other in members[row.pk] if other != row],
             "quotes": [

@@ -200,13 +200,15 @@ def person(request: HttpRequest, name: str, number: int) -> HttpResponse:
         quotes = quotes_of(chosen.members.all() or [chosen])
         own = own.filter(sha256__in={quote["conversation"] for quote in quotes})
     rows = page_of(request, own, CONVERSATIONS_ON_PAGE)
+    clusters = reads.clusters(user, studies_for_items(request.user))
     return show(
         request,
         "people/person.html",
         HERE,
         person=user,
         verdicts=reads.verdicts_of(user),
-        clusters=reads.clusters(user, studies_for_items(request.user)),
+        clusters=clusters,
+        conflicts=sum(len(cluster["against"]) for cluster in clusters) // 2,
         chosen=chosen,
         conversations=reads.marked(list(rows), chosen),
         rows=rows,

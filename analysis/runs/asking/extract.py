@@ -9,19 +9,8 @@ from analysis.corpora.records import Message
 from analysis.models import Completion, ConversationRepeat, Corpus, Run, Task
 from analysis.people.attributes import Kept, NewAttribute, attribute_faults, keep_attributes
 from analysis.runs.asking.conversations import read_conversations
-from analysis.runs.asking.kinds import (
-    NewTask,
-    TaskFault,
-    TaskKind,
-    ask,
-    closed,
-    listed,
-    number,
-    objects_in,
-    read_share,
-    shorten,
-    text,
-)  # fmt: skip
+from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, listed, number, read_share, text
+from analysis.runs.asking.objects import NoObject, Object, TaskFault, fitting, objects_in, read_object, without_thoughts
 from analysis.runs.asking.transcripts import MATERIAL, cut, transcript_of
 
 INSTRUCTION = f"""
@@ -69,18 +58,28 @@ def read(reply: str, task: Task) -> dict[str, Any]:
 
     What is whole in a reply that was broken off counts.
     """
-    said = list(objects_in(reply))
-    whole = [entry["attributes"] for entry in said if isinstance(entry.get("attributes"), list)]
-    loose = [entry for entry in said if "attribute" in entry]
-    if not whole and not loose:
-        raise TaskFault(f"The reply is no JSON with attributes: {shorten(reply)}")
-    values: dict[str, Any] = {"attributes": [], "refused": [], "cut": not whole}
-    for entry in whole[-1] if whole else loose:
+    loose = list(fitting(objects_in(without_thoughts(reply)), ["attribute"]))
+    try:
+        entries = read_object(reply, "attributes", read=list_in)["attributes"]
+    except NoObject:
+        if not loose:
+            raise
+        entries, is_cut = loose, True
+    else:
+        is_cut = False
+    values: dict[str, Any] = {"attributes": [], "refused": [], "cut": is_cut}
+    for entry in entries:
         try:
             values["attributes"].append(read_attribute(entry))
         except TaskFault as fault:
             values["refused"].append({"why": str(fault), "entry": str(entry)[:LONGEST_ENTRY]})
     return values
+
+
+def list_in(said: Object) -> Object:
+    if not isinstance(said["attributes"], list):
+        raise NoObject("The reply is no JSON with attributes that are a list.")
+    return {"attributes": said["attributes"]}
 
 
 def read_attribute(entry: Any) -> dict[str, Any]:

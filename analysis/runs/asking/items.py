@@ -5,7 +5,8 @@ from typing import Any
 
 from analysis.corpora.records import Message
 from analysis.models import Task
-from analysis.runs.asking.kinds import NewTask, TaskFault, TaskKind, ask, closed, read_object, text
+from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, text
+from analysis.runs.asking.objects import Object, TaskFault, read_object
 from surveys.annotation.model_raters import ModelRater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
@@ -84,14 +85,13 @@ def write_reason(task: Task) -> list[Message]:
 
 
 def read_reason(reply: str, task: Task) -> dict[str, Any]:
-    return {"reason": said_in(reply, "reason")}
+    return read_object(reply, "reason", read=lambda said: {"reason": text_in(said, "reason")})
 
 
-def said_in(reply: str, name: str) -> str:
-    said = read_object(reply, name)[name]
-    if not isinstance(said, str) or not said.strip():
+def text_in(said: Object, name: str) -> str:
+    if not isinstance(said[name], str) or not said[name].strip():
         raise TaskFault(f"{name} is empty or no text.")
-    return said.strip()[:LONGEST]
+    return str(said[name]).strip()[:LONGEST]
 
 
 def write_category(task: Task) -> list[Message]:
@@ -100,7 +100,11 @@ def write_category(task: Task) -> list[Message]:
 
 
 def read_category(reply: str, task: Task) -> dict[str, Any]:
-    return {"category": read_choice(said_in(reply, "category"), ERROR.values, "category")}
+    return read_object(reply, "category", read=category_in)
+
+
+def category_in(said: Object) -> Object:
+    return {"category": read_choice(text_in(said, "category"), ERROR.values, "category")}
 
 
 def read_choice(said: str, choices: Iterable[str], name: str) -> str:
@@ -116,7 +120,10 @@ def write_refine(task: Task) -> list[Message]:
 
 def read_refine(reply: str, task: Task) -> dict[str, Any]:
     """`action` and, of a revision, the new `attribute`."""
-    said = read_object(reply, "action")
+    return read_object(reply, "action", read=revision_in, aside=["reasoning"])
+
+
+def revision_in(said: Object) -> Object:
     action = read_choice(str(said["action"]), ("revise", "withdraw"), "action")
     new = str(said.get("attribute") or "").strip() if action == "revise" else ""
     if action == "revise" and not 0 < len(new) <= LONGEST:

@@ -1,22 +1,16 @@
 """What a kind of task is: how it is asked, in which form its reply comes, and what is made of it."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from analysis.corpora.records import Message, storable
+from analysis.corpora.records import Message
 from analysis.models import Completion, Conversation, Corpus, CorpusUser, Run, Task
+from analysis.runs.asking.objects import TaskFault
 from surveys.models import AnnotationItem
-from surveys.reading.nesting import read_json_at
 
 Schema = Mapping[str, Any]
-EXCERPT = 80  # characters of a reply in a fault
-
-
-class TaskFault(Exception):
-    """A reply that says nothing of what was asked; why, in a sentence."""
 
 
 class NewTask(NamedTuple):
@@ -98,40 +92,6 @@ def listed(items: Schema) -> Schema:
 # --- what it says
 
 
-def read_object(reply: str, *needed: str) -> dict[str, Any]:
-    """The last JSON object in a reply that has what is needed. Raises TaskFault."""
-    found = [entry for entry in objects_in(reply) if all(name in entry for name in needed)]
-    if not found:
-        raise TaskFault(f"The reply is no JSON with {', '.join(needed)}: {shorten(reply)}")
-    return found[-1]
-
-
-OPENING = re.compile(r'\{\s*["}]')
-
-
-def objects_in(reply: str) -> Iterator[dict[str, Any]]:
-    """The whole objects in a text, in their order, as they can be stored; of a broken one those inside it."""
-    decoder, opening = json.JSONDecoder(), OPENING.search(reply)
-    while opening:
-        try:
-            said, end = read_json_at(decoder, reply, opening.start())
-            said = _storable(said)
-        except ValueError:
-            end = opening.start() + 1
-        else:
-            yield said
-        opening = OPENING.search(reply, end)
-
-
-def _storable(said: Any) -> Any:
-    """As PostgreSQL takes it: JSON can escape what a text of the database cannot hold."""
-    if isinstance(said, dict):
-        return {storable(name): _storable(value) for name, value in said.items()}
-    if isinstance(said, list):
-        return [_storable(entry) for entry in said]
-    return storable(said) if isinstance(said, str) else said
-
-
 def read_share(said: Any, name: str) -> float:
     """A number from 0 to 1, as a number or a text. Raises TaskFault."""
     try:
@@ -141,8 +101,3 @@ def read_share(said: Any, name: str) -> float:
     if isinstance(said, bool) or not 0 <= value <= 1:
         raise TaskFault(f"{name} is {str(said)[:40]}; it must be a number from 0 to 1.")
     return value
-
-
-def shorten(reply: str) -> str:
-    said = " ".join(reply.split())
-    return f"“{said[:EXCERPT]}{'…' if len(said) > EXCERPT else ''}”" if said else "it is empty."

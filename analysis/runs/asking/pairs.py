@@ -10,7 +10,8 @@ from analysis.models import Attribute, Corpus, Task
 from analysis.people.pushing import short_hash, studied_users
 from analysis.people.stages.relevant import count_votes, relevant_pairs
 from analysis.people.steps import require_merged
-from analysis.runs.asking.kinds import NewTask, Schema, TaskFault, TaskKind, ask, closed, listed, number, read_object
+from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, listed, number
+from analysis.runs.asking.objects import TaskFault, read_object
 from surveys.annotation.model_raters import ModelRater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
@@ -37,8 +38,12 @@ def numbered(attributes: Sequence[str]) -> str:
     return "\n".join(f"{place}. {attribute}" for place, attribute in enumerate(attributes, 1))
 
 
-def read_numbers(said: Any, most: int, name: str) -> list[int]:
+def read_numbers(reply: str, most: int, name: str) -> list[int]:
     """Places from 1, each once, in their order. Raises TaskFault."""
+    return list(read_object(reply, name, read=lambda said: {name: places_in(said[name], most, name)})[name])
+
+
+def places_in(said: Any, most: int, name: str) -> list[int]:
     entries = said if isinstance(said, list) else [said]
     places = [int(entry) if str(entry).isdecimal() and len(str(entry)) < LONGEST_NUMBER else 0 for entry in entries]
     wrong = [entry for entry, place in zip(entries, places, strict=True) if not 1 <= place <= most]
@@ -69,8 +74,7 @@ def write_candidates(task: Task) -> list[Message]:
 def read_candidates(reply: str, task: Task) -> dict[str, Any]:
     """`candidates`: ids of attributes."""
     ids = task.payload["ids"]
-    said = read_object(reply, "relevant")["relevant"]
-    return {"candidates": [ids[place - 1] for place in read_numbers(said, len(ids), "relevant")]}
+    return {"candidates": [ids[place - 1] for place in read_numbers(reply, len(ids), "relevant")]}
 
 
 # --- responses: a generic and a personalised one for each pair of prompt and user
@@ -134,7 +138,7 @@ def write_mentions(task: Task) -> list[Message]:
 def read_mentions(reply: str, task: Task) -> dict[str, Any]:
     """`mentioned`: whether each of the attributes is."""
     most = len(task.payload["attributes"])
-    places = read_numbers(read_object(reply, "mentioned")["mentioned"], most, "mentioned")
+    places = read_numbers(reply, most, "mentioned")
     return {"mentioned": [place in places for place in range(1, most + 1)]}
 
 

@@ -11,6 +11,7 @@ from analysis.endpoints.endpoints import find_endpoint
 from analysis.models import Completion, Corpus, Endpoint, Run, Task
 from analysis.runs.asking.kinds import NewTask, TaskKind
 from analysis.runs.asking.registry import longest_reply
+from analysis.runs.asking.replies import read_again
 from analysis.runs.asking.transcripts import LEAST_CHUNK, longest_chunk
 from analysis.runs.judging.judgements import rater_of
 from analysis.runs.judging.prompts import CHARACTERS_PER_TOKEN
@@ -69,8 +70,9 @@ def plan_tasks(
     """Write one row for each task that is new, about a corpus or a study; returns the run and what its calls will cost.
 
     The run of the same plan is extended, so that what came later is asked too. `limit` is the most calls that are then
-    to be sent. `again` makes a run of its own for what earlier runs have got nothing readable of. With `dry_run`
-    nothing is kept. `more` is the `corpus`, or the `version` of the study, and whatever else a Plan has.
+    to be sent. `again` reads unreadable replies once more and makes a run of its own for what is still without a
+    readable one. With `dry_run` nothing is kept. `more` is the `corpus`, or the `version` of the study, and whatever
+    else a Plan has.
     """
     plan = Plan(
         endpoint=endpoint,
@@ -80,8 +82,12 @@ def plan_tasks(
         **more,
     )
     check_plan(plan, 1, budget)
+    if again and not dry_run:
+        read_again(same_runs(plan))
     with transaction.atomic():
         locks.hold("tasks", endpoint.pk)  # the second of two orders finds what the first has planned
+        if again and dry_run:
+            read_again(same_runs(plan))
         run = find_or_create(plan, actor, again)
         room = None if limit is None else max(0, limit - run.completions.filter(status__in=OPEN).count())
         asked = write_tasks(run, kind, wanted, again, room, keep=not dry_run)
@@ -136,12 +142,11 @@ def leave_out_asked(run: Run, batch: Sequence[NewTask], again: bool) -> list[New
     return [entry for key, entry in wanted.items() if key not in known]
 
 
-def same_runs(run: Run) -> QuerySet[Run]:
+def same_runs(asked: Run | Plan) -> QuerySet[Run]:
     """All that ask this of the same model in the same way."""
-    same = {
-        name: getattr(run, name) for name in ("corpus", "study", "endpoint", "condition", "instruction", "temperature")
-    }
-    return Run.objects.filter(**same)
+    same = {name: getattr(asked, name) for name in ("corpus", "endpoint", "condition", "instruction", "temperature")}
+    study = asked.study if isinstance(asked, Run) else asked.version and asked.version.study
+    return Run.objects.filter(study=study, **same)
 
 
 CANCELLED = Q(run__state=Run.State.CANCELLED)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from analysis.models import Completion, Run, Task
 from analysis.models.runs import ASIDE
-from analysis.runs.asking.kinds import TaskFault
+from analysis.runs.asking.objects import TaskFault
 from analysis.runs.asking.registry import kind_of
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,16 @@ def read_replies(run: Run) -> int:
     while run.condition in ASIDE and waiting_replies(run).exists():
         read += read_batch(run)
     return read
+
+
+def read_again(runs: QuerySet[Run]) -> int:
+    """What could not be read is read once more, for an earlier version may have; returns how much now can be."""
+    faulty = Task.objects.filter(~Q(fault=""), run__in=runs, completions__status=Status.DONE)
+    before, asked = faulty.count(), list(runs.filter(Exists(faulty.filter(run=OuterRef("pk")))))
+    Task.objects.filter(pk__in=list(faulty.values_list("pk", flat=True))).update(read_at=None, fault="")
+    for run in asked:
+        read_replies(run)
+    return before - faulty.count()
 
 
 def read_all_replies() -> int:

@@ -8,7 +8,8 @@ from analysis.corpora.records import Message
 from analysis.models import Completion, Corpus, Run, Task
 from analysis.people.funnel import keep_verdicts
 from analysis.runs.asking.conversations import read_conversations, wanted_language
-from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, number, read_object, read_share, text
+from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, number, read_share, text
+from analysis.runs.asking.objects import Object, read_object
 from analysis.runs.asking.transcripts import MATERIAL, first_span, transcript_of
 
 LANGUAGE = """
@@ -53,8 +54,10 @@ def write_use(task: Task) -> list[Message]:
 
 
 def read(name: str, other: str, reply: str, task: Task) -> dict[str, Any]:
-    said = read_object(reply, name)
-    return {"value": read_share(said[name], name), other: str(said.get(other) or "")[:500]}
+    def read_one(said: Object) -> Object:
+        return {"value": read_share(said[name], name), other: str(said.get(other) or "")[:500]}
+
+    return read_object(reply, name, read=read_one, aside=[other])
 
 
 def keep(question: str, run: Run, calls: Sequence[Completion]) -> int:

@@ -1,33 +1,28 @@
 """Labels out of a judge's replies: each reply is read once, and what is no label stays a reply."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from analysis.models import Completion, Run, Task
-from analysis.runs.asking.kinds import TaskFault, TaskKind
+from analysis.runs.asking.kinds import TaskKind
+from analysis.runs.asking.objects import Object, TaskFault, read_object, without_thoughts
 from analysis.runs.judging.prompts import INSTRUCTIONS, JudgePrompt, hash_prompt, work_of, write_judged
 from analysis.stats.agreement.labels import compare_orders
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
-from surveys.reading.nesting import read_json
 from surveys.studies.files.kinds import SIDES, LabelFault, LabelQuestion, fields_of, read_labels
 from surveys.studies.files.schema import questions_for
 
 MIDDLE = 3  # of the labels from 1, the left response, to 5
+NOT_SAID = "not said"
 LONGEST_REPLY = 2_000  # of what is kept with the label; the whole reply is the call's
-OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 def read_judged(reply: str, task: Task) -> dict[str, Any]:
     """The labels by field."""
-    questions, payload = questions_for(work_of(task.run)), task.annotation_item.payload
-    try:
-        return read_labels(questions, payload, read_reply(reply, questions, payload))
-    except LabelFault as fault:
-        raise TaskFault(str(fault)) from None
+    return read_reply(reply, questions_for(work_of(task.run)), task.annotation_item.payload)
 
 
 def keep_labels(prompt: JudgePrompt, run: Run, calls: Sequence[Completion]) -> None:
@@ -74,25 +69,27 @@ def detail_of(run: Run, call: Completion) -> dict[str, Any]:
 
 
 def read_reply(text: str, questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> dict[str, str]:
-    """The labels in a reply: of its last JSON object, or, where one thing is asked, of the label alone.
+    """The labels of its object, or, where one thing is asked, of the label alone. A toggle must be said, not assumed.
 
-    What is missing or no label is left for `read_labels` to refuse. A toggle must be said, not assumed.
+    Raises TaskFault.
     """
-    fields = fields_of([question for question in questions if question.is_label], payload)
-    for found in reversed(OBJECT.findall(text)):
+    asked = [question for question in questions if question.is_label]
+    fields = fields_of(asked, payload)
+
+    def labels_in(said: Object) -> Object:
+        given = {
+            name: read_label(question, said[name]) if name in said else NOT_SAID for name, question in fields.items()
+        }
         try:
-            said = read_json(found)
-        except ValueError:
-            continue
-        labels = {name: read_label(question, said[name]) for name, question in fields.items() if name in said}
-        if missing := {name for name, question in fields.items() if question.toggle and name not in labels}:
-            labels |= dict.fromkeys(missing, "not said")
-        return labels
-    needed = {name: question for name, question in fields.items() if not question.toggle}
-    if len(needed) == len(fields) == 1:
-        ((name, question),) = needed.items()
-        return {name: read_label(question, text)}
-    return {}
+            return read_labels(asked, payload, given)
+        except LabelFault as fault:
+            raise TaskFault(str(fault)) from None
+
+    if len(fields) == 1:
+        ((name, question),) = fields.items()
+        if (label := read_label(question, without_thoughts(text))) in question.values:
+            return {name: label}
+    return read_object(text, *(name for name, question in fields.items() if not question.toggle), read=labels_in)
 
 
 def read_label(question: LabelQuestion, said: Any) -> str:

@@ -19,7 +19,7 @@ from analysis.owners.sharing import require_owner
 from analysis.owners.views import sharing_of
 from analysis.stats.detection import MEASURES
 from analysis.training import jobs
-from analysis.training.cards import number
+from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.evaluation import BASE, BASELINES, LABELS, TEXTS_FOLLOW
 from analysis.training.pages.figures import called, draw_curve, draw_scores, say_scores
 from analysis.training.tasks import train_next
@@ -109,6 +109,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         scores=drawings(lambda options: draw_scores(report, options)) if report else None,
         names=[LABELS.get(name, name) for name in measures_of(report)],
         rows=table_of(report),
+        said=[words for say in (say_tested, say_threshold) if report and (words := say(report))],
         warnings=warnings_of(report),
         reasoning=reasoning_of(report),
         sharing=sharing_of(request, found),

@@ -17,7 +17,7 @@ from analysis.training.evaluation import MAIN, Shape, cases_of, threshold_on
 from analysis.training.examples import Labelled, TrainingError, hash_text
 from analysis.training.fitting import FOLDS, FrozenTrial, Parts, Settings, labels_of
 from analysis.training.folders import ENCODER
-from analysis.training.tiers.frozen import fit_frozen, weight_of_yes
+from analysis.training.tiers.frozen import fit_frozen, weights_of
 from analysis.training.tiers.programs import Note, check_installed, run_program
 
 PROGRAM = "analysis.training.networks.encoder"
@@ -100,13 +100,14 @@ def train_encoder(
     check_installed()
     labels = labels_of(parts, parts.train)
     shares = labels if settings.soft_labels else (labels > 0.5).astype(float)
+    of_yes, of_no = weights_of(task, shares, settings.positive_weight)
     job = {
         "does": "train",
         "task": task,
         "measure": MAIN[Task(task)],
         "base": str(find_base(settings.base)),
         "save_every": SAVED_EVERY,
-        "positive_weight": 1.0 if task == Task.REWARD else weight_of_yes(shares, settings.positive_weight),
+        "positive_weight": 1.0 if task == Task.REWARD else of_yes / of_no,
         **{name: getattr(settings, name) for name in ("seeds", "epochs", "batch", "rate", "tokens", "threads")},
     }
     rows = rows_of(parts.all, offsets_of(task, parts, features, trial, settings), settings.soft_labels)
@@ -115,7 +116,7 @@ def train_encoder(
     scored = []
     for seed in range(settings.seeds):
         scores = expit(np.load(work / f"seed-{seed}.npy"))
-        scored.append(Scored(scores, threshold_on(task, scores[parts.valid], cases)))
+        scored.append(Scored(scores, threshold_on(task, scores[parts.valid], cases, settings.aim)))
     return EncoderTrial(scored, [each["valid"] for each in found["seeds"]], tell_timing(found))
 
 

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from analysis.models.training import Task
 from analysis.stats.detection import Cases, Scored, measures_of
+from analysis.training.evaluation import NOT_SUPPORTED, POSITIVE
 from analysis.training.features import PLAIN
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3)  # of fitting; the one that is best on the validation part
@@ -49,7 +50,7 @@ def fit_frozen(
     positive: float | None = None,
     soft: bool = False,
 ) -> Frozen:
-    """`labels`: (examples,) shares of yes. `positive`: weight of a yes; None balances both labels.
+    """`labels`: (examples,) shares of yes. `positive`: weight of what is to be found; None balances both labels.
 
     `soft`: an example counts for both labels, by their shares, and not for the majority alone.
     """
@@ -67,17 +68,20 @@ def fit_frozen(
         weights = np.tile(np.concatenate([shares, 1 - shares]), 2)
     else:
         targets = np.repeat([1.0, 0.0], len(features))
-        weights = np.concatenate([shares * weight_of_yes(shares, positive), 1 - shares])
+        of_yes, of_no = weights_of(task, shares, positive)
+        weights = np.concatenate([shares * of_yes, (1 - shares) * of_no])
     used = weights > 0
     model = LogisticRegression(C=strength, max_iter=MOST_STEPS, fit_intercept=not is_reward)
     model.fit(rows[used], targets[used], sample_weight=weights[used])
     return Frozen(model.coef_[0], 0.0 if is_reward else float(model.intercept_[0]), mean, scale, strength)
 
 
-def weight_of_yes(shares: np.ndarray, positive: float | None) -> float:
-    """What is given, or what makes both labels weigh the same."""
+def weights_of(task: str, shares: np.ndarray, positive: float | None) -> tuple[float, float]:
+    """Of a yes and of a no: what is given for the one that is to be found, or what makes both labels weigh the same."""
+    if positive is not None:
+        return (1.0, positive) if POSITIVE[task] == NOT_SUPPORTED else (positive, 1.0)
     yes = float(shares.sum())
-    return (len(shares) - yes) / max(yes, 1e-9) if positive is None else positive
+    return (len(shares) - yes) / max(yes, 1e-9), 1.0
 
 
 def choose_frozen(

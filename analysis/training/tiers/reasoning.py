@@ -60,6 +60,8 @@ def check_reasoning(settings: Settings) -> None:
     """Raises TrainingError before anything is begun."""
     check_installed(*NEEDED)
     find_language_model(settings.base)
+    if settings.positive_weight is not None:
+        raise TrainingError("--positive-weight is for the tiers frozen and encoder: grpo draws both labels as often.")
     if settings.rollouts < 2:
         raise TrainingError("--rollouts takes 2 or more: replies to the same prompt are held against each other.")
 
@@ -113,7 +115,7 @@ def train_reasoner(task: str, parts: Parts, settings: Settings, work: Path, note
     for each in (before, after):
         scores = np.full(len(parts.all), 0.5)
         scores[asked] = each["scores"]
-        told.append(Scored(scores, threshold_on(task, scores[parts.valid], cases)))
+        told.append(Scored(scores, threshold_on(task, scores[parts.valid], cases, settings.aim)))
     valid = value_of(cases, Scored(told[1].scores[parts.valid], told[1].threshold), MAIN[Task(task)])
     return ReasonerTrial([told[1]], told[0], [valid], replies, {"device": found["device"], "steps": steps})
 

@@ -8,16 +8,20 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.agreement import retrieval_raters
+from analysis.agreement.agreements import agreement_of
+from analysis.agreement.figures import draw_scores
 from analysis.agreement.retrieval_raters import (
     RetrievalRaterError,
     in_tuning_half,
     rate,
     score_by,
 )
+from analysis.charts.figure import Options
 from analysis.stats.lexical import choose_threshold, score_bm25
-from surveys.annotation.labels import LabelOutcome
+from surveys.annotation.labels import LabelOutcome, record_judgement
 from surveys.annotation.work import next_tasks
-from surveys.models import Annotation, Participant, Study
+from surveys.console.wording import sized
+from surveys.models import Annotation, AnnotationItem, Participant, Study
 from tests.analysis.runs.baseline_factories import LETTERS
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
@@ -57,16 +61,17 @@ def test_the_threshold_with_the_best_f1(scores: list[float], right: list[bool], 
     assert choose_threshold(np.array(scores, float), np.array(right)) == (threshold, pytest.approx(f1))
 
 
-def labelled_study(monkeypatch: pytest.MonkeyPatch) -> Study:
+def labelled_study(monkeypatch: pytest.MonkeyPatch, overlap: int = 1) -> Study:
     """Sixteen prompts with two attributes each; the one that shares the prompt's word changes the response."""
     monkeypatch.setattr(retrieval_raters, "FEWEST", 4)
-    study = make_annotation_study(overlap=1, quota=100)
+    study = make_annotation_study(overlap=overlap, quota=100)
     for number in range(16):
         make_items(study, 1, 2 * number, attribute=f"Likes topic{number}.", prompt=f"What about topic{number}?")
         make_items(study, 1, 2 * number + 1, attribute="Owns a bike.", prompt=f"What about topic{number}?")
-    annotator = make_annotator(study)
-    while annotate_rightly(annotator):
-        pass
+    for _ in range(overlap):
+        annotator = make_annotator(study)
+        while annotate_rightly(annotator):
+            pass
     return study
 
 
@@ -134,3 +139,18 @@ def test_command_names_what_is_missing() -> None:
     make_annotation_study(kind="preference")
     with pytest.raises(CommandError, match="no items of the kind relevance"):
         call_command("rate_by_retrieval", "teas")
+
+
+def test_the_figure_says_on_how_many_items_each_was_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = labelled_study(monkeypatch, overlap=3)
+    for item in AnnotationItem.objects.filter(study=study):
+        record_judgement(item, "mini", {"relevance": "yes"})
+    rated = rate(study, "bm25", score_bm25).rated
+    question = agreement_of(study, draws=5)["questions"][0]
+    drawn = draw_scores(question, ("no", "yes"), Options())
+    sizes = {row["row"]: row["n"] for row in drawn.table}
+    assert (sizes["mini"], sizes["bm25"]) == (32, rated) and 0 < rated < 32
+    rows = drawn.spec["datasets"]["rows"]
+    shown = {row["row"]: row["short"] for row in rows if row["kind"] == "value"}
+    assert shown["mini"].endswith(sized(32)) and shown["bm25"].endswith(sized(rated))
+    assert "Not all were held against the same items" in drawn.caption

@@ -241,7 +241,7 @@ def test_broken_lines_are_named_and_the_others_kept(tmp_path: Path) -> None:
 
     assert report.new == 2
     assert [fault.split(":")[0] for fault in report.faults[:1]] == ["line 2"]
-    assert report.faults[1] == "line 3 has no list 'conversation'"
+    assert report.faults[1] == "line 3 has no list 'conversation' with the messages; is this file of another format?"
     assert report.faults[2].startswith("line 5: 'utf-8' codec can't decode byte 0xff")
 
 
@@ -339,7 +339,8 @@ def test_command_prints_one_json_object(tmp_path: Path, capsys: pytest.CaptureFi
     report = json.loads(printed.out)
     faults = report.pop("faults")
     assert report.pop("fault_count") == len(faults)
-    assert report == {"corpus": "new", "whole": 3, "new": 2, "there": 0, "empty": 1, "erased": 0}
+    counts = {"whole": 3, "new": 2, "there": 0, "empty": 1, "erased": 0, "same_ids": 0}
+    assert report == {"corpus": "new", **counts, "same_ids_examples": []}
     assert faults[0].startswith("line 4: ")
     assert "line 4" in printed.err
 
@@ -428,3 +429,30 @@ def test_truncated_sharegpt_package_gives_its_whole_conversations() -> None:
         "after character 125,506,645 (line 604,515, 17,671 whole conversations): "
         "the file ends here in the middle of the array"
     ]
+
+
+def test_two_conversations_of_one_id_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [wildchat(1), wildchat(2) | {"conversation_hash": wildchat(1)["conversation_hash"]}, wildchat(3)]
+    path = write(tmp_path, as_lines(records))
+    call_command("import_corpus", "new", str(path), "--format", "wildchat", "--json")
+    told = capsys.readouterr()
+    report = json.loads(told.out)
+    assert (report["new"], report["same_ids"]) == (3, 1)
+    assert report["same_ids_examples"] == [wildchat(1)["conversation_hash"]]
+    assert "1 ids stand for more than one conversation" in told.err
+    report = import_file(write(tmp_path, as_lines([wildchat(1)])), name="other")
+    assert report.same_ids == 0
+
+
+@pytest.mark.parametrize(
+    ("record", "fault"),
+    [
+        (None, "line 2 is empty (null); a conversation is an object in curly brackets"),
+        ([], "line 2 is a list; a conversation is an object in curly brackets"),
+        ({"conversation": [], "hashed_ip": "x" * 101}, "line 2 has 101 characters in hashed_ip (the user)"),
+        ({"conversation": [], "conversation_hash": "x" * 201}, "the limit is 200: shorten or hash them"),
+    ],
+)
+def test_records_that_cannot_be_told_apart_or_are_none_are_sentences(tmp_path: Path, record: Any, fault: str) -> None:
+    report = import_file(write(tmp_path, as_lines([wildchat(1), record])))
+    assert report.new == 1 and fault in report.faults[0]

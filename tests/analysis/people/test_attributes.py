@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 
-from analysis.models import Attribute, Corpus, CorpusUser
+from analysis.models import Attribute, Conversation, Corpus, CorpusUser
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.evidence import locate, without_personal
 from analysis.people.sensitive import mark_sensitive
@@ -192,3 +192,14 @@ def test_csv_is_read_too(tmp_path: Path) -> None:
     path.write_text('user,text,confidence,evidence\nann,Bakes.,0.7,"[""I bake""]"\nbob,Sings.,,\n')
     assert command("import_attributes", "corpus", str(path))["new"] == 2
     assert json.loads(json.dumps(list(Attribute.objects.values_list("confidence", flat=True)))) == [0.7, None]
+
+
+def test_an_id_of_two_conversations_names_neither(tmp_path: Path) -> None:
+    make_person("ann", [["I bake every Sunday."], ["My dog is called Rex."]])
+    Conversation.objects.update(source_id="same")
+    row = {"user": "ann", "text": "Bakes.", "evidence": ["bake every Sunday"]}
+    import_rows(tmp_path, row | {"conversation": "same"})
+    assert Attribute.objects.get().conversation is None
+    own = Conversation.objects.get(messages__0__content__icontains="bake")
+    import_rows(tmp_path, row | {"text": "Bakes bread.", "conversation": own.sha256})
+    assert Attribute.objects.get(text="Bakes bread.").conversation == own

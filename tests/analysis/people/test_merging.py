@@ -11,6 +11,7 @@ from django.core.management import CommandError
 
 from analysis.corpora.embeddings import Embedder
 from analysis.models import Attribute, Corpus, CorpusUser, TextVector
+from analysis.people import merging
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.merging import merge_attributes
 from analysis.people.sampling import sample_users
@@ -160,7 +161,9 @@ def test_one_user_has_no_distance_to_others(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.skipif(not HAS_MINILM, reason="requirements-local.txt is not installed")
-def test_personachat_has_the_clusters_and_distances_of_the_full_weights(tmp_path: Path) -> None:
+def test_personachat_has_the_clusters_and_distances_of_the_full_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     profiles = [json.loads(line) for line in real_data("personas/personachat_profiles.jsonl").open()][:200]
     own = [{"user": profile["id"], "text": text} for profile in profiles for text in profile["sentences"]]
     texts = list(dict.fromkeys(row["text"] for row in own))
@@ -171,8 +174,12 @@ def test_personachat_has_the_clusters_and_distances_of_the_full_weights(tmp_path
     )
     command("import_attributes", "profiles", str(write_lines(tmp_path / "profiles.jsonl", own)))
     assert len(texts) == 380
+    counts = [people("one", "merge", "--similarity", str(similarity))["merged"] for similarity in (0.6, 0.7, 0.8, 0.9)]
+    assert counts == [pytest.approx(clusters, abs=3) for clusters in (284, 336, 366, 378)]
+    monkeypatch.setattr(merging, "conflict_matrix", lambda texts: np.zeros((len(texts), len(texts)), bool))
     for similarity, clusters in ((0.6, 269), (0.7, 325), (0.8, 359), (0.9, 376)):
         assert people("one", "merge", "--similarity", str(similarity))["merged"] == pytest.approx(clusters, abs=3)
+    monkeypatch.undo()
     people("profiles", "merge")
     found = people("profiles", "sample")["diversity"]
     assert found["between_users"]["value"] == pytest.approx(0.8062, abs=0.01)

@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import LabelChoice
+from analysis.agreement.annotations import LabelChoice, read_choice
 from analysis.models import Task
 from analysis.people.stages.revisions import push_refined
+from analysis.training.study_labels import study_examples
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
 from tests.analysis.people.people_samples import ask, command, judge_items, judged
@@ -104,9 +105,40 @@ def test_acceptance_is_paired_by_attribute(study: Study) -> None:
     assert values["majority"] == pytest.approx([0, 1, 1])
     assert row["accepted"]["change"]["n"] == 2 and row["unit"] == "user" and row["units"] == 1
     assert row["accepted"]["change"]["ci"] is None and "1 independent unit" in row["accepted"]["change"]["why"]
-    tagged = agreement_of(study, LabelChoice(tag="generator:scripted refine-1 (simulated)"))["questions"][0]
+    revisions = LabelChoice(tag="generator:scripted refine-1 (simulated)", revised="only")
+    tagged = agreement_of(study, revisions)["questions"][0]
     assert tagged["items"] == 2 and tagged["revisions"][0]["accepted"] == row["accepted"]
     assert "revisions" not in agreement_of(study, LabelChoice(corpus="other"))["questions"][0]
+
+
+def test_revised_statements_are_a_group_of_their_own(study: Study) -> None:
+    before = agreement_of(study)["questions"][0]
+    learned = study_examples(study, "verifier")
+    push(study)
+    judge_again(study)
+    after = agreement_of(study)["questions"][0]
+    for name in ("items", "labels", "alpha", "raw", "prevalence", "majority", "mean_pairwise", "pairs", "by_corpus"):
+        assert after[name] == before[name], name
+    assert (after["items"], study_examples(study, "verifier")) == (4, learned)
+    shown = {row["statement"]: (row["items"], row["n"], row["shares"]["yes"]) for row in after["by_statement"]}
+    assert shown == {"extracted": (4, 12, pytest.approx(6 / 12)), "revised": (2, 6, pytest.approx(5 / 6))}
+    whole, only = (
+        agreement_of(study, read_choice({"revised": which}))["questions"][0]["items"] for which in ("with", "only")
+    )
+    assert (whole, only, agreement_of(study, read_choice({"revised": "?"}))["questions"][0]["items"]) == (6, 2, 4)
+    page = log_in(study).get(f"/console/{study.slug}/agreement/").content.decode()
+    assert "As extracted and revised" in page and 'name="revised"' in page
+    out = StringIO()
+    call_command("agreement", study.slug, stdout=out)
+    assert "revised: 6 labels on 2 items" in out.getvalue()
+
+
+def test_mistakes_of_revisions_are_no_mistakes_of_extraction(study: Study) -> None:
+    push(study)
+    judge_items(study, "quality", {item.key: "nnn" for item in revised(study).values()})
+    make_annotation_study(kind="error", slug="errors")
+    assert command("push_rejected", study.slug, "errors")["items"] == 2
+    assert command("push_rejected", study.slug, "errors", "--revised")["items"] == 2
 
 
 def test_page_and_terminal_show_it(study: Study) -> None:

@@ -13,6 +13,7 @@ from django.db import IntegrityError, connections, transaction
 
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Run, Task
+from analysis.runs.asking.objects import TaskFault
 from analysis.runs.asking.replies import count_replies, read_replies, unreadable
 from analysis.runs.judging.judgements import position_bias, rater_of, read_reply
 from analysis.runs.judging.plans import plan_judging
@@ -182,7 +183,16 @@ def test_a_small_window_leaves_the_history_out_and_says_so() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["I would rather not say.", '{"relevance": "perhaps"}', "yes and no", "", '{"relevance": ', '{"other": "yes"}'],
+    [
+        "I would rather not say.",
+        '{"relevance": "perhaps"}',
+        "yes and no",
+        "",
+        '{"relevance": ',
+        '{"other": "yes"}',
+        '{"relevance": "yes"} or rather {"relevance": "no"}',
+        "<think>Yes",
+    ],  # fmt: skip
 )
 def test_what_is_no_label_is_counted_and_not_guessed(reply: str) -> None:
     study = study_of("relevance", 1)
@@ -200,8 +210,13 @@ def test_what_is_no_label_is_counted_and_not_guessed(reply: str) -> None:
         ("yes", "yes"),
         ("**No.**", "no"),
         ('{"relevance": "YES"}', "yes"),
-        ('Thinking… {"relevance": "no"} but then {"relevance": "yes"}', "yes"),
+        ('<think>Perhaps {"relevance": "no"}.</think> {"relevance": "yes"}', "yes"),
+        ("<think>Is it no?</think>\n\nYes.", "yes"),
         ('```json\n{"relevance": "No"}\n```', "no"),
+        ('{"relevance": "yes", "because": {"topic": "tea"}}', "yes"),
+        ('{"relevance": "yes", "because": "It says } and {tea}."}', "yes"),
+        ('The form {"relevance": "…"}, filled in: {"relevance": "yes"} {"sure": 1} Is this {right}?', "yes"),
+        ('{"relevance": "yes"} As I said: {"relevance": "Yes"}', "yes"),
     ],
 )
 def test_a_label_is_read_in_its_usual_dress(reply: str, label: str) -> None:
@@ -216,7 +231,8 @@ def test_every_kind_is_shown_to_judges(kind: Kind) -> None:
 
 def test_a_toggle_must_be_said() -> None:
     questions = KINDS["attribute"].questions
-    assert read_reply('{"quality": "yes"}', questions, {})["uncomfortable"] == "not said"
+    with pytest.raises(TaskFault, match="uncomfortable: cannot be 'not said'"):
+        read_reply('{"quality": "yes"}', questions, {})
     said = read_reply('{"quality": "yes", "uncomfortable": "no"}', questions, {})
     assert said == {"quality": "yes", "uncomfortable": "no"}
 
@@ -249,6 +265,19 @@ def test_what_has_no_label_is_asked_again_by_a_run_of_its_own() -> None:
     assert (first.completions.count(), second.completions.count(), second.first_run) == (3, 2, first)
     assert (count_replies(first)["unreadable"], count_replies(second)["read"]) == (2, 2)
     assert Annotation.objects.count() == 3
+
+
+def test_replies_that_could_not_be_read_are_read_again_before_anything_is_asked_again() -> None:
+    study = study_of("relevance")
+    make_judge("perhaps")
+    first = judge(study)
+    first.completions.exclude(pk=first.completions.latest("pk").pk).update(reply='{"relevance": "no", "x": {}}')
+    _, estimate = plan_judging(study, "judge", "same", "tests", again=True, dry_run=True)
+    assert (estimate["calls"], count_replies(first)["read"]) == (1, 0)
+    Completion.objects.update(reply='{"relevance": "no", "x": {}}')
+    with pytest.raises(PlanError, match="labelled every item"):
+        plan(study, again=True)
+    assert (count_replies(first)["read"], Annotation.objects.count(), Run.objects.count()) == (3, 3, 1)
 
 
 def test_first_label_of_a_judge_stands() -> None:

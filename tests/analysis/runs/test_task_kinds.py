@@ -10,7 +10,8 @@ from django.conf import settings
 
 from analysis.endpoints.providers.scripted_replies import scripted_task
 from analysis.models import Conversation, Task
-from analysis.runs.asking.kinds import TaskFault, TaskKind, read_object
+from analysis.runs.asking.kinds import TaskKind
+from analysis.runs.asking.objects import TaskFault, read_object
 from analysis.runs.asking.registry import TASKS, VERSIONS
 from surveys.models import AnnotationItem
 from tests.analysis.people.people_samples import said
@@ -152,12 +153,6 @@ def test_what_a_database_cannot_hold_is_taken_out_of_values() -> None:
     deep = '{"a": ' + "[" * 700 + "]" * 700 + "}"
     with pytest.raises(TaskFault, match="no JSON with a"):
         read_object(deep, "a")
-
-
-def test_the_last_object_with_what_is_needed_counts() -> None:
-    assert read_object('{"a": 1} or rather {"a": 2} {"b": 3}', "a") == {"a": 2}
-    with pytest.raises(TaskFault, match="no JSON with a: it is empty"):
-        read_object("", "a")
 
 
 def test_escapes_bring_nothing_that_cannot_be_stored() -> None:

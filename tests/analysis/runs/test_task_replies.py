@@ -11,7 +11,7 @@ from analysis.models import Attribute, Completion, ConversationVerdict, Task
 from analysis.runs import tasks
 from analysis.runs.asking import replies
 from analysis.runs.asking.extract import EXTRACT, read
-from analysis.runs.asking.kinds import TaskFault
+from analysis.runs.asking.objects import TaskFault
 from analysis.runs.asking.plans import plan_conversations
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.asking.replies import count_replies, read_replies

@@ -1,13 +1,14 @@
 """Examples from files: three shapes by their fields, a split that is kept, and every fault with its line."""
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 
 from analysis.models import Example, ExampleSet
-from analysis.training.examples import Labelled, TrainingError, check_groups, part_of, split_by
+from analysis.training.examples import Labelled, TrainingError, check_groups, fill_split, load_set, part_of, split_by
 from tests.analysis.training.training_samples import command, import_rows, public, relevance_rows, write_lines
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +44,7 @@ def test_a_split_that_is_given_is_kept_and_missing_ones_follow_the_group(tmp_pat
     rows = [PAIR | {"id": "x", "topic": "t", "split": "test"}, PAIR | {"id": "y", "topic": "u", "split": "dev"}]
     rows += [PAIR | {"id": f"z{number}", "topic": f"{number % 7}"} for number in range(40)]
     import_rows(tmp_path, rows)
-    found = dict(Example.objects.values_list("key", "split"))
+    found = {each.key: each.split for each in fill_split(load_set(ExampleSet.objects.get()))}
     assert (found["x"], found["y"]) == ("test", "valid")
     assert all(found[f"z{number}"] == part_of(str(number % 7)) for number in range(40))
 
@@ -125,3 +126,32 @@ def test_public_sets_are_read_as_they_are_described(tmp_path: Path) -> None:
 def test_relevance_samples_have_both_labels() -> None:
     labels = {each["relevant"] for row in relevance_rows(20) for each in row["attributes"]}
     assert labels == {0, 1}
+
+
+def test_a_group_on_both_sides_is_said_at_the_import(tmp_path: Path) -> None:
+    both = [SUPPORT | {"id": str(n), "group": "g", "split": split} for n, split in enumerate(("train", "test"))]
+    assert "1 groups lie in more than one part of the split, such as g" in import_rows(tmp_path, both)["divided"]
+    error = StringIO()
+    path = str(write_lines(tmp_path / "again.jsonl", both))
+    call_command("import_examples", "again", path, stdout=StringIO(), stderr=error)
+    assert error.getvalue().startswith("Warning: 1 groups lie in more than one part")
+    assert import_rows(tmp_path, [SUPPORT], "one")["divided"] == ""
+
+
+def test_a_line_without_a_part_goes_where_its_group_is(tmp_path: Path) -> None:
+    rows = [SUPPORT | {"id": str(n), "group": f"g{n // 4}"} for n in range(80)]
+    report = import_rows(tmp_path, [row | ({"split": "test"} if n % 4 == 3 else {}) for n, row in enumerate(rows)])
+    assert (report["split"], report["divided"], report["parts"]["test"]["n"]) == ("partly given", "", 80)
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (SUPPORT | {"id": "x" * 201}, "id has 201 characters; the limit is 200: shorten or hash it"),
+        (SUPPORT | {"user": "x" * 201}, "the group has 201 characters"),
+        (SUPPORT | {"label": ["supported"]}, "label is "),
+    ],
+)
+def test_keys_that_would_be_cut_off_are_refused(tmp_path: Path, row: dict[str, Any], fault: str) -> None:
+    with pytest.raises(CommandError, match=fault):
+        import_rows(tmp_path, [row])

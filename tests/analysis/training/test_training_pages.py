@@ -59,7 +59,7 @@ def test_a_finished_model_shows_its_figures_beside_baselines(study: Study, tmp_p
         assert name in said
     assert page.content.decode().count("<svg") >= 2
     drawn = draw_scores(report, Options())
-    assert [row["who"] for row in drawn.table] == ["mine", "prior (share of supported)", "BM25", "cosine", "length"]
+    assert [row["who"] for row in drawn.table] == ["mine", "prior (share of not supported)", "BM25", "cosine", "length"]
     assert drawn.table[0]["low"] < drawn.table[0]["value"]
 
 

@@ -1,0 +1,117 @@
+"""How many contradictions between near statements of a person the rule sees, and how many of its finds are ones.
+
+    python -m benchmarks.conflicts [--data FOLDER] [--wrong] [--json]
+
+`conflict_labels.csv` has 280 pairs by the hashes of their sentences: of all pairs of different sentences whose vectors
+(all-MiniLM-L6-v2) are at least as similar as merging takes (0.7), 170 of PersonaChat's 721 and 110 of those of iKAT's
+users, drawn with seed 20261124. One reader labelled them and then wrote the rule, which was not changed by what it
+missed here. A pair is a conflict where both statements cannot hold of one person at one time:
+
+- number: they count or date the same thing, with other numbers
+- opposite: one turns the other round, or they name opposites
+- other: by what one knows of the world, such as two home towns or two favourite colours; no rule is meant to see it
+
+Garbled sentences ("I have a dogs", of which the number was cut out) count as no conflict.
+"""
+
+import argparse
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from analysis.people.statements.conflicts import conflict_of
+from analysis.stats.intervals import wilson_interval
+
+LABELS = Path(__file__).with_name("conflict_labels.csv")
+SOURCES = ("personachat", "ikat")
+MEANT = ("number", "opposite")  # what the rule is to see
+
+
+class Pair(NamedTuple):
+    source: str
+    one: str
+    other: str
+    label: str
+
+
+def read_pairs(data: Path) -> list[Pair]:
+    """Raises OSError, KeyError where a labelled sentence is not in the data."""
+    texts = {hash_text(text): text for text in [*_personachat(data), *_ikat(data)]}
+    with LABELS.open(encoding="utf-8", newline="") as file:
+        return [
+            Pair(row["source"], texts[row["one_sha256"]], texts[row["other_sha256"]], row["label"])
+            for row in csv.DictReader(file)
+        ]
+
+
+def hash_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _personachat(data: Path) -> Iterator[str]:
+    yield from (data / "personas" / "personachat_sentences.txt").read_text(encoding="utf-8").splitlines()
+
+
+def _ikat(data: Path) -> Iterator[str]:
+    for line in (data / "training" / "relevance_ikat.jsonl").read_text(encoding="utf-8").splitlines():
+        yield from (entry["text"].strip() for entry in json.loads(line)["attributes"])
+
+
+def measure(pairs: list[Pair]) -> dict[str, dict[str, Any]]:
+    """Shares of pairs with Wilson's intervals: seen of each label, right of what is kept apart."""
+    apart = {pair: bool(conflict_of(pair.one, pair.other)) for pair in pairs}
+    found: dict[str, dict[str, Any]] = {}
+    for name, rows in {
+        **{f"{label}, kept apart": [pair for pair in pairs if pair.label == label] for label in (*MEANT, "other")},
+        **{f"no conflict, {source}, kept apart": _fine(pairs, source) for source in SOURCES},
+        "no conflict, kept apart": [pair for source in SOURCES for pair in _fine(pairs, source)],
+    }.items():
+        found[name] = _share(sum(apart[pair] for pair in rows), len(rows))
+    kept = [pair for pair in pairs if apart[pair]]
+    found["kept apart, a conflict"] = _share(sum(pair.label != "none" for pair in kept), len(kept))
+    return found
+
+
+def _fine(pairs: list[Pair], source: str) -> list[Pair]:
+    return [pair for pair in pairs if pair.label == "none" and pair.source == source]
+
+
+def _share(hits: int, n: int) -> dict[str, Any]:
+    low, high = wilson_interval(hits, n)
+    return {"value": round(hits / n, 3), "ci": [round(float(low), 3), round(float(high), 3)], "hits": hits, "n": n}
+
+
+def as_table(found: dict[str, dict[str, Any]]) -> str:
+    lines = ["| pairs | share | 95 % interval | n |", "|---|---|---|---|"]
+    for name, row in found.items():
+        lines.append(
+            "| {} | {:.2f} | {:.2f} to {:.2f} | {} of {} |".format(
+                name, row["value"], *row["ci"], row["hits"], row["n"]
+            )
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = os.environ.get("FIELDSTUDY_SHARED") or Path(__file__).resolve().parents[2] / "shared"
+    parser.add_argument("--data", type=Path, default=Path(shared) / "data")
+    parser.add_argument("--wrong", action="store_true", help="list the pairs that are taken otherwise than labelled")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    pairs = read_pairs(options.data)
+    if options.wrong:
+        for pair in pairs:
+            if (said := conflict_of(pair.one, pair.other)) and pair.label == "none" or not said and pair.label in MEANT:
+                print(f"{pair.one} | {pair.other}  labelled: {pair.label}; said: {said or 'none'}")
+        return
+    found = measure(pairs)
+    print(json.dumps(found) if options.json else as_table(found))
+
+
+if __name__ == "__main__":
+    main()
