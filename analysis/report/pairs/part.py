@@ -25,7 +25,7 @@ from analysis.report.samples import Data, correct_over_prompts, difference_in, l
 from analysis.stats.heterogeneity import Comparison, Distance, compare_sources, mean_excess
 from analysis.stats.item_measures import MEASURES
 from analysis.stats.simultaneous import LEVEL, Family, ShareGaps, share_gaps
-from surveys.console.wording import decimal, join_words, percent, plural, sized
+from surveys.console.wording import INTERVAL, decimal, join_words, percent, plural, sized
 
 
 def compute(data: Data) -> Row:
@@ -324,9 +324,22 @@ def caption(report: Report, names: Sequence[str], shown: Sequence[Row], rows: Se
     return write_caption(
         report,
         f"{names[0]} and {names[1]}: the largest of {plural(len(rows), 'difference')} that were tested. At the right "
-        f"the first side minus the second in points, with simultaneous 95 % intervals over all of them ({n}; {units}).",
-        definitions=["item_share", "simultaneous"],
+        f"the first side minus the second in points, with simultaneous 95 % intervals over all of them ({n}; {units})."
+        f"{pooled(pair_in(report)['distance'].get('mean'))}",
+        definitions=["item_share", "simultaneous", "jsd_excess"],
         sizes=False,
+    )
+
+
+def pooled(mean: Row | None) -> str:
+    """How far apart over all prompts, beside chance."""
+    if not mean or mean["excess"] is None:
+        return ""
+    ci = mean["ci"] and f", {INTERVAL} {decimal(mean['ci'][0], 3)} to {decimal(mean['ci'][1], 3)}"
+    apart, excess = decimal(mean["jsd_bits"], 3), decimal(mean["excess"], 3)
+    return (
+        f" Over {plural(mean['prompts'], 'prompt')} their items are on average {apart} bits apart, {excess} above "
+        f"chance ({sized(mean['units'])} on the smaller side{ci or ''})."
     )
 
 
