@@ -12,6 +12,8 @@ from analysis.answers.aliases import lock, rebuild
 from analysis.models import AliasDecision, Answer, AnswerDecision, MetricValue
 from surveys.models import AnonymousExit, Participant, Study
 
+MARK = "~"  # round the number of each other study that a kept result rests on, in its name
+
 
 def withdrawals(study: Study) -> int:
     """Grows with each. A result that was begun before one of them may hold what somebody has taken back."""
@@ -28,7 +30,8 @@ def note_names(instance: Participant, **_: Any) -> None:
 @receiver(post_delete, sender=Participant)
 def forget(instance: Participant, **_: Any) -> None:
     """The end of the withdrawal's transaction: what it changes here others wait for."""
-    MetricValue.objects.filter(study=instance.study_id).delete()
+    of_others = Q(name__contains=f"{MARK}{instance.study_id}{MARK}")
+    MetricValue.objects.filter(Q(study=instance.study_id) | of_others).delete()
     forget_spellings(instance.study, instance.named, instance.answers)
 
 

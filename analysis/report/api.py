@@ -19,6 +19,7 @@ from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS
 from analysis.report.reports import ReportError, compute_parts, views_for, write_report
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
+from surveys.studies.access import studies_of
 
 LEAST_DRAWS, MOST_DRAWS, MOST_SEED = 20, 20_000, 2**31
 OWN = ("part", "format", "seed", "draws")
@@ -157,7 +158,7 @@ def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ..
         read_number(query, "draws", DRAWS, LEAST_DRAWS, MOST_DRAWS),
     )
     try:
-        filters = checked(study, Filters.from_query(query, ignore=own))
+        filters = checked(study, Filters.from_query(query, ignore=own), studies_of(request.user))
         wanted = [part for part in PARTS if part in parts and part != "about"]
         views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
         missing = {part: view for part, view in views.items() if not view.is_kept(part)}

@@ -11,8 +11,10 @@ from django.views.decorators.http import require_safe
 from analysis.answers.kept import keep
 from analysis.answers.readings import unread
 from analysis.models import MetricValue
+from analysis.report.filters import Filters
+from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
-from analysis.report.reports import ReportError, Reporting
+from analysis.report.reports import ReportError, check_definition, views_for
 from analysis.report.tasks import enqueue_report
 from surveys.console.pages import show, study_page
 from surveys.models import Study
@@ -49,15 +51,17 @@ def progress(request: HttpRequest) -> HttpResponse:
 
 def bundle_page(study: Study) -> dict[str, Any]:
     """Which parts are computed, of the answers as they are read now. Raises ReportError where there is nothing yet."""
-    reporting = Reporting(study)
-    waiting = keep(study, "unread", reporting.fingerprint, lambda: unread(study))
-    names = {part: f"{part}:{reporting.view}" for part in PARTS}
-    kept = MetricValue.objects.filter(study=study, name__in=names.values(), fingerprint=reporting.fingerprint)
-    there = {*kept.values_list("name", flat=True)}
-    parts = {part: name in there for part, name in names.items()}
+    check_definition(study)
+    views = views_for(study, Filters(compare=usual_pair(study)), PARTS)
+    waiting = keep(study, "unread", views["about"].fingerprint, lambda: unread(study))
+    names = {part: (f"{part}:{view.view}", view.fingerprint) for part, view in views.items()}
+    kept = MetricValue.objects.filter(study=study, name__in=[name for name, _ in names.values()])
+    there = {*kept.values_list("name", "fingerprint")}
+    parts = {part: names[part] in there for part in PARTS}
     missing = [part for part, is_there in parts.items() if not is_there]
-    if missing and not waiting:  # else they would be computed twice
-        enqueue_report(study.pk, "", missing, reporting.fingerprint)
+    for view in () if waiting else dict.fromkeys(views[part] for part in missing):  # else they would be computed twice
+        wanted = [part for part in missing if views[part] is view]
+        enqueue_report(study.pk, view.filters.to_query(), wanted, view.fingerprint)
     return {
         "parts": [(PARTS[part].words, is_there) for part, is_there in parts.items()],
         "done": len(parts) - len(missing),

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from math import isfinite
@@ -16,13 +16,14 @@ from django.db import connection, transaction
 
 from analysis.answers.compared import runs_of
 from analysis.answers.kept import answer_stamp
-from analysis.answers.withdrawals import withdrawals
+from analysis.answers.withdrawals import MARK, withdrawals
 from analysis.charts.figure import Report, Row
 from analysis.models import MetricValue
 from analysis.report.claims.gate import claims_of
 from analysis.report.claims.kinds import KINDS
 from analysis.report.dataset import ALL, FIELD, Frames, load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
+from analysis.report.pairs.sides import others_in
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
@@ -118,25 +119,40 @@ def people_stamp(study: Study) -> list[Any]:
 MOST_KEPT = 500  # of one study: parts × views that somebody has looked at
 
 
+def mark_of(others: Iterable[Study]) -> str:
+    """In the name of what rests on other studies too: with a person of one of them it is forgotten."""
+    marks = "".join(f"{MARK}{other.pk}" for other in others)
+    return marks and marks + MARK
+
+
 def find_part(study: Study, name: str, fingerprint: str) -> MetricValue | None:
     return MetricValue.objects.filter(study=study, name=name, fingerprint=fingerprint).first()
 
 
-def keep_part(study: Study, name: str, fingerprint: str, compute: Callable[[], Any]) -> MetricValue:
-    """The part of this name and fingerprint. Who asks while somebody else computes it waits for that."""
+def keep_part(
+    study: Study, name: str, fingerprint: str, compute: Callable[[], Any], beside: Sequence[Study] = ()
+) -> MetricValue:
+    """The part of this name and fingerprint. Who asks while somebody else computes it waits for that.
+
+    `beside`: other studies whose answers it rests on too.
+    """
     if found := find_part(study, name, fingerprint):
         return found
     with transaction.atomic():
         locks.hold(f"report {name}", study.pk)
         if found := find_part(study, name, fingerprint):
             return found
-        began, before = time.monotonic(), withdrawals(study)
+        rests_on = sorted({study, *beside}, key=lambda each: each.pk)
+        began, before = time.monotonic(), [withdrawals(each) for each in rests_on]
         value = compute()
         kept = MetricValue(
             study=study, name=name, fingerprint=fingerprint, value=value, seconds=time.monotonic() - began
         )
-        hold_withdrawals(study)
-        if withdrawals(study) == before:  # else it may hold what somebody has taken back meanwhile
+        for each in rests_on:
+            hold_withdrawals(each)
+        if [
+            withdrawals(each) for each in rests_on
+        ] == before:  # else it may hold what somebody has taken back meanwhile
             kept.save()
             discard_old(kept)
     return kept
@@ -249,10 +265,13 @@ class Reporting:
         self.study, self.filters, self.seed, self.draws, self.load = study, filters or Filters(), seed, draws, load
         stamp = stamp or stamp_of(study)
         self.aliases = stamp["people"][-1]
+        self.beside = others_in(study, self.filters)
+        if self.beside:
+            stamp = stamp | {"beside": [stamp_of(other) for other in self.beside]}
         self.fingerprint = fingerprint(self.filters, seed, draws, stamp)
         # The same view of other data has the same name, so that what it was before can be thrown away.
         view = repr((self.filters.to_pairs(), seed, draws))
-        self.view = hashlib.sha256(view.encode()).hexdigest()[:16]
+        self.view = hashlib.sha256(view.encode()).hexdigest()[:16] + mark_of(self.beside)
 
     @cached_property
     def data(self) -> Data:
@@ -273,7 +292,7 @@ class Reporting:
         def compute() -> Any:
             return tidy(PARTS[name].compute(self.data))
 
-        return keep_part(self.study, f"{name}:{self.view}", self.fingerprint, compute)
+        return keep_part(self.study, f"{name}:{self.view}", self.fingerprint, compute, self.beside)
 
     def heading(self) -> dict[str, Any]:
         """What every view says of itself."""

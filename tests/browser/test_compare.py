@@ -10,10 +10,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from analysis.report.pages import shown
 from analysis.report.pages.shown import PAGES
 from analysis.report.reports import Reporting, views_for
-from surveys.models import Study
+from surveys.models import Participant, Study
 from tests.analysis.report.compare_samples import FEW, make_compared
 from tests.browser.axe import faults_of
 from tests.browser.test_export import log_in
+from tests.factories import make_participant, make_response
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 HERE = "/console/teas/compare/"
@@ -128,3 +129,24 @@ def test_pages_are_whole_without_javascript(browser: Browser, site: str, study: 
     expect(picture).to_be_visible()
     assert page.request.get(str(picture.get_attribute("src"))).status == 200
     context.close()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 800), (390, 844)], ids=str)
+def test_the_figure_begins_on_the_first_screen(
+    page: Page, context: BrowserContext, site: str, study: Study, size: tuple[int, int]
+) -> None:
+    """Below the answer and one line of notes, of which there are several."""
+    make_response(make_participant(study), "teas", text="1. Assam", keep=True)  # not read yet
+    Participant.objects.filter(study=study).update(origin="simulated")
+    log_in(context, site, study, "owner")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    tops, notes = {}, []
+    for path in PATHS:
+        page.goto(path)
+        wait_for_figures(page)
+        notes.append(page.locator(".standing .first").inner_text())
+        figure = page.locator("#compared figure").first.bounding_box()
+        tops[path] = figure["y"] if figure else size[1]
+    assert {path: top for path, top in tops.items() if top > 2 / 3 * size[1]} == {}
+    assert all(words.startswith("Simulated, not real: 4 of 4 people") for words in notes)
+    expect(page.locator("#notices")).to_contain_text("not read yet")

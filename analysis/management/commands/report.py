@@ -13,7 +13,7 @@ from analysis.exports.exports import write_whole
 from analysis.report.filters import IN_ADDRESSES, FilterError, Filters
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
-from analysis.report.pairs.sides import checked
+from analysis.report.pairs.sides import checked, sides_in
 from analysis.report.parts import PARTS
 from analysis.report.reports import DRAWS, ReportError, report
 from analysis.runs.progress import ProgressLine
@@ -45,7 +45,8 @@ class Command(StudyCommand):
         parser.add_argument(
             "--compare",
             metavar="SIDE",
-            help="one side, compared with another: field/chatgpt, field/chatgpt/plan=free, offline/gpt-4o-mini, run/12",
+            help="one side, compared with another: field/chatgpt, field/chatgpt/plan=free, offline/gpt-4o-mini, "
+            "run/12, other-study:field",
         )
         parser.add_argument("--with", metavar="SIDE", help="the other side")
         parser.add_argument("--parts", nargs="+", choices=PARTS, metavar="PART", help=f"only these: {', '.join(PARTS)}")
@@ -59,7 +60,11 @@ class Command(StudyCommand):
             raise CommandError(f"--draws takes {FEWEST} to {MOST:,}, not {options['draws']}.")
         if study.current is None:
             raise CommandError(f"{study.slug} has no definition yet. Load its study file first.")
-        filters = checked(study, read_filters([*options["filter"], *sides_in(options)]))
+        filters = checked(
+            study,
+            read_filters([*options["filter"], *(f"compare={side}" for side in sides_in(options))]),
+            Study.objects.all(),
+        )
         with ProgressLine("answers read") as progress:
             read_new(study, progress.count, anew=False)
         parts = options["parts"] or PARTS
@@ -86,13 +91,6 @@ class Command(StudyCommand):
 
     def say(self, words: str) -> None:
         print(words, file=sys.stderr, flush=True)
-
-
-def sides_in(options: dict[str, Any]) -> list[str]:
-    given = [options[name] for name in ("compare", "with")]
-    if any(given) and not all(given):
-        raise CommandError("--compare takes one side and --with the other.")
-    return [f"compare={side}" for side in given if side]
 
 
 def read_filters(given: list[str]) -> Filters:

@@ -28,12 +28,14 @@ from analysis.exports.exports import (
 from analysis.exports.formats import FORMATS, Chunks, read_back
 from analysis.exports.people_tables import Selection
 from analysis.report.bundle.tables import FEWEST, own_tables
+from analysis.report.filters import Filters
+from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
-from analysis.report.reports import Progress, check_definition, report
+from analysis.report.reports import Progress, ReportError, check_definition, report
 from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("recompute.py", "bundle_data.py", "bundle_beyond.py")
+SCRIPTS = ("recompute.py", "bundle_data.py", "bundle_beyond.py", "bundle_pair.py")
 # Tables that the exports have too.
 EXPORTED = (
     *("participants", "context", "flags", "timings", "flow"),
@@ -43,6 +45,9 @@ EXPORTED = (
 OWN_WORDS = ("comments", "reason", "chat_language")
 AS_WRITTEN = "name"  # of an item; with the texts only
 LEAST_OWN_WORDS = "model_shown"  # typed too, but kept where FEWEST people typed the same
+
+# What may narrow a side of the pair in a bundle: columns of its answers that are whole.
+RECOMPUTED = {"cell", "memory", "plan", "language", "version", "excluded", "flagged", "people"}
 
 File = tuple[str, Iterator[bytes]]
 
@@ -192,10 +197,13 @@ def table_of(figure: Figure) -> Chunks:
 
 @dataclass
 class Bundle:
-    """A bundle that was allowed and noted. `texts` adds what was pasted and replied, to the letter."""
+    """A bundle that was allowed and noted. `texts` adds what was pasted and replied, to the letter; `compare` are the
+    sides of its pair.
+    """
 
     study: Study
     texts: bool = False
+    compare: tuple[str, ...] = ()
     files: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -205,7 +213,7 @@ class Bundle:
     def chunks(self, progress: Progress | None = None) -> Chunks:
         """The zip file, piece by piece. New answers are read first."""
         read_new(self.study, anew=False)
-        found = report(self.study, progress=progress)
+        found = report(self.study, Filters(compare=self.compare), progress=progress)
         with TemporaryFile() as file:
             self.write(file, found)
             yield from read_back(file)
@@ -223,11 +231,23 @@ def open_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool =
     return begin_bundle(open_study(user, slug), user.get_username(), texts)
 
 
-def begin_bundle(study: Study, actor: str, texts: bool = False) -> Bundle:
-    """ReportError, and nothing noted, when the study has nothing to report on."""
+def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[str, ...] = ()) -> Bundle:
+    """ReportError, and nothing noted, when the study has nothing to report on or no bundle can hold a side's answers.
+
+    Without `compare` the pair is the one that its page opens with.
+    """
     check_definition(study)
+    check_sides(study, compare)
     note_export(study, actor, "bundle.zip", texts=texts, simulated=True)
-    return Bundle(Study.objects.select_related("current").get(pk=study.pk), texts)
+    return Bundle(Study.objects.select_related("current").get(pk=study.pk), texts, compare or usual_pair(study))
+
+
+def check_sides(study: Study, compare: tuple[str, ...]) -> None:
+    """FilterError when the study has no such sides."""
+    check_pair(study, compare)
+    for side in map(read_side, compare):
+        if side.is_field and (unknown := {name for name, _ in side.narrowed} - RECOMPUTED):
+            raise ReportError(f"{side.text}: a bundle has not the data to recompute a side by {min(unknown)}.")
 
 
 def write_bundle(bundle: Bundle, path: Path, progress: Progress | None = None) -> None:

@@ -159,7 +159,7 @@ def pair_shares(kind: str, place: str, most: int) -> Gather:
         found: list[Candidate] = []
         turning: list[Candidate] = []
         held, width, told = 0, 0.0, dict[str, int]()
-        for item in report["pair"].get(place) or []:
+        for item in sorted(report["pair"].get(place) or [], key=lambda row: -row["strength"]):
             a, b, prompt = item["a"], item["b"], item["prompt"]
             told[prompt] = told.get(prompt, 0) + 1
             width = max(width, float(share_width(0.5, a["units"], b["units"], LEVELS[kind])))

@@ -80,11 +80,16 @@ class Places:
         chatbot, _, model = names_in(self.shown.report).get(name, name).partition(BESIDE)
         return named(chatbot, soft=model)
 
-    def texts(self, row: Row, **more: str) -> str:
-        """The texts behind a row; `more` names an item or letter, or filters that narrow the field."""
+    def texts(self, row: Row, study: str = "", **more: str) -> str:
+        """The texts behind a row; `more` names an item or letter, or filters that narrow the field, or another study
+        whose field it is.
+        """
         about = {name: row[name] for name in ABOUT}
-        kept = [pair for pair in self.shown.asked.filters.to_pairs() if pair[0] not in about and pair[0] not in more]
-        return f"{self.page('texts')}?{urlencode([*about.items(), *more.items(), *kept])}"
+        left = (*about, *more, *(["compare"] if study else []))
+        kept = [pair for pair in self.shown.asked.filters.to_pairs() if pair[0] not in left]
+        return (
+            f"{reverse('compare:texts', args=[study or self.slug])}?{urlencode([*about.items(), *more.items(), *kept])}"
+        )
 
     def page(self, name: str) -> str:
         return reverse(f"compare:{name}", args=[self.slug])
@@ -123,8 +128,7 @@ class Places:
         changes: dict[str, Any] = {}
         if column.mark and cell.key is not None:
             changes["mark"] = column.mark(row)
-        if column.texts and cell.value:
-            asked = column.texts(row)
+        if column.texts and cell.value and (asked := column.texts(row)) is not None:
             changes["href"] = self.texts(
                 row | asked, **{key: value for key, value in asked.items() if key not in ABOUT}
             )

@@ -8,7 +8,7 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 from celery.exceptions import OperationalError
-from django.http import QueryDict
+from django.http import HttpRequest
 from redis import RedisError
 
 from analysis.answers.compared import runs_of
@@ -24,6 +24,7 @@ from analysis.report.reports import Reporting, views_for, write_report
 from analysis.report.tasks import enqueue_report
 from analysis.stats.resampling import DRAWS
 from surveys.models import Response, Study
+from surveys.studies.access import studies_of
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,10 @@ class Asked:
     q: str = ""
 
     @classmethod
-    def read(cls, study: Study, query: QueryDict, ignore: tuple[str, ...] = ()) -> Self:
+    def read(cls, request: HttpRequest, ignore: tuple[str, ...] = ()) -> Self:
         """Raises FilterError."""
-        filters = checked(study, Filters.from_query(query, ignore=(*OWN, *ignore)))
+        query = request.GET
+        filters = checked(request.study, Filters.from_query(query, (*OWN, *ignore)), studies_of(request.user))
         return cls(
             filters,
             _one_of("values", query.get("values") or VALUES[0], VALUES),

@@ -49,7 +49,7 @@ class WantedText:
 
 @compare_page
 def texts(request: HttpRequest) -> HttpResponse:
-    asked = Asked.read(request.study, request.GET, ignore=ABOUT)
+    asked = Asked.read(request, ignore=ABOUT)
     wanted = WantedText.read(request.GET)
     rows = benchmark_page(request, wanted) if wanted.benchmark else behind_page(request, asked, wanted)
     names = names_of(request.study)

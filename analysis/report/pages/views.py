@@ -20,6 +20,7 @@ from analysis.report.columns import ASKED
 from analysis.report.filters import FilterError, Filters, filter_options
 from analysis.report.glance import FAR, GLANCES
 from analysis.report.glance.headline import RULE, Headline, find_headline, pair_of
+from analysis.report.pages.notices import notices_of
 from analysis.report.pages.sections import (
     SCHEMES,
     Places,
@@ -51,6 +52,7 @@ from analysis.report.parts import DEFINITIONS
 from analysis.report.reports import ReportError, findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
+from surveys.studies.access import studies_of
 
 NO_FILTERS = Filters()
 
@@ -92,7 +94,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def show_page(request: HttpRequest, wanted: Page) -> HttpResponse:
-    asked = Asked.read(request.study, request.GET)
+    asked = Asked.read(request)
     if "show" in request.GET:
         # The form sends every choice; the address keeps those that say something.
         return HttpResponseRedirect(f"{request.path}?{asked.address()}")
@@ -114,7 +116,7 @@ def here(wanted: Page) -> str:
 @compare_page
 def computing(request: HttpRequest, name: str) -> HttpResponse:
     """How far the numbers of a page are; the page is loaded again when they are there."""
-    asked = Asked.read(request.study, request.GET, ignore=("looks", "newer"))
+    asked = Asked.read(request, ignore=("looks", "newer"))
     wanted = PAGES[name]
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
@@ -138,7 +140,7 @@ def computing(request: HttpRequest, name: str) -> HttpResponse:
 @compare_page
 def figure_part(request: HttpRequest, name: str) -> HttpResponse:
     """A figure that was not drawn yet when its page was asked for."""
-    asked = Asked.read(request.study, request.GET)
+    asked = Asked.read(request)
     places = Places(computed(request.study, asked, name))
     section = {"figure": name, **drawing_of(draw(places, name)), **about_glance(places, name)}
     page = {"study": request.study, "section": section, "query": asked.address()}
@@ -156,7 +158,7 @@ def computed(study: Study, asked: Asked, figure: str) -> Shown:
 
 @compare_page
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
-    asked = Asked.read(request.study, request.GET, ignore=("scheme", "width"))
+    asked = Asked.read(request, ignore=("scheme", "width"))
     scheme = request.GET.get("scheme", "print" if kind == "pdf" else "light")
     if scheme not in SCHEMES:
         raise FilterError(f"scheme is one of {', '.join(SCHEMES)}, not {scheme[:60]}.")
@@ -194,7 +196,7 @@ def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
         + [("compare", side) for side in asked.filters.compare],
         "link": request.build_absolute_uri(f"{request.path}?{asked.address()}".rstrip("?")),
         "switches": switches_of(wanted, asked),
-        "sides": pair_form(study, asked) if wanted.name == "pair" else None,
+        "sides": pair_form(request, asked) if wanted.name == "pair" else None,
     }
 
 
@@ -213,9 +215,9 @@ def address_of(study: Study, name: str, query: str = "") -> str:
     return f"{path}?{query}" if query else path
 
 
-def pair_form(study: Study, asked: Asked) -> dict[str, Any]:
+def pair_form(request: HttpRequest, asked: Asked) -> dict[str, Any]:
     """The menus of both sides, and the address with the sides swapped."""
-    offered = offered_sides(study)
+    offered = offered_sides(request.study, studies_of(request.user))
     known = {text for _, sides in offered for text in sides}
     own = {text: text for text in asked.filters.compare if text not in known}
     chosen = asked.filters.compare or ("", "")
@@ -252,6 +254,8 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     used += [name for section in sections for table in section["tables"] for name in table.definitions]
     used += [name for finding in found for name in finding["definitions"]]
     picked = places.chosen_prompt if "prompt" in wanted.switches else ""
+    tested = next((family for family in report["families"] if family["page"] == wanted.name), None)
+    notices = notices_of(request.study.slug, report, tested, shown.asked.address(), shown.older)
     return {
         **frame(request, wanted, shown.asked),
         "report": report,
@@ -259,11 +263,12 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         **opening,
         "found": [finding_links(places, entry) for entry in found],
         "others": [finding_links(places, entry) for entry in found[1:]],
-        "tested": next((family for family in report["families"] if family["page"] == wanted.name), None),
+        "tested": tested,
+        "notices": notices,
+        "more_notices": len(notices) - 1,
         "sections": sections,
         "definitions": [(name, DEFINITIONS[name]) for name in dict.fromkeys(used) if name in DEFINITIONS],
         "computed_at": shown.computed_at,
-        "newer": shown.older,
         "missing": missing,
         "picker": picker_of(places, picked) if picked else [],
         "picked": picked,

@@ -1,6 +1,6 @@
 """A pair of sides: which items and letters differ most, how varied each is, and how far apart they are."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import altair as alt
@@ -18,13 +18,14 @@ from analysis.report.claims.kinds import PAGES, PAIR_ITEMS, PAIR_OPTIONS, PAIR_V
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import LETTERS
 from analysis.report.pairs.sides import Chosen, choose
+from analysis.report.pairs.vocabulary import Named, name_items, shared_prompts
 from analysis.report.parts.distances import distance_values
 from analysis.report.parts.heterogeneity import difference_rows
 from analysis.report.samples import Data, correct_over_prompts, difference_in, low_high, reasons
 from analysis.stats.heterogeneity import Comparison, Distance, compare_sources, mean_excess
 from analysis.stats.item_measures import MEASURES
 from analysis.stats.simultaneous import LEVEL, Family, ShareGaps, share_gaps
-from surveys.console.wording import decimal, join_words, percent, plural, sized
+from surveys.console.wording import INTERVAL, decimal, join_words, percent, plural, sized
 
 
 def compute(data: Data) -> Row:
@@ -36,31 +37,38 @@ def compute(data: Data) -> Row:
     empty = {"items": [], "options": [], "varied": [], "distance": {"prompts": [], "mean": None}}
     if why := why_not(data, a, b):
         return {**head, **empty, "why": why}
-    asked = [prompt for prompt in data.prompts if a.rows(prompt).size and b.rows(prompt).size]
+    asked = shared_prompts(data, a, b)
     lists, choices = ([prompt for prompt in asked if prompt in some] for some in (data.lists, data.choices))
-    compared = {prompt: compare_items(data, a, b, prompt) for prompt in lists}
-    items = [gaps_of(data, a, b, prompt) for prompt in lists]
-    options = [letters_of(data, a, b, prompt) for prompt in choices]
+    named = {prompt: name_items(a, b, prompt) for prompt in lists}
+    compared = {prompt: compare_items(data, a, b, found) for prompt, found in named.items()}
+    items = [gaps_of(a, b, prompt, found) for prompt, found in named.items()]
+    options = [letters_of(a, b, prompt) for prompt in choices]
     varied = [varied_row(a, b, prompt, found) for prompt, found in compared.items()]
     correct_over_prompts(varied, *(difference_in("differences", name) for name in MEASURES))
     told = families(items, options, varied)
     return {
         **head,
-        "items": surest_first(items, told.get(PAIR_ITEMS)),
-        "options": surest_first(options, told.get(PAIR_OPTIONS)),
+        "items": largest_first(items, told.get(PAIR_ITEMS)),
+        "options": largest_first(options, told.get(PAIR_OPTIONS)),
         "varied": varied,
         "distance": distances_of(a, b, compared),
         "tails": {
             name: [list(gaps.tail) for _, gaps, *_ in found]
             for name, found in ((PAIR_ITEMS, items), (PAIR_OPTIONS, options))
         },
-        **reasons(why=None if asked else "No prompt has answers of both sides yet."),
+        **reasons(why=None if asked else no_prompt(a, b)),
     }
+
+
+def no_prompt(a: Chosen, b: Chosen) -> str:
+    if a.data.frames is b.data.frames:
+        return "No prompt has answers of both sides yet."
+    return "No prompt that both studies ask in the same words has answers of both sides yet."
 
 
 def why_not(data: Data, a: Chosen, b: Chosen) -> str:
     """Sides that share answers are not compared: their difference would be smaller than that of the rest."""
-    if a.source.is_field != b.source.is_field:
+    if a.source.is_field != b.source.is_field or a.data.frames is not b.data.frames:
         return ""
     shared = sum(len(np.intersect1d(a.rows(prompt), b.rows(prompt))) for prompt in data.prompts)
     if not shared:
@@ -72,21 +80,21 @@ def whose(chosen: Chosen, n: int, units: int, unknown: int) -> Row:
     return {"n": n, "units": units, "unit": chosen.data.unit_of(chosen.source), "unknown": unknown}
 
 
-def compare_items(data: Data, a: Chosen, b: Chosen, prompt: str) -> Comparison:
-    samples = {side.side.text: side.items(prompt) for side in (a, b)}
+def compare_items(data: Data, a: Chosen, b: Chosen, named: Named) -> Comparison:
+    samples = {side.side.text: sample for side, sample in zip((a, b), named.samples, strict=True)}
     return compare_sources(samples, [(a.side.text, b.side.text)], data.shared_draws)
 
 
 Found = tuple[list[Row], ShareGaps]
 
 
-def gaps_of(data: Data, a: Chosen, b: Chosen, prompt: str) -> Found:
+def gaps_of(a: Chosen, b: Chosen, prompt: str, named: Named) -> Found:
     """A row for each item that is frequent enough to be tested, with the widths of their differences."""
-    samples = [side.items(prompt) for side in (a, b)]
+    samples = named.samples
     units = [sample.unit_count for sample in samples]
     shares = [np.asarray(sample.chances.sum(axis=1), dtype=float).ravel() / sample.unit_count for sample in samples]
     gaps = share_gaps(shares[0], units[0], shares[1], units[1])
-    counts, vocabulary = [sample.counts() for sample in samples], data.frames.vocabulary(prompt)
+    counts = [sample.counts() for sample in samples]
     sides = [
         whose(side, sample.n, sample.unit_count, sample.n - len(np.unique(sample.rows)))
         for side, sample in zip((a, b), samples, strict=True)
@@ -94,11 +102,11 @@ def gaps_of(data: Data, a: Chosen, b: Chosen, prompt: str) -> Found:
     rows = [
         {
             "prompt": prompt,
-            "item": vocabulary[code],
-            "name": data.frames.name_of(prompt, vocabulary[code]),
+            "item": named.items[code],
+            "name": named.names[code],
             **{
-                key: side | {"count": int(count[code]), "share": share[code]}
-                for key, side, count, share in zip("ab", sides, counts, shares, strict=True)
+                key: side | {"count": int(count[code]), "share": share[code]} | named.behind(place, int(code))
+                for place, (key, side, count, share) in enumerate(zip("ab", sides, counts, shares, strict=True))
             },
             "place": int(code),
         }
@@ -107,7 +115,7 @@ def gaps_of(data: Data, a: Chosen, b: Chosen, prompt: str) -> Found:
     return rows, gaps
 
 
-def letters_of(data: Data, a: Chosen, b: Chosen, prompt: str) -> Found:
+def letters_of(a: Chosen, b: Chosen, prompt: str) -> Found:
     """A row for each letter of a choice."""
     samples = [side.options(prompt) for side in (a, b)]
     counts = [sample.counts().tolist() for sample in samples]
@@ -116,7 +124,8 @@ def letters_of(data: Data, a: Chosen, b: Chosen, prompt: str) -> Found:
     ]
     shares = [np.array(count, dtype=float) / max(1, sample.n) for count, sample in zip(counts, samples, strict=True)]
     gaps = share_gaps(shares[0], sides[0]["units"], shares[1], sides[1]["units"], 0.0)
-    answer, texts = data.prompts[prompt].answer, data.prompts[prompt].choices
+    asked = a.data.frames.prompts[prompt]
+    answer, texts = asked.answer, asked.choices
     rows = [
         {
             "prompt": prompt,
@@ -142,9 +151,12 @@ def families(items: Sequence[Found], options: Sequence[Found], varied: Sequence[
     return {name: Family(0, found, PAGES["pair"][name] / whole) for name, found in tails.items() if found}
 
 
-def surest_first(found: Sequence[Found], family: Family | None) -> list[Row]:
-    rows = [row for one in found for row in shares_rows(*one, family)]
-    return sorted(rows, key=lambda row: -row["strength"])
+def largest_first(found: Sequence[Found], family: Family | None) -> list[Row]:
+    return by_size(row for one in found for row in shares_rows(*one, family))
+
+
+def by_size(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: -abs(row["difference"]))
 
 
 def shares_rows(rows: Sequence[Row], gaps: ShareGaps, family: Family | None) -> Iterator[Row]:
@@ -195,6 +207,7 @@ def distances_of(a: Chosen, b: Chosen, compared: dict[str, Comparison]) -> Row:
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "Which items differ most"
+NARROW_TOP = 8  # as many as stand below the sentence on a phone's first screen
 NOTHING = "No pair is chosen, or its sides have no item in common prompts yet."
 DRAWN_COLUMNS = [
     Column("prompt", "prompt"),
@@ -217,27 +230,30 @@ def pair_in(report: Report) -> Row:
     return found
 
 
-def surest(pair: Row) -> list[Row]:
-    """Its items and letters over all prompts, the surest first."""
-    return sorted([*pair.get("items", ()), *pair.get("options", ())], key=lambda row: -row["strength"])
+def largest(pair: Row) -> list[Row]:
+    """Its items and letters over all prompts, the largest difference first."""
+    return by_size([*pair.get("items", ()), *pair.get("options", ())])
 
 
 def draw(report: Report, options: Options) -> Figure:
     pair = pair_in(report)
-    rows = surest(pair)
+    rows = largest(pair)
     if not rows:
         nothing = pair.get("why") or NOTHING
         return figure.empty_figure("pair", TITLE, nothing, DRAWN_COLUMNS, options)
     names = [pair[key]["name"] for key in "ab"]
-    shown = rows[: options.top]
+    shown = rows[: min(options.top, NARROW_TOP) if options.narrow and not options.column else options.top]
     marks = [mark for row in shown for mark in marks_of(row, names, options)]
-    words = Words(f"{TITLE}: {names[0]} and {names[1]}", caption(report, shown, rows), describe(shown, names))
+    words = Words(TITLE, caption(report, names, shown, rows), describe(shown, names))
     table = [drawn_row(row | {"names": names}, DRAWN_COLUMNS) for row in rows]
     return figure.make_figure("pair", words, draw_strips(marks, names, options), marks, table, DRAWN_COLUMNS, options)
 
 
+BETWEEN = " · "  # an item and its prompt
+
+
 def label_of(row: Row, options: Options) -> str:
-    return f"{printable(row['name'])}, {options.name(row['prompt'])}"
+    return f"{printable(row['name'])}{BETWEEN}{options.name(row['prompt'])}"
 
 
 def marks_of(row: Row, names: Sequence[str], options: Options) -> Iterator[Row]:
@@ -251,6 +267,7 @@ def marks_of(row: Row, names: Sequence[str], options: Options) -> Iterator[Row]:
             "low": min(shares),
             "high": max(shares),
             "said": told if key == "a" else "",
+            "label": label_of(row, options) if key == "a" else "",
             "text": f"{label_of(row, options)}, {name}: {percent(share)}, {row[key]['count']} of {row[key]['n']}",
         }
 
@@ -263,46 +280,71 @@ def difference_words(row: Row) -> str:
 
 
 def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) -> Spec:
+    """Names stand beside the strips, on a phone above them, so that these have the whole width."""
     labels = tuple(dict.fromkeys(mark["row"] for mark in marks))
-    room = room_for(labels, 120 if options.narrow else 260)
-    told = 92
+    room = 6 if options.narrow else room_for(labels, 260)
+    told = 0 if options.narrow else 92
     width = options.width - 24 - room - told
-    strips = Strips(labels, width, room, step=34 if options.narrow else 26, padding=0.0)
+    strips = Strips(labels, width, room, step=36 if options.narrow else 26, padding=0.0)
     series = series_of_groups(names)
     scale = alt.Scale(domain=[0, min(1.0, max(mark["high"] for mark in marks))], nice=True)
     axis = alt.Axis(title="share of answers that name it", labelExpr=PERCENT, tickCount=5, grid=True, ticks=False)
     y = strips.axis("row")
     if options.narrow:
-        y["axis"]["labelExpr"] = "split(datum.label, ', ')"
+        y["axis"]["labels"] = False
     base = alt.Chart().encode(y=y)
+    below: Row = {"yOffset": 8} if options.narrow else {}
     colour = alt.Color("series:N", scale=colour_scale(series), legend=make_legend(series, options, room))
     shape = alt.Shape("series:N", scale=shape_scale(series), legend=None)
     layers = [
-        base.mark_rule(strokeWidth=3, stroke=LIGHT["soft"], opacity=0.35)
+        base.mark_rule(strokeWidth=3, stroke=LIGHT["soft"], opacity=0.35, **below)
         .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
-        base.mark_point(filled=True, opacity=1, size=95, aria=True)
+        base.mark_point(filled=True, opacity=1, size=95, aria=True, **below)
         .encode(x=alt.X("share:Q", scale=scale, axis=axis), color=colour, shape=shape, description="text:N"),
-        base.mark_text(align="left", dx=10, fontSize=12, fill=LIGHT["ink"]).encode(x=alt.value(width), text="said:N"),
+        *said_in(base, width, options),
     ]  # fmt: skip
     return figure.below([figure.panel(figure.specs_of(layers), width, strips.height)])
 
 
-def caption(report: Report, shown: Sequence[Row], rows: Sequence[Row]) -> str:
-    among = f" of {len(rows)} that were tested" if len(rows) > len(shown) else ""
+def said_in(base: alt.Chart, width: int, options: Options) -> list[alt.Chart]:
+    """The differences, and the names where they stand above the strips."""
+    written: Row = {"fontSize": 12, "fill": LIGHT["ink"]}
+    if not options.narrow:
+        return [base.mark_text(align="left", dx=10, **written).encode(x=alt.value(width), text="said:N")]
+    return [
+        base.mark_text(align="right", dy=-8, **written).encode(x=alt.value(width), text="said:N"),
+        base.mark_text(align="left", dy=-8, limit=width - 100, **written).encode(x=alt.value(0), text="label:N"),
+    ]
+
+
+def caption(report: Report, names: Sequence[str], shown: Sequence[Row], rows: Sequence[Row]) -> str:
     first = shown[0]
     n = sized(*(row[key]["n"] for row in shown for key in "ab"))
     units = join_words(list(dict.fromkeys(plural(first[key]["units"], first[key]["unit"]) for key in "ab")))
     return write_caption(
         report,
-        f"The {plural(len(shown), 'item')}{among} whose difference is surest. At the right the first side minus the "
-        f"second in points, with simultaneous 95 % intervals over all that were tested ({n}; {units}).",
-        definitions=["item_share", "simultaneous"],
+        f"{names[0]} and {names[1]}: the largest of {plural(len(rows), 'difference')} that were tested. At the right "
+        f"the first side minus the second in points, with simultaneous 95 % intervals over all of them ({n}; {units})."
+        f"{pooled(pair_in(report)['distance'].get('mean'))}",
+        definitions=["item_share", "simultaneous", "jsd_excess"],
         sizes=False,
     )
 
 
+def pooled(mean: Row | None) -> str:
+    """How far apart over all prompts, beside chance."""
+    if not mean or mean["excess"] is None:
+        return ""
+    ci = mean["ci"] and f", {INTERVAL} {decimal(mean['ci'][0], 3)} to {decimal(mean['ci'][1], 3)}"
+    apart, excess = decimal(mean["jsd_bits"], 3), decimal(mean["excess"], 3)
+    return (
+        f" Over {plural(mean['prompts'], 'prompt')} their items are on average {apart} bits apart, {excess} above "
+        f"chance ({sized(mean['units'])} on the smaller side{ci or ''})."
+    )
+
+
 def describe(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """The surest three in words."""
+    """The first three in words."""
     return " ".join(
         f"{printable(row['name'])}: {names[0]} {percent(row['a']['share'])}, {names[1]} {percent(row['b']['share'])}."
         for row in rows[:3]
@@ -323,9 +365,15 @@ def rows_of_pair(find: Callable[[Row], list[Row]]) -> Callable[[Report, Options]
     return rows
 
 
-def side_texts(place: int, row: Row) -> Row:
-    more = {"item": row["item"]} if "is_right" not in row else {"letter": row["item"]}
-    return {**row["sides"][place]["texts"], **more}
+def side_texts(place: int, row: Row) -> Row | None:
+    """None where several items of one study, which the other makes one, are counted together, or no address can say
+    whose texts these are.
+    """
+    behind, texts = row["ab"[place]].get("items", [row["item"]]), row["sides"][place]["texts"]
+    if len(behind) != 1 or not texts:
+        return None
+    more = {"item": behind[0]} if "is_right" not in row else {"letter": row["item"]}
+    return {**texts, **more}
 
 
 def side_column(place: int, row: Row) -> Column:

@@ -1,45 +1,56 @@
 """The sides of a pair: how each is written, which there are, and whose answers it has.
 
 A side is `field`, `field/CHATBOT`, `SOURCE/MODEL` or `run/NUMBER`, and what narrows it: `field/chatgpt/plan=free`,
-`sp-history/gpt-4o-mini/history_size=25`.
+`sp-history/gpt-4o-mini/history_size=25`. With a study's name in front, `other-study:field/chatgpt`, it is that study's
+field; who asks for it has to be allowed to see that study.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 from urllib.parse import quote, unquote
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Row
 from analysis.charts.theme import printable
 from analysis.models.conditions import LABELS
-from analysis.report.dataset import ALL, FIELD
+from analysis.report.dataset import ALL, FIELD, load_frames
 from analysis.report.filters import FILTERS, FilterError, Filters, Offer, check_filters, filter_options, say_offered
 from analysis.report.samples import Data, Rows, Source
 from analysis.stats.resampling import ChoiceSample, ItemSample
-from surveys.models import Study
-from surveys.studies.lifecycle import definition_of
+from surveys.models import Prompt, Study
+from surveys.studies.lifecycle import definition_of, prompts_of
 
 RUN = "run"
 OF_FIELD = tuple(name for name, entry in FILTERS.items() if entry.is_of_field and name != "chatbot")
 PARTED_BY = ("cell", "plan", "memory")
-IN_FIELD, OF_MODELS = "In the field", "Models"
+IN_FIELD, OF_MODELS, OF_OTHERS = "In the field", "Models", "In the field of another study"
 OF_RUNS = ("temperature", "history_size")
-FORMS = "Write field, field/CHATBOT, SOURCE/MODEL or run/NUMBER, and what narrows it, such as field/chatgpt/plan=free."
+FORMS = (
+    "Write field, field/CHATBOT, SOURCE/MODEL, run/NUMBER or OTHER-STUDY:field, and what narrows it, such as "
+    "field/chatgpt/plan=free."
+)
+NO_STUDY = "there is no such study among those that you may see."
+MOST_OTHERS = 20  # studies in a menu
 
 
 @dataclass(frozen=True)
 class Side:
-    """As it is written. `of` is the chatbot or model, "" for everybody's; `run` is None but for a single run."""
+    """As it is written. `of` is the chatbot or model, "" for everybody's; `run` is None but for a single run; `study`
+    is "" where it is the one that is looked at.
+    """
 
     text: str
     source: str
     of: str = ""
     run: int | None = None
     narrowed: tuple[tuple[str, str], ...] = ()
+    study: str = ""
 
     @property
     def is_field(self) -> bool:
@@ -62,6 +73,9 @@ class Side:
 def read_side(text: str) -> Side:
     """Raises FilterError."""
     head, *rest = text.strip().split("/")
+    study, _, head = head.rpartition(":")
+    if study and head != FIELD:
+        raise FilterError(f"{text[:60]}: of another study only the field is a side, such as {study[:40]}:field.")
     narrowed: list[tuple[str, str]] = []
     known = OF_FIELD if head == FIELD else OF_RUNS
     while rest and "=" in rest[-1]:
@@ -76,26 +90,53 @@ def read_side(text: str) -> Side:
         return Side(text, RUN, run=int(of))
     if not head or head != FIELD and not of:
         raise FilterError(f"{text[:60]} is no side. {FORMS}")
-    return Side(text, head, of, narrowed=tuple(narrowed))
+    return Side(text, head, of, narrowed=tuple(narrowed), study=study)
 
 
-def checked(study: Study, filters: Filters) -> Filters:
-    """The filters, when everything that they name is there; raises FilterError."""
+def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = None) -> Filters:
+    """The filters, when everything that they name is there; raises FilterError.
+
+    `others`: the studies that whoever asks may see.
+    """
     if filters.to_pairs():
         check_filters(filters, filter_options(study))
-        check_pair(study, filters.compare)
+        check_pair(study, filters.compare, others)
     return filters
 
 
-def check_pair(study: Study, texts: tuple[str, ...]) -> None:
-    """FilterError unless these are two different sides that the study has, or none at all."""
+def check_pair(study: Study, texts: tuple[str, ...], others: QuerySet[Study] | None = None) -> None:
+    """FilterError unless these are two different sides that are there for whoever asks, or none at all.
+
+    What is said of a study that they may not see is what is said of one that there is not.
+    """
     if not texts:
         return
     if len(texts) != 2:
         raise FilterError("compare takes two different sides: compare=field/chatgpt&compare=field/gemini.")
     offer = Offer(study)
     for side in map(read_side, texts):
-        check_side(offer, side)
+        if side.study in ("", study.slug):
+            check_side(offer, side)
+            continue
+        seen = Study.objects.none() if others is None else others
+        other = seen.filter(slug=side.study, current__isnull=False).first()
+        if other is None:
+            raise FilterError(f"{side.text[:60]}: {NO_STUDY}")
+        check_side(Offer(other), side)
+
+
+def sides_in(options: Mapping[str, Any]) -> list[str]:
+    """As a command is told them; raises FilterError."""
+    given = [options[name] for name in ("compare", "with")]
+    if any(given) and not all(given):
+        raise FilterError("--compare takes one side and --with the other.")
+    return [side for side in given if side]
+
+
+def others_in(study: Study, filters: Filters) -> list[Study]:
+    """The other studies that a pair's sides are of, in one order for everybody."""
+    named = {side.study for side in map(read_side, filters.compare)} - {"", study.slug}
+    return list(Study.objects.filter(slug__in=named).order_by("pk")) if named else []
 
 
 def check_side(offer: Offer, side: Side) -> None:
@@ -137,14 +178,17 @@ class Chosen:
 
     @property
     def heading(self) -> Row:
-        """What a report says of it; `texts` are what the address of its texts asks for."""
-        narrowed = dict(self.side.narrowed) if self.source.is_field else {}
+        """What a report says of it; `texts` are what the address of its texts asks for, where it can."""
+        given = self.side.narrowed if self.source.is_field else ()
+        narrowed = dict(given)
+        of_other = {"study": self.data.study.slug} if self.side.study else {}
         return {
             "side": self.side.text,
             "name": self.name,
             "unit": self.data.unit_of(self.source),
             "simulated": self.is_simulated,
-            "texts": {**self.source.key, **narrowed},
+            "runs": list(self.source.runs),
+            "texts": {**self.source.key, **narrowed, **of_other} if len(narrowed) == len(given) else {},
         }
 
     @property
@@ -156,9 +200,10 @@ def choose(data: Data, text: str) -> Chosen:
     """Raises FilterError where no run fits."""
     side = read_side(text)
     if side.is_field:
-        own = data.narrowed(chatbot=(), **side.changes)
+        own = data_of(data, side).narrowed(chatbot=(), **side.changes)
         source = Source(FIELD, side.of or ALL, side.of or None)
-        return Chosen(side, own, source, name_of_field(data, side))
+        field = Chosen(side, own, source, name_of_field(own, side))
+        return replace(field, name=f"{field.name} (simulated)") if side.study and field.is_simulated else field
     own = data.narrowed(chatbot=(), **side.changes)
     if side.run is not None:
         found = [source.of_run(side.run) for source in own.sources if side.run in source.runs]
@@ -171,10 +216,23 @@ def choose(data: Data, text: str) -> Chosen:
     return Chosen(side, own, found[0], name_of_runs(found[0], side))
 
 
+def data_of(data: Data, side: Side) -> Data:
+    """The answers of the study that the side is of, through the same filters."""
+    if side.study in ("", data.study.slug):
+        return data
+
+    def load() -> Data:
+        other = Study.objects.select_related("current").get(slug=side.study)
+        return Data(other, definition_of(other.current_id), load_frames(other), data.filters, data.seed, data.draws)
+
+    found: Data = data.once(("data of", side.study), load)
+    return found
+
+
 def name_of_field(data: Data, side: Side) -> str:
     names = {bot.slug: bot.name for bot in data.definition.chatbots}
     whose = f"{printable(names.get(side.of, side.of))} in the field" if side.of else "The field"
-    return ", ".join([whose, *narrowed_words(side)])
+    return ", ".join([f"{whose} of “{printable(data.study.title)}”" if side.study else whose, *narrowed_words(side)])
 
 
 def narrowed_words(side: Side) -> Iterator[str]:
@@ -194,7 +252,7 @@ def name_of_runs(source: Source, side: Side) -> str:
 # --- which sides a study offers
 
 
-def offered_sides(study: Study) -> list[tuple[str, Mapping[str, str]]]:
+def offered_sides(study: Study, others: QuerySet[Study]) -> list[tuple[str, Mapping[str, str]]]:
     """For menus: headings, and under each the sides as they are written, with their names."""
     offer = Offer(study)
     bots = {bot.slug: printable(bot.name) for bot in offer.definition.chatbots}
@@ -202,8 +260,26 @@ def offered_sides(study: Study) -> list[tuple[str, Mapping[str, str]]]:
     field |= {f"{FIELD}/{slug}": f"{name} in the field" for slug, name in bots.items()}
     narrowed = [(f"In the field, by {FILTERS[name].label.lower()}", parts_of(offer, bots, name)) for name in PARTED_BY]
     models = {f"{run.source}/{run.model}": name_of_model(run.source, run.model) for run in offer.runs}
-    found = [(IN_FIELD, field), *narrowed, (OF_MODELS, dict(sorted(models.items())))]
+    models = dict(sorted(models.items()))
+    found = [(IN_FIELD, field), *narrowed, (OF_MODELS, models), (OF_OTHERS, fields_of_others(offer, others))]
     return [(heading, sides) for heading, sides in found if sides]
+
+
+def fields_of_others(offer: Offer, others: QuerySet[Study]) -> dict[str, str]:
+    """Of studies that ask one of this study's prompts in the same words."""
+    same = [Q(slug=prompt.slug, text=prompt.text) for prompt in prompts_of(offer.study.current_id).values()]
+    if not same:
+        return {}
+    asked = Prompt.objects.filter(reduce(or_, same), version=OuterRef("current"))
+    found = others.filter(Exists(asked)).exclude(pk=offer.study.pk).order_by("title", "pk")[:MOST_OTHERS]
+    return {
+        f"{other.slug}:{side}": f"{name} in the field of “{printable(other.title)}”"
+        for other in found
+        for side, name in {
+            FIELD: "Everybody",
+            **{f"{FIELD}/{bot.slug}": printable(bot.name) for bot in definition_of(other.current_id).chatbots},
+        }.items()
+    }
 
 
 def parts_of(offer: Offer, bots: Mapping[str, str], name: str) -> dict[str, str]:

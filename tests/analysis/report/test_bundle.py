@@ -26,10 +26,12 @@ from django.utils import timezone
 from analysis.answers import aliases
 from analysis.models import Completion, SimulatedUser
 from analysis.report.bundle.bundles import begin_bundle, open_bundle, write_bundle
+from analysis.report.filters import FilterError
+from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_item
-from tests.factories import make_account, make_participant
+from tests.factories import make_account, make_participant, make_study
 
 pytestmark = pytest.mark.django_db
 OWN_WORDS = "My name is Marguerite."
@@ -101,7 +103,7 @@ def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
         with patch.multiple(sys, **names), redirect_stdout(io.StringIO()) as out:
             status = runpy.run_path(str(folder / "recompute.py"))["main"]()
     finally:
-        for name in ("bundle_data", "bundle_beyond"):  # the next bundle has its own
+        for name in ("bundle_data", "bundle_beyond", "bundle_pair"):  # the next bundle has its own
             sys.modules.pop(name, None)
     return subprocess.CompletedProcess(names["argv"], status, out.getvalue(), "")
 
@@ -194,6 +196,58 @@ def test_what_a_rule_leaves_out_is_not_counted_and_still_recomputed(no_figures: 
     assert done.stdout.endswith("All numbers agree.\n")
     sizes = {row["set"]: row["n"] for row in json.loads((tmp_path / "report.json").read_text())["sensitivity"]}
     assert (sizes["as analysed"], sizes["with excluded"]) == (4, 5)
+
+
+@pytest.fixture
+def pair_folder(no_figures: None, tmp_path: Path) -> Path:
+    """Twenty-five people with each chatbot, half of them with each plan."""
+    study, dice = make_study(places=70), random.Random(1)
+    for chatbot, often in (("chatgpt", 0.9), ("gemini", 0.2)):
+        for number in range(25):
+            teas = ["Assam"] * (dice.random() < often) + dice.sample([f"Tea {place}" for place in range(9)], 3)
+            tell(study, teas, dice.choice("AC"), chatbot=chatbot, plan="free" if number % 2 else "paid")
+    unpack(study, tmp_path, compare=("field/chatgpt", "field/gemini"))
+    return tmp_path
+
+
+def test_differences_of_the_pair_and_their_intervals_are_recomputed(pair_folder: Path) -> None:
+    done = recompute(pair_folder)
+    assert done.returncode == 0, done.stdout
+    counts = dict(re.findall(r"^(\w+): ([\d,]+) numbers, 0 differ$", done.stdout, re.M))
+    pair = json.loads((pair_folder / "report.json").read_text())["pair"]
+    rows = [*pair["items"], *pair["options"]]
+    assert pair["items"][0]["item"] == "assam" and len(pair["options"]) == 3 and all(row["ci"] for row in rows)
+    assert (
+        int(counts["pair"]) == 11 * len(rows) + 2
+    )  # n, units, count, share of both; difference, two ends; two prompts
+
+
+@pytest.mark.parametrize("name", ["difference", "ci", "share"])
+def test_a_changed_number_of_the_pair_is_found(pair_folder: Path, name: str) -> None:
+    report = json.loads((pair_folder / "report.json").read_text())
+    row = report["pair"]["items"][1]
+    if name == "ci":
+        row["ci"][0] += 0.001
+    elif name == "share":
+        row["b"]["share"] += 0.001
+    else:
+        row["difference"] += 0.001
+    (pair_folder / "report.json").write_text(json.dumps(report))
+    done = recompute(pair_folder)
+    assert done.returncode == 1 and "1 differ" in next(line for line in done.stdout.split("\n") if "pair:" in line)
+
+
+def test_a_bundle_compares_the_sides_that_are_asked_for(no_figures: None, tmp_path: Path) -> None:
+    study = make_world()
+    sides = ("field/chatgpt/memory=unknown", "offline/gpt-4o-mini")
+    unpack(study, tmp_path, compare=sides)
+    found = json.loads((tmp_path / "report.json").read_text())["pair"]
+    assert (found["a"]["side"], found["b"]["side"]) == sides
+    assert recompute(tmp_path).stdout.endswith("All numbers agree.\n")
+    with pytest.raises(FilterError, match="no such study"):
+        begin_bundle(study, "tests", compare=("field", "nowhere:field"))
+    with pytest.raises(ReportError, match="not the data to recompute a side by pilot"):
+        begin_bundle(study, "tests", compare=("field/pilot=with", "offline/gpt-4o-mini"))
 
 
 # --- contents ----------------------------------------------------------------

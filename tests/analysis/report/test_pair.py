@@ -183,6 +183,10 @@ def test_the_figure_says_n_and_what_is_simulated_and_keeps_names_as_text(study: 
     pair["items"][0]["name"] = hostile
     drawn = FIGURES["pair"](made, Options())
     assert "n\u00a0=\u00a060\u201364; 64 persons and 60 persons" in drawn.caption
+    mean = pair["distance"]["mean"]
+    assert f"on average {mean['jsd_bits']:.3f} bits apart, {mean['excess']:.3f} above chance" in drawn.caption
+    narrow = FIGURES["pair"](made, Options(narrow=True))
+    assert narrow.table == drawn.table  # though a phone shows fewer rows
     assert len(drawn.table) == len(pair["items"]) + len(pair["options"])
     root = ET.fromstring(render(drawn, "svg"))
     assert not [element for element in root.iter() if element.tag.endswith("script")]

@@ -49,6 +49,7 @@ from bundle_data import (
     spread_of_letters,
     vocabulary_of,
 )
+from bundle_pair import check_pair
 
 SHOWN = 20
 SPLITS = 100  # of offline runs into a reference and those held out
@@ -431,6 +432,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "costs": check_costs,
     "latency": check_latency,
     "flow": check_flow,
+    "pair": check_pair,
 }
 
 

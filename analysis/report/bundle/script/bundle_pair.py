@@ -1,0 +1,123 @@
+"""What recompute.py takes of two sides that are compared: shares, differences, intervals over all that is tested."""
+
+import math
+from collections import Counter
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+from bundle_data import LETTERS, Bundle, Check, Checks, Row, by_unit, incidence, interval_checks, place, vocabulary_of
+
+ITEMS, OPTIONS, VARIETY = "items of the pair", "options of the pair", "variety of the pair"
+# Of the 4 in 100 that chance may have anywhere on the page, the part of each; shared among those that there are.
+LEVEL, WEIGHTS = 0.04, {ITEMS: 0.7, OPTIONS: 0.2, VARIETY: 0.1}
+NODES = 2.0 + 0.25 * np.arange(25)  # strengths, from 2 to 8
+RARE = 0.02  # share of all units of both sides below which an item is not tested
+SAME = 1e-9  # of shares, below which they are taken as equal
+# How far the width goes from a share's own standard error to that of a half.
+PART_WAY = {ITEMS: 0.75, OPTIONS: 0.0}
+OF_FIELD = ("excluded", "flagged", "people")
+
+
+class Gaps:
+    """All items, or all options, of one prompt: counts, shares and what chance makes of them."""
+
+    def __init__(self, kind: str, names: list[str], tables: list[pd.DataFrame], named: list[np.ndarray]) -> None:
+        self.names, self.kind = names, kind
+        self.n = [len(table) for table in tables]
+        self.units = [table["respondent"].nunique() for table in tables]
+        self.counts = [matrix.sum(axis=0) for matrix in named]
+        if kind == ITEMS:  # of a unit's several answers the mean
+            sizes = [by_unit(table, np.ones((len(table), 1))) for table in tables]
+            pairs = zip(tables, named, sizes, strict=True)
+            self.shares = [(by_unit(table, matrix) / size).mean(axis=0) for table, matrix, size in pairs]
+        else:
+            self.shares = [count / max(1, n) for count, n in zip(self.counts, self.n, strict=True)]
+        a, b = self.units
+        self.both = np.rint(self.shares[0] * a + self.shares[1] * b).astype(int)
+        least = max(1.0, RARE * (a + b)) if kind == ITEMS else 1
+        self.tested = (self.both >= least) & (self.both < a + b)
+        self.difference = self.shares[0] - self.shares[1]
+        self.width = self.width_of((self.shares[0] * a + self.shares[1] * b) / (a + b))
+
+    def width_of(self, share: Any) -> Any:
+        p, (a, b), level = np.clip(share, 0.0, 1.0), self.units, PART_WAY[self.kind]
+        return ((1 - level) * np.sqrt(p * (1 - p)) + level / 2) * math.sqrt(1 / a + 1 / b)
+
+    def tail(self) -> np.ndarray:
+        """How many of them a random split of all units makes as strong as each of NODES, expected."""
+        (a, b), found = self.units, np.zeros(len(NODES))
+        for k, times in Counter(self.both[self.tested].tolist()).items():
+            x = np.arange(max(0, k - b), min(k, a) + 1)
+            chance = np.exp([ways(k, i) + ways(a + b - k, a - i) - ways(a + b, a) for i in x.tolist()])
+            strength = np.abs(x / a - (k - x) / b) / self.width_of(k / (a + b))
+            found += times * np.array([chance[strength >= node - 1e-9].sum() for node in NODES])
+        return found
+
+
+def ways(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def side_rows(bundle: Bundle, side: Row, prompt: str) -> pd.DataFrame:
+    """The answers of a side: of runs by their numbers, of people by what the side names."""
+    if side["runs"]:
+        return bundle.calls(side["runs"], prompt)
+    _, *parts = side["side"].split("/")
+    chatbot = next((part for part in parts if "=" not in part), "all")
+    pairs = [part.split("=", 1) for part in parts if "=" in part]
+    table = bundle.field(chatbot, prompt, **{name: unquote(value) for name, value in pairs if name in OF_FIELD})
+    for name in {name for name, _ in pairs} - {*OF_FIELD}:
+        wanted = [unquote(value) for known, value in pairs if known == name]
+        table = table[table[name].astype(str).isin(wanted)]
+    return table
+
+
+def gaps_of(bundle: Bundle, pair: Row, prompt: str) -> Gaps:
+    tables = [side_rows(bundle, pair[key], prompt) for key in "ab"]
+    if bundle.prompts[prompt]["kind"] == "choice":
+        letters = list(LETTERS[: int(bundle.prompts[prompt]["options"])])
+        given = [np.array([[letter == said for letter in letters] for said in one["letter"]], float) for one in tables]
+        return Gaps(OPTIONS, letters, tables, given)
+    vocabulary = vocabulary_of(*tables)
+    return Gaps(ITEMS, vocabulary, tables, [incidence(table, vocabulary) for table in tables])
+
+
+def check_pair(bundle: Bundle) -> Checks:
+    pair = bundle.report.get("pair") or {}
+    rows = {ITEMS: pair.get("items") or [], OPTIONS: pair.get("options") or []}
+    # Prompts of which nothing is frequent enough to be tested add nothing to what chance makes strong.
+    prompts = {kind: list(dict.fromkeys(row["prompt"] for row in found)) for kind, found in rows.items()}
+    gaps = {prompt: gaps_of(bundle, pair, prompt) for found in prompts.values() for prompt in found}
+    there = [kind for kind in prompts if (pair.get("tails") or {}).get(kind)] + [VARIETY] * bool(pair.get("varied"))
+    for kind, found in prompts.items():
+        share = LEVEL * WEIGHTS[kind] / sum(WEIGHTS[each] for each in there) if there else LEVEL
+        expected = sum((gaps[prompt].tail() for prompt in found), np.zeros(len(NODES)))
+        strict = float(np.interp(-math.log(share), -np.log(np.maximum(expected, 1e-300)), NODES))
+        for prompt in found:
+            of_prompt = [row for row in rows[kind] if row["prompt"] == prompt]
+            differing = [row for row in of_prompt if abs(row["difference"]) > SAME]
+            also = gaps[prompt].tested | (kind == OPTIONS)
+            yield Check(prompt, "differing", len(differing), int((also & (abs(gaps[prompt].difference) > SAME)).sum()))
+            for row in of_prompt:
+                yield from row_checks(row, gaps[prompt], strict)
+
+
+def row_checks(row: Row, gaps: Gaps, strict: float) -> Checks:
+    where = place(row, "prompt", "item")
+    at = gaps.names.index(row["item"]) if row["item"] in gaps.names else None
+    for number, key in enumerate("ab"):
+        yield Check(where, f"n of {key}", row[key]["n"], gaps.n[number])
+        yield Check(where, f"units of {key}", row[key]["units"], gaps.units[number])
+        count, share = (None, None) if at is None else (gaps.counts[number][at], gaps.shares[number][at])
+        yield Check(where, f"count of {key}", row[key]["count"], count)
+        yield Check(where, f"share of {key}", row[key]["share"], share)
+    if at is None:
+        return
+    gap, half = float(gaps.difference[at]), strict * float(gaps.width[at])
+    yield Check(where, "difference", row["difference"], gap)
+    if row["ci"]:
+        yield from interval_checks(
+            where, "simultaneous interval", row["ci"], (max(-1.0, gap - half), min(1.0, gap + half))
+        )
