@@ -44,7 +44,7 @@ NOT = re.compile(r"n['’]t$")
 SAME = {"kid": "child", "children": "child", "yr": "year", "mom": "mother", "dad": "father", "everyday": "day"}
 # Words, or two that follow each other, of which only one holds at a time.
 OPPOSITE_WORDS: tuple[tuple[str, ...], ...] = (
-    ("vegan", "vegetarian", "pescatarian, pescetarian", "omnivore, carnivore, meat eater, meat lover"),
+    ("vegan", "vegetarian", "pescatarian, pescetarian", "omnivore, carnivore, meat eater, meat lover, eat meat"),
     ("single", "married", "divorced", "widowed, widow, widower"),
     ("male, man, boy, guy", "female, woman, girl, lady"),
     ("left handed, lefty", "right handed, righty"),
