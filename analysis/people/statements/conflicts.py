@@ -17,7 +17,7 @@ NUMBERS, NEGATION, OPPOSITES = "numbers", "negation", "opposites"
 KINDS = (NUMBERS, NEGATION, OPPOSITES)
 
 WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
-CLAUSE = re.compile(r"[,;:.!?()]+(?=\s|$)|\b(?:but|because|although|though|while|whereas|since|which|who|when)\b")
+CLAUSE = re.compile(r"[,;:.!?()](?=\s|$)|\b(?:but|because|although|though|while|whereas|since|which|who|when)\b")
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 SMALL = {word: value for value, word in enumerate([*_SMALL.split(), "seventeen", "eighteen", "nineteen"])}
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
