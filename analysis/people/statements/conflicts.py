@@ -17,7 +17,7 @@ NUMBERS, NEGATION, OPPOSITES = "numbers", "negation", "opposites"
 KINDS = (NUMBERS, NEGATION, OPPOSITES)
 
 WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
-CLAUSE = re.compile(r"[,;:.!?()]+(?=\s|$)|\b(?:but|because|although|though|while|whereas|since|which|who|when)\b")
+CLAUSE = re.compile(r"[,;:.!?()](?=\s|$)|\b(?:but|because|although|though|while|whereas|since|which|who|when)\b")
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 SMALL = {word: value for value, word in enumerate([*_SMALL.split(), "seventeen", "eighteen", "nineteen"])}
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
@@ -44,7 +44,7 @@ NOT = re.compile(r"n['’]t$")
 SAME = {"kid": "child", "children": "child", "yr": "year", "mom": "mother", "dad": "father", "everyday": "day"}
 # Words, or two that follow each other, of which only one holds at a time.
 OPPOSITE_WORDS: tuple[tuple[str, ...], ...] = (
-    ("vegan", "vegetarian", "pescatarian, pescetarian", "omnivore, carnivore, meat eater, meat lover"),
+    ("vegan", "vegetarian", "pescatarian, pescetarian", "omnivore, carnivore, meat eater, meat lover, eat meat"),
     ("single", "married", "divorced", "widowed, widow, widower"),
     ("male, man, boy, guy", "female, woman, girl, lady"),
     ("left handed, lefty", "right handed, righty"),

@@ -43,6 +43,7 @@ ALIKE = Embedder("alike", embed_alike)
         ("Likes football.", "Hates football.", NEGATION),
         ("No longer works as a nurse.", "Works as a nurse.", NEGATION),
         ("Is vegan.", "Is vegetarian.", OPPOSITES),
+        ("Is vegetarian.", "Eats meat.", OPPOSITES),
         ("Prefers short answers.", "Prefers detailed answers.", OPPOSITES),
         ("Works part-time.", "Works full time.", OPPOSITES),
         ("Has two dogs.", "Has 2 dogs.", ""),
