@@ -25,19 +25,19 @@ PEOPLE = """
 INSERT INTO surveys_participant (
     study_id, version_id, pid, pseudonym, origin, pilot, state, step, reason, code, overflow, language,
     answers, consent_version, consent_sha256, consented_at, "order", checks, comments, last_seen_at,
-    finished_at)
+    finished_at, consent_language)
 SELECT
     id, current_id, 'p' || n, 'n' || n, 'imported', false, 'completed', 'end', '', '', false, 'en',
-    '{}', '', '', now(), '[]', '{}', '', now(), now()
+    '{}', '', '', now(), '[]', '{}', '', now(), now(), ''
 FROM surveys_study, generate_series(1, %s) AS n WHERE slug = %s
 """
 ANSWERS = """
 INSERT INTO surveys_response (
     participant_id, prompt_id, version_id, pilot, revision, accepted, key,
-    text, html, text_sha256, evidence, personal, submitted_at)
+    text, html, text_sha256, evidence, personal, language, submitted_at)
 SELECT
     person.id, prompt.id, person.version_id, false, 1, true, gen_random_uuid(),
-    person.id || %s, '', '', '{}', '{}', now()
+    person.id || %s, '', '', '{}', '{}', '', now()
 FROM surveys_participant AS person
 JOIN surveys_study AS study ON study.id = person.study_id
 JOIN surveys_prompt AS prompt ON prompt.version_id = person.version_id

@@ -19,7 +19,6 @@ from surveys.models import AnonymousExit, Draft, Participant, ProlificStudy, Res
 from surveys.participation import recruitment
 from surveys.participation import views as participation
 from surveys.participation.steps import address
-from surveys.prolific.client import TheirSubmission
 from surveys.prolific.mirror import save_submissions
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import (
@@ -124,7 +123,7 @@ def test_what_prolific_says_of_somebody_who_withdraws_meanwhile_names_them_no_mo
     study = make_study()
     person = make_participant(study)
     remote = ProlificStudy.objects.create(study=study, prolific_id=PROLIFIC_STUDY)
-    theirs = TheirSubmission("5e" * 12, person.pid, "ACTIVE", None, None, "", 100, 0)
+    theirs = Submission(submission_id="5e" * 12, pid=person.pid, status="ACTIVE", reward=100, bonus=0)
 
     def save() -> None:
         save_submissions(study, remote, [theirs], 100, person.consented_at)

@@ -47,7 +47,6 @@ from surveys.models import (
 from surveys.participation.steps import address
 from surveys.pasting.capture import save_draft
 from surveys.prolific.board import read_board
-from surveys.prolific.client import TheirSubmission
 from surveys.prolific.contact import ask_messages
 from surveys.prolific.decisions import DecisionError, decide, propose
 from surveys.prolific.draft import SetUpError
@@ -235,7 +234,7 @@ def everything_else(study: Study, labelled: Study, folder: Path) -> Iterator[Cal
     def mirror_and_pay() -> None:
         visits = Session.objects.filter(study=study).values_list("session_id", "participant__pid")
         theirs = [
-            TheirSubmission(name, pid, "AWAITING REVIEW", None, None, "CODE1", 100, 0)
+            Submission(submission_id=name, pid=pid, status="AWAITING REVIEW", code="CODE1", reward=100, bonus=0)
             for name, pid in visits
             if not pid.startswith("imported")
         ]

@@ -4,15 +4,18 @@ import csv
 import io
 import json
 import re
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import zip_longest
+from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyreadstat
 
 from analysis.exports.codebook import Column
 
@@ -119,16 +122,144 @@ def groups_of(rows: Rows) -> Iterator[list[dict[str, Any]]]:
         yield group
 
 
-def sav_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
-    with TemporaryFile() as file:
-        write_sav(file, [column for column in columns if column.spss], rows)
-        yield from read_back(file)
-
-
 def read_back(file: IO[bytes]) -> Chunks:
     file.seek(0)
     while block := file.read(BLOCK):
         yield block
+
+
+# --- SPSS ---------------------------------------------------------------------
+#
+# pyreadstat wants the whole table, which may not fit into memory: it gets one that is mapped from a file, and reads it
+# row by row. Texts longer than 32,767 bytes, SPSS's limit, go on in further variables (`text`, `text_2`, …).
+
+WIDEST = 32_767  # bytes that one string variable can hold
+NUMERIC_FORMATS = {"integer": "F15.0", "number": "F15.3", "boolean": "F1.0", "datetime": "DATETIME24.3"}
+EPOCH = datetime(1582, 10, 14, tzinfo=UTC)
+LONGEST_LABEL, LONGEST_VALUE_LABEL = 250, 120  # bytes
+YES_NO = {0.0: "no", 1.0: "yes"}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable of the file, its widest text in bytes; `piece` counts the variables of one text from 0."""
+
+    column: Column
+    name: str
+    width: int
+    piece: int
+
+
+def sav_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
+    """Two passes, for the number of variables depends on the longest texts. All files are nameless."""
+    columns = [column for column in columns if column.spss]
+    with TemporaryFile("w+", encoding="utf-8", newline="\n") as spool, TemporaryFile() as table, TemporaryFile() as sav:
+        variables = list(arrange(columns, spool_cells(spool, columns, rows)))
+        spool.seek(0)
+        pyreadstat.write_sav(
+            mapped_table(table, variables, map(json.loads, spool)),
+            f"/dev/fd/{sav.fileno()}",
+            row_compress=True,
+            column_labels=[variable_label(variable.column) for variable in variables],
+            variable_value_labels={v.name: value_labels(v) for v in variables},
+            variable_format={v.name: NUMERIC_FORMATS[v.column.kind] for v in variables if not is_text(v.column)},
+        )
+        yield from read_back(sav)
+
+
+def spool_cells(spool: IO[str], columns: Sequence[Column], rows: Rows) -> list[list[int]]:
+    """Write each row's cells as a line of JSON; for each column the widths of the pieces of its texts."""
+    widths: list[list[int]] = [[0] for _ in columns]
+    for row in rows:
+        cells = {column.name: cell_of(column, row[column.name]) for column in columns}
+        for number, cell in enumerate(cells.values()):
+            if isinstance(cell, list):
+                sizes = [len(piece.encode()) for piece in cell]
+                widths[number] = [max(pair) for pair in zip_longest(widths[number], sizes, fillvalue=0)]
+        spool.write(json.dumps(cells, ensure_ascii=False) + "\n")
+    return widths
+
+
+def mapped_table(file: IO[bytes], variables: Sequence[Variable], rows: Rows) -> pd.DataFrame:
+    """The table in a file, of which only what is being read is in memory."""
+    schema = pa.schema([(v.name, pa.string() if is_text(v.column) else pa.float64()) for v in variables])
+    with pa.ipc.new_file(file, schema) as writer:
+        for group in groups_of({v.name: part_of(row[v.column.name], v.piece) for v in variables} for row in rows):
+            writer.write_table(pa.Table.from_pylist(group, schema=schema))
+    file.flush()
+    mapped = pa.py_buffer(mmap(file.fileno(), 0, access=ACCESS_READ))
+    frame: pd.DataFrame = pa.ipc.open_file(mapped).read_all().to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+def is_text(column: Column) -> bool:
+    return column.kind in ("text", "json")
+
+
+def cell_of(column: Column, value: Any) -> list[str] | float | None:
+    """A text as its pieces, anything else as a number."""
+    if is_text(column):
+        return list(split_text("" if value is None else str(value)))
+    if value is None:
+        return None
+    return (value - EPOCH).total_seconds() if isinstance(value, datetime) else float(value)
+
+
+def part_of(cell: list[str] | float | None, piece: int) -> str | float | None:
+    if isinstance(cell, list):
+        return cell[piece] if piece < len(cell) else ""
+    return cell
+
+
+def split_text(text: str) -> Iterator[str]:
+    """Pieces of at most WIDEST bytes, cut between characters and not after blanks: SPSS drops those at an end."""
+    content, start = text.encode(), 0
+    while len(content) - start > WIDEST:
+        piece = content[start : start + WIDEST].decode(errors="ignore")
+        piece = piece.rstrip(" ") or piece
+        start += len(piece.encode())
+        yield piece
+    yield content[start:].decode()
+
+
+def arrange(columns: Sequence[Column], widths: Sequence[Sequence[int]]) -> Iterator[Variable]:
+    names = {column.name.casefold() for column in columns}
+    for column, pieces in zip(columns, widths, strict=True):
+        for piece, width in enumerate(pieces):
+            name = free_name(f"{column.name}_{piece + 1}", names) if piece else column.name
+            yield Variable(column, name, width, piece)
+
+
+def free_name(name: str, names: set[str]) -> str:
+    while name.casefold() in names:
+        name += "_"
+    names.add(name.casefold())
+    return name
+
+
+def variable_label(column: Column) -> str:
+    return cut(f"{column.meaning} ({column.unit})" if column.unit else column.meaning, LONGEST_LABEL)
+
+
+def value_labels(variable: Variable) -> dict[Any, str]:
+    """Without values that no row has and pyreadstat, which counts their characters, would find too long."""
+    if variable.column.kind == "boolean":
+        return dict(YES_NO)
+    if not is_text(variable.column):
+        return {}
+    return {
+        value: cut(label, LONGEST_VALUE_LABEL)
+        for value, label in variable.column.levels.items()
+        if label and label != value and (value.isascii() or len(value.encode()) <= variable.width)
+    }
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many bytes of UTF-8, never half a sign."""
+    return " ".join(text.split()).encode()[:most].decode(errors="ignore")
+
+
+# --- all ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -144,246 +275,3 @@ FORMATS = {
     "parquet": Format(parquet_chunks, "application/vnd.apache.parquet", "Parquet"),
     "sav": Format(sav_chunks, "application/x-spss-sav", "SPSS"),
 }
-
-
-# --- SPSS ---------------------------------------------------------------------
-#
-# System files (.sav), written row by row: libraries want the whole table in memory, and ours may not fit.
-# The layout is that of PSPP's developers' guide, "System File Format". Texts longer than 32,767 bytes, SPSS's
-# limit, go on in further variables (`text`, `text_2`, …).
-
-WIDEST = 32_767  # bytes that one string variable can hold
-SEGMENT = 255  # bytes that one piece of a longer string holds; it takes 32 blocks of 8
-CHUNK = 252  # bytes by which SPSS counts the pieces of a longer string
-NUMERIC_FORMATS = {
-    "integer": (5, 15, 0),
-    "number": (5, 15, 3),
-    "boolean": (5, 1, 0),
-    "datetime": (22, 24, 3),
-}
-EPOCH = datetime(1582, 10, 14, tzinfo=UTC)
-LITERAL, BLANK, MISSING = b"\xfd", b"\xfe", b"\xff"
-LOWEST, HIGHEST = -1.7976931348623155e308, 1.7976931348623157e308
-MISSING_VALUE = -1.7976931348623157e308
-LONGEST_LABEL = 250
-YES_NO = {0.0: "no", 1.0: "yes"}
-
-
-@dataclass(frozen=True)
-class Variable:
-    """One variable of the file. `width` 0 is a number; `piece` counts the variables of one text from 0."""
-
-    column: Column
-    name: str
-    short: str
-    width: int
-    piece: int = 0
-
-    @property
-    def segments(self) -> list[int]:
-        """The widths of the pieces of which the file makes it up."""
-        if self.width <= SEGMENT:
-            return [self.width]
-        count = -(-self.width // CHUNK)
-        return [SEGMENT] * (count - 1) + [self.width - (count - 1) * CHUNK]
-
-
-def write_sav(file: IO[bytes], columns: Sequence[Column], rows: Iterable[dict[str, Any]]) -> None:
-    """Two passes, for the header says how wide each text is and how many rows there are."""
-    with TemporaryFile("w+", encoding="utf-8", newline="\n") as spool:
-        widths: dict[str, list[int]] = {column.name: [narrowest(column)] for column in columns}
-        count = 0
-        for row in rows:
-            cells = [cell_of(column, row[column.name]) for column in columns]
-            for column, cell in zip(columns, cells, strict=True):
-                if isinstance(cell, list):
-                    widen(widths[column.name], cell)
-            spool.write(json.dumps(cells, ensure_ascii=False) + "\n")
-            count += 1
-        spool.seek(0)
-        variables = list(arrange(columns, widths))
-        write_header(file, variables, count)
-        write_rows(file, columns, variables, (json.loads(line) for line in spool))
-
-
-def is_text(column: Column) -> bool:
-    return column.kind in ("text", "json")
-
-
-def narrowest(column: Column) -> int:
-    # Nine bytes for texts with labels: the record for labels of texts is for those wider than a block.
-    return 0 if not is_text(column) else 9 if column.levels else 1
-
-
-def cell_of(column: Column, value: Any) -> list[str] | float | None:
-    """A text as its pieces, anything else as a number."""
-    if is_text(column):
-        return list(split_text("" if value is None else str(value)))
-    if value is None:
-        return None
-    return (value - EPOCH).total_seconds() if isinstance(value, datetime) else float(value)
-
-
-def split_text(text: str) -> Iterator[str]:
-    """Pieces of at most WIDEST bytes, cut between characters and not after blanks: SPSS drops those at an end."""
-    content, start = text.encode(), 0
-    while len(content) - start > WIDEST:
-        piece = content[start : start + WIDEST].decode(errors="ignore")
-        piece = piece.rstrip(" ") or piece
-        start += len(piece.encode())
-        yield piece
-    yield content[start:].decode()
-
-
-def widen(widths: list[int], pieces: list[str]) -> None:
-    widths += [1] * (len(pieces) - len(widths))
-    for number, piece in enumerate(pieces):
-        widths[number] = max(widths[number], len(piece.encode()))
-
-
-def arrange(columns: Sequence[Column], widths: dict[str, list[int]]) -> Iterator[Variable]:
-    """The variables of the columns, each with a short name that the old part of the format needs."""
-    number, names = 0, {column.name.casefold() for column in columns}
-    for column in columns:
-        for piece, width in enumerate(widths[column.name]):
-            name = free_name(f"{column.name}_{piece + 1}", names) if piece else column.name
-            variable = Variable(column, name, f"V{number:04X}", width, piece)
-            number += len(variable.segments)
-            yield variable
-
-
-def free_name(name: str, names: set[str]) -> str:
-    while name.casefold() in names:
-        name += "_"
-    names.add(name.casefold())
-    return name
-
-
-def write_header(file: IO[bytes], variables: Sequence[Variable], rows: int) -> None:
-    blocks = sum(-(-width // 8) if width else 1 for v in variables for width in v.segments)
-    product = b"@(#) SPSS DATA FILE Field Study".ljust(60)
-    file.write(b"$FL2" + product + struct.pack("<5id", 2, blocks, 1, 0, rows, 100.0))
-    file.write(datetime.now(UTC).strftime("%d %b %y%H:%M:%S").encode() + b" " * 64 + b"\0" * 3)
-    for variable in variables:
-        write_variable(file, variable)
-    write_value_labels(file, variables)
-    write_record(file, 3, 4, struct.pack("<8i", 1, 0, 0, -1, 1, 1, 2, 65001))
-    write_record(file, 4, 8, struct.pack("<3d", MISSING_VALUE, HIGHEST, LOWEST))
-    write_record(file, 13, 1, "\t".join(f"{v.short}={v.name}" for v in variables).encode())
-    long = b"".join(f"{v.short}={v.width:05d}".encode() + b"\0\t" for v in variables if v.width > SEGMENT)
-    if long:
-        write_record(file, 14, 1, long)
-    write_record(file, 16, 8, struct.pack("<2q", 1, rows))
-    write_record(file, 20, 1, b"UTF-8")
-    write_text_labels(file, variables)
-    file.write(struct.pack("<2i", 999, 0))
-
-
-def write_record(file: IO[bytes], subtype: int, size: int, data: bytes) -> None:
-    file.write(struct.pack("<4i", 7, subtype, size, len(data) // size) + data)
-
-
-def write_variable(file: IO[bytes], variable: Variable) -> None:
-    first = int(variable.short[1:], 16)
-    for number, width in enumerate(variable.segments):
-        label = label_bytes(variable.column) if number == 0 else b""
-        kind, size, decimals = NUMERIC_FORMATS.get(variable.column.kind, (1, width, 0))
-        code = kind << 16 | min(size, SEGMENT) << 8 | decimals
-        name = f"V{first + number:04X}".encode().ljust(8)
-        file.write(struct.pack("<6i", 2, width, int(bool(label)), 0, code, code) + name)
-        if label:
-            file.write(struct.pack("<i", len(label)) + label.ljust(-(-len(label) // 4) * 4))
-        for _ in range(-(-width // 8) - 1):
-            file.write(struct.pack("<6i", 2, -1, 0, 0, 0, 0) + b" " * 8)
-
-
-def label_bytes(column: Column) -> bytes:
-    return cut(f"{column.meaning} ({column.unit})" if column.unit else column.meaning, LONGEST_LABEL)
-
-
-def cut(text: str, most: int) -> bytes:
-    """At most so many bytes of UTF-8, never half a sign."""
-    return " ".join(text.split()).encode()[:most].decode(errors="ignore").encode()
-
-
-def write_value_labels(file: IO[bytes], variables: Sequence[Variable]) -> None:
-    """Value labels of numbers: the record with the labels, then the one with the variables they belong to."""
-    index = 1
-    for variable in variables:
-        if variable.column.kind == "boolean":
-            file.write(struct.pack("<2i", 3, len(YES_NO)))
-            for value, label in YES_NO.items():
-                file.write(struct.pack("<d", value) + short_label(label))
-            file.write(struct.pack("<3i", 4, 1, index))
-        index += sum(-(-width // 8) if width else 1 for width in variable.segments)
-
-
-def short_label(label: str) -> bytes:
-    """A label with its length in front, filled up to blocks of eight bytes."""
-    content = cut(label, 120)
-    return (bytes([len(content)]) + content).ljust((len(content) // 8 + 1) * 8)
-
-
-def write_text_labels(file: IO[bytes], variables: Sequence[Variable]) -> None:
-    """Value labels of texts of any length."""
-    data = b""
-    for variable in variables:
-        labels = {
-            value.encode(): cut(label, 120)
-            for value, label in variable.column.levels.items()
-            if label and label != value and len(value.encode()) <= variable.width
-        }
-        if labels:
-            name = variable.name.encode()
-            data += struct.pack("<i", len(name)) + name + struct.pack("<2i", variable.width, len(labels))
-            for value, label in labels.items():
-                data += struct.pack("<i", variable.width) + value.ljust(variable.width)
-                data += struct.pack("<i", len(label)) + label
-    if data:
-        write_record(file, 21, 1, data)
-
-
-def write_rows(
-    file: IO[bytes],
-    columns: Sequence[Column],
-    variables: Sequence[Variable],
-    rows: Iterable[list[list[str] | float | None]],
-) -> None:
-    """Compressed rows: eight codes, then the blocks of eight bytes that they announce; blanks need none."""
-    place = {column.name: number for number, column in enumerate(columns)}
-    left = bytearray(), bytearray()
-    for cells in rows:
-        for variable in variables:
-            add_cell(*left, variable, cells[place[variable.column.name]])
-        left = flush(file, *left)
-    codes, blocks = left
-    codes += b"\0" * (-len(codes) % 8)
-    flush(file, codes, blocks)
-
-
-def add_cell(codes: bytearray, blocks: bytearray, variable: Variable, cell: list[str] | float | None) -> None:
-    if not isinstance(cell, list):
-        codes += MISSING if cell is None else LITERAL
-        blocks += b"" if cell is None else struct.pack("<d", cell)
-        return
-    text = cell[variable.piece].encode() if variable.piece < len(cell) else b""
-    offset = 0
-    for width in variable.segments:
-        part = text[offset : offset + width]
-        full = -(-len(part) // 8)
-        codes += LITERAL * full + BLANK * (-(-width // 8) - full)
-        blocks += part.ljust(full * 8)
-        offset += SEGMENT
-
-
-def flush(file: IO[bytes], codes: bytearray, blocks: bytearray) -> tuple[bytearray, bytearray]:
-    """Write what makes whole groups of eight codes; gives back the rest."""
-    whole, at = len(codes) // 8 * 8, 0
-    out = bytearray()
-    for start in range(0, whole, 8):
-        group = codes[start : start + 8]
-        size = 8 * group.count(LITERAL)
-        out += group + blocks[at : at + size]
-        at += size
-    file.write(out)
-    return codes[whole:], blocks[at:]

@@ -1,5 +1,7 @@
 """What Prolific says of studies and submissions, and the ledger of what is paid through it."""
 
+from functools import cached_property
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -48,6 +50,16 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return self.submission_id
+
+    @cached_property
+    def ledger(self) -> list["Payment"]:
+        return list(self.payments.all())
+
+    def done(self, *kinds: str) -> bool:
+        return any(entry.kind in kinds and entry.state == Payment.State.PAID for entry in self.ledger)
+
+    def is_any(self, *states: str) -> bool:
+        return any(entry.state in states for entry in self.ledger)
 
 
 class Payment(models.Model):

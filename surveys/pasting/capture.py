@@ -108,7 +108,7 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
     sha256, state = copy_hash(text), standing_of(participant)
     participant.standing = None
     if state and state.sha256 == sha256:
-        outcome, values = weigh(participant, submission, text, state)
+        outcome, values = decide_submission(participant, submission, text, state)
         if values is None:
             return outcome
         if write_response(state, values | {"needs_place": needs_place(participant)}):
@@ -118,7 +118,7 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
     with transaction.atomic():
         touch_participant(participant)
         state = read_standing(participant, submission.prompt, sha256)
-        outcome, values = weigh(participant, submission, text, state)
+        outcome, values = decide_submission(participant, submission, text, state)
         if values and not write_response(state, values | {"needs_place": False}, is_locked=True):
             raise Participant.DoesNotExist("The part has ended.")
         return outcome
@@ -129,7 +129,7 @@ def copy_hash(text: str) -> str:
     return hash_text(text) if len(text) >= SHORTEST_COPY else ""
 
 
-def weigh(
+def decide_submission(
     participant: Participant, submission: PasteSubmission, text: str, state: Standing
 ) -> tuple[PasteOutcome, dict[str, Any] | None]:
     """What becomes of a text, given what stands there, and the values to write; None where it was here before."""

@@ -3,14 +3,22 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, FloatField, Func
 
-from surveys.models import Participant, ProlificStudy, Session, Study
-from surveys.prolific.meanings import APPROVED, BONUSES, MEANINGS, Kind, LedgerEntry, Ours, Paid, Theirs, meaning_of
+from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
+from surveys.prolific.reconciliation import (
+    APPROVED,
+    BONUSES,
+    MEANINGS,
+    Kind,
+    Ours,
+    Paid,
+    meaning_of,
+)
 from surveys.studies.lifecycle import ERASED, definition_of
 
 # Prolific approves by itself what nobody has reviewed by then.
@@ -18,8 +26,6 @@ REVIEW_DAYS = 21
 PAYING = (Kind.APPROVE, Kind.SCREEN_OUT, *BONUSES)
 UNPAID = (Paid.FAILED, Paid.DROPPED, Paid.WAIVED)
 RANKS = {"AWAITING REVIEW": 3, "ACTIVE": 2, "RESERVED": 2}
-THEIRS = ("submission_id", "pid", "status", "code", "reward", "bonus", "excluded")
-PAYMENTS = ("id", "kind", "number", "cents", "state", "reason")
 
 
 class Seconds(Func):
@@ -33,32 +39,23 @@ class Seconds(Func):
         return []
 
 
+THERE = ("prolific_id", "status", "currency", "read_at", "fault")
+THEIRS = ("id", "submission_id", "pid", "status", "code", "reward", "bonus", "excluded", "completed_at")
+PAYMENTS = ("id", "kind", "number", "cents", "state", "reason")
 PATHS = (
-    *("prolific_id", "status", "currency", Seconds("read_at"), "fault", "submissions__id"),
+    *THERE,
     *(f"submissions__{name}" for name in THEIRS),
-    Seconds("submissions__completed_at"),
     *(f"submissions__payments__{name}" for name in PAYMENTS),
 )
 
 
-@dataclass(frozen=True)
-class Remote:
-    """A study on Prolific as it was last read."""
-
-    prolific_id: str
-    status: str
-    currency: str
-    read_at: datetime | None
-    fault: str
-
-
 @dataclass(slots=True)
-class Row:
-    """One submission, or a session of which Prolific has none."""
+class Pair:
+    """A submission with whoever came by it, or a session of which Prolific has none."""
 
     meaning: str
     ours: Ours | None
-    theirs: Theirs | None
+    theirs: Submission | None
     session: str = ""
     counts: bool = True  # whether the person is paid with this submission
 
@@ -73,28 +70,30 @@ class Row:
 
 @dataclass
 class Board:
-    remotes: list[Remote] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    remotes: list[ProlificStudy] = field(default_factory=list)
+    rows: list[Pair] = field(default_factory=list)
 
     @cached_property
     def counts(self) -> Counter[str]:
         return Counter(row.meaning for row in self.rows)
 
     @cached_property
-    def open(self) -> list[Row]:
+    def open(self) -> list[Pair]:
         """Those that ask for something."""
         return [row for row in self.rows if not row.is_fine]
 
     @property
     def first_deadline(self) -> datetime | None:
         """When Prolific approves the first one by itself."""
-        waiting = [row.theirs for row in self.rows if row.theirs and row.theirs.status == "AWAITING REVIEW"]
-        first = min((theirs.completed for theirs in waiting if theirs.completed), default=None)
-        return datetime.fromtimestamp(first, UTC) + timedelta(days=REVIEW_DAYS) if first else None
+        found = (row.theirs for row in self.rows if row.theirs and row.theirs.status == "AWAITING REVIEW")
+        first = min((theirs.completed_at for theirs in found if theirs.completed_at), default=None)
+        return first + timedelta(days=REVIEW_DAYS) if first else None
 
 
 @dataclass(slots=True)
-class BoardRow:
+class Visit:
+    """A session of somebody, from the first to the last by `order`."""
+
     ours: Ours
     origin: str
     began: float
@@ -118,40 +117,40 @@ def read_board(study: Study) -> Board:
             meaning = "agree"  # nothing to compare any more, or not yet
         else:
             meaning = meaning_of(ours, theirs, has_other, definition.pay.screen_out_cents, no_data)
-        rows.append(Row(meaning, ours, theirs, counts=not has_other))
+        rows.append(Pair(meaning, ours, theirs, counts=not has_other))
     there = {theirs.submission_id for theirs in submissions}
     return Board(remotes, rows + list(find_unknown(visits, there, read_at)))
 
 
-def read_theirs(study: Study) -> tuple[list[Remote], list[Theirs]]:
-    remotes: dict[str, Remote] = {}
-    submissions: dict[int, Theirs] = {}
-    size = len(PATHS) - len(PAYMENTS)
+def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:
+    """In one statement, so that submissions and payments are of one moment; only with the fields that are named."""
+    remotes: dict[str, ProlificStudy] = {}
+    submissions: dict[int, Submission] = {}
     for row in ProlificStudy.objects.filter(study=study).order_by("pk", "submissions__pk").values_list(*PATHS):
-        if row[0] not in remotes:
-            read_at = datetime.fromtimestamp(row[3], UTC) if row[3] else None
-            remotes[row[0]] = Remote(row[0], row[1], row[2], read_at, row[4])
-        if row[5] is None:
+        there, theirs, payment = row[: len(THERE)], row[len(THERE) : -len(PAYMENTS)], row[-len(PAYMENTS) :]
+        if there[0] not in remotes:
+            remotes[there[0]] = ProlificStudy(**dict(zip(THERE, there, strict=True)))
+        if theirs[0] is None:
             continue
-        theirs = submissions.get(row[5])
-        if theirs is None:
-            theirs = submissions[row[5]] = Theirs(*row[5:size])
-        if row[size] is not None:
-            theirs.payments.append(LedgerEntry(*row[size:]))
+        if theirs[0] not in submissions:
+            submissions[theirs[0]] = Submission(**dict(zip(THEIRS, theirs, strict=True)))
+            submissions[theirs[0]].ledger = []
+        if payment[0] is not None:
+            submissions[theirs[0]].ledger.append(Payment(**dict(zip(PAYMENTS, payment, strict=True))))
     return list(remotes.values()), list(submissions.values())
 
 
-def read_visits(study: Study) -> dict[str, BoardRow]:
+def read_visits(study: Study) -> dict[str, Visit]:
     """By SESSION_ID, in the order in which they began."""
     person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name")
     took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
     began = ("participant__origin", Seconds("first_seen_at"))
     paths = ("session_id", *(f"participant__{name}" for name in person), took, *began)
     found = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
-    return {row[0]: BoardRow(Ours(*row[1:9]), row[9], row[10], order) for order, row in enumerate(found)}
+    return {row[0]: Visit(Ours(*row[1:9]), row[9], row[10], order) for order, row in enumerate(found)}
 
 
-def choose(submissions: Iterable[Theirs], visits: dict[str, BoardRow]) -> dict[int, str]:
+def choose(submissions: Iterable[Submission], visits: dict[str, Visit]) -> dict[int, str]:
     """By participant the one submission that counts: paid, else to be reviewed, else the newest at work."""
     mine: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for theirs in submissions:
@@ -160,16 +159,16 @@ def choose(submissions: Iterable[Theirs], visits: dict[str, BoardRow]) -> dict[i
     return {person: max(found)[2] for person, found in mine.items()}
 
 
-def rank(theirs: Theirs) -> int:
+def rank(theirs: Submission) -> int:
     if theirs.status in APPROVED:
         return 4
-    paid = any(each.kind in PAYING and each.state not in UNPAID for each in theirs.payments)
+    paid = any(each.kind in PAYING and each.state not in UNPAID for each in theirs.ledger)
     return 4 if paid else RANKS.get(theirs.status, 1)
 
 
-def find_unknown(visits: dict[str, BoardRow], there: set[str], read_at: float | None) -> Iterable[Row]:
+def find_unknown(visits: dict[str, Visit], there: set[str], read_at: float | None) -> Iterable[Pair]:
     """Sessions of people from Prolific that began before the last reading and are not in it."""
     for session, visit in visits.items():
         is_ours = visit.origin == Participant.Origin.PROLIFIC and not session.startswith(ERASED)
         if is_ours and session not in there and read_at and visit.began < read_at:
-            yield Row("unknown-there", visit.ours, None, session)
+            yield Pair("unknown-there", visit.ours, None, session)

@@ -5,7 +5,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Self, TypeVar
@@ -14,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx2
 from django.conf import settings
 
+from surveys.models import ProlificStudy, Submission
 from surveys.reading.nesting import read_json
 
 LARGEST_REPLY = 10_000_000  # bytes
@@ -47,32 +47,6 @@ class Unsent(ProlificError):
 
 class Unsure(ProlificError):
     """The call left and no clear answer came back: it may have happened."""
-
-
-@dataclass(frozen=True)
-class TheirStudy:
-    """A study as Prolific has it; the reward in cents."""
-
-    id: str
-    name: str
-    status: str
-    reward: int
-    currency: str
-    places: int
-
-
-@dataclass(frozen=True)
-class TheirSubmission:
-    """A submission as Prolific has it; money in cents. `bonus` and `reward` are None where the reply has none."""
-
-    id: str
-    pid: str
-    status: str
-    started_at: datetime | None
-    completed_at: datetime | None
-    code: str
-    reward: int | None
-    bonus: int | None
 
 
 # --- reading what comes back --------------------------------------------------
@@ -109,29 +83,32 @@ def read_time(value: Any) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def read_study(raw: Mapping[str, Any]) -> TheirStudy:
-    return TheirStudy(
-        read_id(raw.get("id")),
-        read_text(raw.get("name"), 200),
-        read_text(raw.get("status"), 20),
-        read_cents(raw.get("reward")),
-        read_text(raw.get("currency_code"), 3),
-        read_cents(raw.get("total_available_places") or 0),
+def read_study(raw: Mapping[str, Any]) -> ProlificStudy:
+    """A study as its row will be, without the study here that it belongs to."""
+    return ProlificStudy(
+        prolific_id=read_id(raw.get("id")),
+        status=read_text(raw.get("status"), 20),
+        reward=read_cents(raw.get("reward")),
+        currency=read_text(raw.get("currency_code"), 3),
+        places=read_cents(raw.get("total_available_places") or 0),
     )
 
 
-def read_submission(raw: Mapping[str, Any]) -> TheirSubmission:
-    """One entry of a list or a single submission, which name some parts differently."""
+def read_submission(raw: Mapping[str, Any]) -> Submission:
+    """A submission as its row will be, from an entry of a list or a single one, which name some parts differently.
+
+    `reward` and `bonus` are None where the reply has none.
+    """
     paid = raw.get("bonus_payments")
-    return TheirSubmission(
-        read_id(raw.get("id")),
-        read_id(raw.get("participant_id") or raw.get("participant")),
-        read_text(raw.get("status"), 20),
-        read_time(raw.get("started_at")),
-        read_time(raw.get("completed_at")),
-        read_text(raw.get("entered_code") or raw.get("study_code")),
-        None if raw.get("reward") is None else read_cents(raw["reward"]),
-        None if paid is None else sum(read_cents(cents) for cents in paid),
+    return Submission(
+        submission_id=read_id(raw.get("id")),
+        pid=read_id(raw.get("participant_id") or raw.get("participant")),
+        status=read_text(raw.get("status"), 20),
+        started_at=read_time(raw.get("started_at")),
+        completed_at=read_time(raw.get("completed_at")),
+        code=read_text(raw.get("entered_code") or raw.get("study_code")),
+        reward=None if raw.get("reward") is None else read_cents(raw["reward"]),
+        bonus=None if paid is None else sum(read_cents(cents) for cents in paid),
     )
 
 
@@ -176,10 +153,10 @@ class ProlificClient:
 
     # studies and submissions
 
-    def study(self, study: str) -> TheirStudy:
+    def study(self, study: str) -> ProlificStudy:
         return self._read(read_study, self._call("GET", f"studies/{read_id(study)}/"))
 
-    def submissions(self, study: str) -> Iterator[TheirSubmission]:
+    def submissions(self, study: str) -> Iterator[Submission]:
         """All submissions of a study. A page past the last one, which Prolific answers with 404, is the end."""
         query = {"study": read_id(study), "page": 1, "page_size": PAGE_SIZE}
         return (self._read(read_submission, entry) for entry in self._pages("submissions/?" + urlencode(query)))
@@ -201,7 +178,7 @@ class ProlificClient:
             yield from results
             address = self._next_page(page)
 
-    def submission(self, submission: str) -> TheirSubmission:
+    def submission(self, submission: str) -> Submission:
         return self._read(read_submission, self._call("GET", f"submissions/{read_id(submission)}/"))
 
     def _next_page(self, page: Mapping[str, Any]) -> str:

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.models import Participant, Payment, Study
+from surveys.models import Participant, Payment, Study, Submission
 from surveys.monitoring.people import DecisionError, mark_returned
-from surveys.prolific.board import Board, Row, read_board
-from surveys.prolific.meanings import ACTIONS, MEANINGS, Kind, Paid, Theirs
+from surveys.prolific.board import Board, Pair, read_board
+from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind, Paid, booked, given_up
 from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
@@ -71,16 +71,16 @@ def propose(study: Study, board: Board) -> list[ProposedDecision]:
     return [ProposedDecision(name, len(sums[name]), sum(sums[name])) for name in MEANINGS if name in sums]
 
 
-def cents_of(row: Row, screen_out: int) -> int:
+def cents_of(row: Pair, screen_out: int) -> int:
     """What the row's own action pays."""
     action, theirs = MEANINGS[row.meaning].action, row.theirs
     if theirs is None or action not in (*MONEY, "book", "again"):
         return 0
     if action == "again":
-        return sum(entry.cents for entry in theirs.given_up)
+        return sum(entry.cents for entry in given_up(theirs))
     if action == Kind.SCREEN_OUT:
         return screen_out
-    return theirs.bonus - theirs.booked if action == "book" else theirs.reward
+    return theirs.bonus - booked(theirs) if action == "book" else theirs.reward
 
 
 def decide(study: Study, meaning: str, actor: str, count: int, cents: int, *, instead: bool = False) -> int:
@@ -115,7 +115,7 @@ def lock(study: Study) -> None:
     list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
 
 
-def carry_out(study: Study, action: str, rows: list[Row], actor: str, why: str) -> None:
+def carry_out(study: Study, action: str, rows: list[Pair], actor: str, why: str) -> None:
     found = [row.theirs for row in rows if row.theirs]
     if action == "mark_returned":
         for row in rows:
@@ -124,12 +124,12 @@ def carry_out(study: Study, action: str, rows: list[Row], actor: str, why: str) 
         ids = [each.id for each in found]
         Payment.objects.filter(submission__in=ids, state=Paid.FAILED).update(state=Paid.DROPPED)
     elif action in ("again", "dismiss"):
-        ids = [entry.id for each in found for entry in each.given_up]
+        ids = [entry.id for each in found for entry in given_up(each)]
         waived = {"state": Paid.WAIVED}
         again = {"state": Paid.DECIDED, "decided_by": actor, "decided_at": timezone.now(), "settled_at": None}
         Payment.objects.filter(pk__in=ids, state=Paid.DROPPED).update(**again if action == "again" else waived)
     elif action == "book":
-        amounts = [Amount(each.id, each.bonus - each.booked, "paid on Prolific, taken over") for each in found]
+        amounts = [Amount(each.id, each.bonus - booked(each), "paid on Prolific, taken over") for each in found]
         record(found, amounts, Kind.BONUS, actor, is_paid=True)
     else:
         screen_out = definition_of(study.current_id).pay.screen_out_cents
@@ -138,10 +138,10 @@ def carry_out(study: Study, action: str, rows: list[Row], actor: str, why: str) 
 
 
 def record(
-    found: Iterable[Theirs], amounts: list[Amount], kind: str, actor: str, is_paid: bool = False
+    found: Iterable[Submission], amounts: list[Amount], kind: str, actor: str, is_paid: bool = False
 ) -> list[Payment]:
     """Write payments. Each gets the next number of its kind, so that the database refuses a second one of the same."""
-    last = {each.id: max((one.number for one in each.payments if one.kind == kind), default=0) for each in found}
+    last = {each.id: max((one.number for one in each.ledger if one.kind == kind), default=0) for each in found}
     now, more = timezone.now(), {}
     if is_paid:
         more = {"state": Paid.PAID, "sent_at": now, "settled_at": now}

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
-from surveys.prolific.client import ProlificClient, ProlificError, TheirSubmission
+from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.studies.exclusions import excluded_people
 from surveys.studies.lifecycle import ERASED, definition_of, hold_withdrawals
 
@@ -69,18 +69,16 @@ def read_submissions(study: Study, remote: ProlificStudy, client: ProlificClient
     return len(found)
 
 
-def fill_bonuses(found: Iterable[TheirSubmission], client: ProlificClient) -> list[TheirSubmission]:
+def fill_bonuses(found: Iterable[Submission], client: ProlificClient) -> list[Submission]:
     """Where the list says nothing of bonuses, those with a payment on its way are read one by one."""
     rows = list(found)
-    silent = [row.id for row in rows if row.bonus is None]
+    silent = [row.submission_id for row in rows if row.bonus is None]
     asked = Payment.objects.filter(submission__submission_id__in=silent, state__in=OPEN)
     wanted = set(asked.values_list("submission__submission_id", flat=True)) if silent else set()
-    return [client.submission(row.id) if row.id in wanted else row for row in rows]
+    return [client.submission(row.submission_id) if row.submission_id in wanted else row for row in rows]
 
 
-def save_submissions(
-    study: Study, remote: ProlificStudy, found: list[TheirSubmission], reward: int, at: datetime
-) -> None:
+def save_submissions(study: Study, remote: ProlificStudy, found: list[Submission], reward: int, at: datetime) -> None:
     """Write what Prolific says over what it said before. A PID is kept of people who are participants here."""
     with transaction.atomic():
         hold_withdrawals(study)
@@ -88,22 +86,13 @@ def save_submissions(
         sessions = dict(Session.objects.filter(study=study).values_list("session_id", "participant"))
         left_out = excluded_people(study)
         known = dict(remote.submissions.values_list("submission_id", "bonus"))
-        rows = [
-            Submission(
-                remote=remote,
-                submission_id=row.id,
-                pid=row.pid if row.pid in people else "",
-                status=row.status,
-                started_at=row.started_at,
-                completed_at=row.completed_at,
-                code=row.code,
-                reward=reward if row.reward is None else row.reward,
-                bonus=known.get(row.id, 0) if row.bonus is None else row.bonus,
-                excluded=sessions.get(row.id) in left_out,
-                seen_at=at,
-            )
-            for row in {row.id: row for row in found}.values()
-        ]
+        rows = list({row.submission_id: row for row in found}.values())
+        for row in rows:
+            row.remote, row.seen_at = remote, at
+            row.pid = row.pid if row.pid in people else ""
+            row.reward = reward if row.reward is None else row.reward
+            row.bonus = known.get(row.submission_id, 0) if row.bonus is None else row.bonus
+            row.excluded = sessions.get(row.submission_id) in left_out
         Submission.objects.bulk_create(
             rows, BATCH, update_conflicts=True, unique_fields=["submission_id"], update_fields=COPIED
         )

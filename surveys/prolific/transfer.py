@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from surveys.models import Payment, ProlificStudy, Study, Submission, locks
 from surveys.prolific.client import ProlificClient, ProlificError, Refused, Unsure
-from surveys.prolific.meanings import APPROVED, BONUSES, Kind, Paid
 from surveys.prolific.mirror import read_back
+from surveys.prolific.reconciliation import APPROVED, BONUSES, Kind, Paid
 from surveys.studies import audit
 
 # Prolific pays "in the following minutes"; what does not show by then did not happen.

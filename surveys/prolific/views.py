@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import duration, money, plural
-from surveys.models import Payment
+from surveys.models import Payment, Submission
 from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import Board, read_board
 from surveys.prolific.decisions import (
@@ -32,9 +32,9 @@ from surveys.prolific.decisions import (
     find_proposal,
     propose,
 )
-from surveys.prolific.meanings import ACTIONS, MEANINGS, Kind, Theirs
+from surveys.prolific.hourly_pay import REASONS, CellPay, cost_of, pay_by_cell
 from surveys.prolific.mirror import prolific_ids
-from surveys.prolific.promise import REASONS, CellPay, cost_of, pay_by_cell
+from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind
 from surveys.prolific.tasks import pay_and_read_back_one
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
@@ -115,10 +115,10 @@ def read_when(at: datetime | None) -> str:
 
 
 def newest_of(board: Board) -> int:
-    return max((each.id for row in board.rows if row.theirs for each in row.theirs.payments), default=0)
+    return max((each.id for row in board.rows if row.theirs for each in row.theirs.ledger), default=0)
 
 
-def money_of(theirs: Theirs | None, currency: str) -> tuple[str, str]:
+def money_of(theirs: Submission | None, currency: str) -> tuple[str, str]:
     return (money(theirs.reward, currency), money(theirs.bonus, currency)) if theirs else ("", "")
 
 
@@ -149,7 +149,7 @@ def cell_row(cell: CellPay, currency: str) -> dict:
 
 def ledger_totals(board: Board, currency: str) -> list[tuple[str, int, str]]:
     """(state, payments, money) of the whole ledger, the states that occur."""
-    entries = [each for row in board.rows if row.theirs for each in row.theirs.payments]
+    entries = [each for row in board.rows if row.theirs for each in row.theirs.ledger]
     return [
         (label, len(found), money(sum(each.cents for each in found), currency))
         for state, label in Payment.State.choices

@@ -3,10 +3,20 @@
 import difflib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, StrictStr, TypeAdapter, ValidationError, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    WrapValidator,
+)
 
 LONGEST_TEXT = 20_000
 LONGEST_LINE = 300
@@ -30,6 +40,20 @@ KINDS_OF_VALUE = {
 }
 
 
+@dataclass(frozen=True)
+class Rule:
+    """A validator, and what a JSON Schema can say of it."""
+
+    validator: AfterValidator | BeforeValidator | WrapValidator
+    schema: dict[str, Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return self.validator.__get_pydantic_core_schema__(source, handler)
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.schema if "type" in self.schema or "anyOf" in self.schema else handler(core) | self.schema
+
+
 def _read_text(value: str, longest: int = LONGEST_TEXT) -> str:
     if not value.strip():
         raise ValueError("is empty")
@@ -46,40 +70,40 @@ def _read_line(value: str) -> str:
     return _read_text(value, LONGEST_LINE)
 
 
-LongText = Annotated[StrictStr, AfterValidator(_read_text)]
-Line = Annotated[StrictStr, AfterValidator(_read_line)]
+LongText = Annotated[StrictStr, Rule(AfterValidator(_read_text), {"maxLength": LONGEST_TEXT, "pattern": r"\S"})]
+Line = Annotated[StrictStr, Rule(AfterValidator(_read_line), {"maxLength": LONGEST_LINE, "pattern": r"\S"})]
 _ONE_LINE = TypeAdapter[str](Line)
 
 
-def matching(pattern: str, wanted: str) -> BeforeValidator:
+def matching(pattern: str, wanted: str) -> Rule:
     def read(value: Any) -> str:
         line = _ONE_LINE.validate_python(value)
         if not re.fullmatch(pattern, value):
             raise ValueError(f"is {shown(value)}, but must be {wanted}")
         return line
 
-    return BeforeValidator(read)
+    return Rule(BeforeValidator(read), {"type": "string", "pattern": f"^(?:{pattern})$"})
 
 
-def one_of(*names: str) -> BeforeValidator:
+def one_of(*names: str) -> Rule:
     def read(value: Any) -> str:
         if isinstance(value, str) and value in names:
             return value
         raise ValueError(f"is {shown(value)}{nearest(value, names)}; it can be {listed(names)}")
 
-    return BeforeValidator(read)
+    return Rule(BeforeValidator(read), {"type": "string", "enum": list(names)})
 
 
-def within(low: int, high: int) -> AfterValidator:
+def within(low: int, high: int) -> Rule:
     def read(value: int) -> int:
         if low <= value <= high:
             return value
         raise ValueError(f"must be a whole number from {low:,} to {high:,}")
 
-    return AfterValidator(read)
+    return Rule(AfterValidator(read), {"minimum": low, "maximum": high})
 
 
-def number(low: int, high: int, above: bool = False) -> BeforeValidator:
+def number(low: int, high: int, above: bool = False) -> Rule:
     """A number within these bounds; `above` leaves out the lower one."""
     bounds = f"above {low:,} and at most {high:,}" if above else f"from {low:,} to {high:,}"
 
@@ -92,7 +116,8 @@ def number(low: int, high: int, above: bool = False) -> BeforeValidator:
             return float(kept)
         raise ValueError(f"must be a number {bounds}")
 
-    return BeforeValidator(read)
+    lowest = "exclusiveMinimum" if above else "minimum"
+    return Rule(BeforeValidator(read), {"type": "number", lowest: low, "maximum": high})
 
 
 def _read_money(value: Any) -> Decimal:
@@ -105,10 +130,12 @@ def _read_money(value: Any) -> Decimal:
     return amount
 
 
-Money = Annotated[Decimal, BeforeValidator(_read_money)]
+Money = Annotated[
+    Decimal, Rule(BeforeValidator(_read_money), {"type": "number", "exclusiveMinimum": 0, "maximum": 1000})
+]
 
 
-def entries(least: int = 0, most: int = 100) -> WrapValidator:
+def entries(least: int = 0, most: int = 100) -> Rule:
     """That many entries of a list, all different."""
 
     def read(value: Any, read_each: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
@@ -119,7 +146,7 @@ def entries(least: int = 0, most: int = 100) -> WrapValidator:
             raise ValueError(f"names {shown(repeated)} more than once")
         return found
 
-    return WrapValidator(read)
+    return Rule(WrapValidator(read), {"minItems": least, "maxItems": most, "uniqueItems": True})
 
 
 def _read_one_or_more(value: Any, read_list: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
@@ -128,7 +155,8 @@ def _read_one_or_more(value: Any, read_list: Callable[[Any], tuple[str, ...]]) -
 
 Lines = tuple[Line, ...]
 # For each question one option or a list of options.
-LinesByKey = dict[str, Annotated[Lines, entries(1), WrapValidator(_read_one_or_more)]]
+_ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+LinesByKey = dict[str, Annotated[Lines, entries(1), Rule(WrapValidator(_read_one_or_more), _ONE_OR_MORE)]]
 
 
 def fault_in(error: ValidationError) -> str:

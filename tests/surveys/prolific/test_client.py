@@ -23,7 +23,7 @@ def test_submissions_of_all_pages_come_in_order(books: Books, prolific: Prolific
     books.complete(names[0], "CODE1")
     books.submissions[names[1]].bonuses = [100, 25]
     found = list(prolific.submissions(PROLIFIC_STUDY))
-    assert [each.id for each in found] == names
+    assert [each.submission_id for each in found] == names
     assert (found[0].status, found[0].code, found[0].reward, found[0].bonus) == ("AWAITING REVIEW", "CODE1", 200, 0)
     assert found[0].started_at == datetime(2026, 11, 1, 10, tzinfo=UTC)
     assert found[1].bonus == 125

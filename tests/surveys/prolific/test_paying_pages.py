@@ -14,9 +14,9 @@ from surveys.models import Participant, Payment, ProlificStudy, Session, Study, 
 from surveys.prolific import tasks, views
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
+from surveys.prolific.hourly_pay import CellPay, Worker
 from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
-from surveys.prolific.promise import CellPay, Worker
 from surveys.prolific.transfer import pay_and_read_back
 from tests.factories import PROLIFIC_STUDY, make_account
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of

@@ -6,7 +6,7 @@ from itertools import count
 from django.utils import timezone
 
 from surveys.models import Participant, Payment, Session, Study
-from surveys.prolific.board import Board, Row, read_board
+from surveys.prolific.board import Board, Pair, read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.decisions import decide, propose
 from surveys.prolific.mirror import read_back
@@ -78,7 +78,7 @@ def meaning_now(study: Study, client: ProlificClient, name: str) -> str:
     return row_of(read_board(study), name).meaning
 
 
-def row_of(board: Board, name: str) -> Row:
+def row_of(board: Board, name: str) -> Pair:
     return next(row for row in board.rows if row.name == name)
 
 

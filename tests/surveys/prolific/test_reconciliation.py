@@ -10,9 +10,9 @@ from django.utils import timezone
 from surveys.models import Participant, Payment, Session, Study, Submission
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
-from surveys.prolific.meanings import ACTIONS, MEANINGS
 from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
+from surveys.prolific.reconciliation import ACTIONS, MEANINGS
 from surveys.studies.files.schema import Reward
 from tests.factories import PROLIFIC_STUDY
 from tests.surveys.console.console_pages import lines_of, log_in

@@ -1,9 +1,9 @@
 """Ours × theirs × what it means: every way in which a submission and a participant can stand, with one action each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from surveys.models import Participant, Payment
+from surveys.models import Participant, Payment, Submission
 
 State, Kind, Paid = Participant.State, Payment.Kind, Payment.State
 WORKING = (State.SCREENING, State.ACTIVE, State.TIMED_OUT)
@@ -150,66 +150,32 @@ class Ours:
         return State(self.state).label
 
 
-@dataclass(slots=True)
-class LedgerEntry:
-    """A payment of the ledger, as far as meanings go."""
-
-    id: int
-    kind: str
-    number: int
-    cents: int
-    state: str
-    reason: str
+def booked(theirs: Submission) -> int:
+    """Cents of bonuses that were read back."""
+    return sum(entry.cents for entry in theirs.ledger if entry.kind in BONUSES and entry.state == Paid.PAID)
 
 
-@dataclass(slots=True)
-class Theirs:
-    """A submission as it was last read, with its payments."""
-
-    id: int
-    submission_id: str
-    pid: str
-    status: str
-    code: str
-    reward: int
-    bonus: int
-    excluded: bool
-    completed: float | None  # seconds since 1970
-    payments: list[LedgerEntry] = field(default_factory=list)
-
-    def done(self, *kinds: str) -> bool:
-        return any(entry.kind in kinds and entry.state == Paid.PAID for entry in self.payments)
-
-    def is_any(self, *states: str) -> bool:
-        return any(entry.state in states for entry in self.payments)
-
-    @property
-    def booked(self) -> int:
-        """Cents of bonuses that were read back."""
-        return sum(entry.cents for entry in self.payments if entry.kind in BONUSES and entry.state == Paid.PAID)
-
-    @property
-    def given_up(self) -> list[LedgerEntry]:
-        """Bonuses not done that somebody gave by hand: what follows from a meaning, or is short of the promise, is
-        proposed by itself."""
-        return [
-            entry
-            for entry in self.payments
-            if entry.kind == Kind.BONUS and entry.state == Paid.DROPPED and entry.reason not in MEANINGS
-        ]
+def given_up(theirs: Submission) -> list[Payment]:
+    """Bonuses not done that somebody gave by hand: what follows from a meaning, or is short of the promise, is
+    proposed by itself."""
+    return [
+        entry
+        for entry in theirs.ledger
+        if entry.kind == Kind.BONUS and entry.state == Paid.DROPPED and entry.reason not in MEANINGS
+    ]
 
 
-def meaning_of(ours: Ours | None, theirs: Theirs, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
+def meaning_of(ours: Ours | None, theirs: Submission, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
     """The key of MEANINGS; a bonus that is proposed anew waits for whatever else there is to do.
 
     `has_other`: whether another submission of the same person counts instead. `screen_out`: cents that the study file
     gives for a screen-out. `no_data`: codes of people of whom nothing is kept.
     """
     found = compare(ours, theirs, has_other, screen_out, no_data)
-    return "bonus-again" if theirs.given_up and MEANINGS[found].is_fine and found != "on-its-way" else found
+    return "bonus-again" if given_up(theirs) and MEANINGS[found].is_fine and found != "on-its-way" else found
 
 
-def compare(ours: Ours | None, theirs: Theirs, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
+def compare(ours: Ours | None, theirs: Submission, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
     """The same without such bonuses."""
     if theirs.status not in STATUSES:
         return "unknown-status"
@@ -230,8 +196,8 @@ def compare(ours: Ours | None, theirs: Theirs, has_other: bool, screen_out: int,
     return say_other(ours, theirs)
 
 
-def say_money(theirs: Theirs) -> str:
-    if not theirs.payments and not theirs.bonus:
+def say_money(theirs: Submission) -> str:
+    if not theirs.ledger and not theirs.bonus:
         return ""
     if theirs.is_any(Paid.UNKNOWN):
         return "payment-unknown"
@@ -239,12 +205,12 @@ def say_money(theirs: Theirs) -> str:
         return "payment-failed"
     if theirs.is_any(Paid.DECIDED, Paid.SENDING, Paid.SENT):
         return "on-its-way"
-    if theirs.bonus != theirs.booked:
-        return "bonus-unbooked" if theirs.bonus > theirs.booked else "bonus-missing"
+    if theirs.bonus != booked(theirs):
+        return "bonus-unbooked" if theirs.bonus > booked(theirs) else "bonus-missing"
     return ""
 
 
-def say_unknown(theirs: Theirs, no_data: Iterable[str]) -> str:
+def say_unknown(theirs: Submission, no_data: Iterable[str]) -> str:
     if theirs.done(Kind.ASK_RETURN) and theirs.status == "AWAITING REVIEW":
         return "asked-to-return"
     if theirs.status == "AWAITING REVIEW":
@@ -254,7 +220,7 @@ def say_unknown(theirs: Theirs, no_data: Iterable[str]) -> str:
     return "rejected" if theirs.status == "REJECTED" else "agree"
 
 
-def say_awaiting(ours: Ours, theirs: Theirs, screen_out: int) -> str:
+def say_awaiting(ours: Ours, theirs: Submission, screen_out: int) -> str:
     if ours.state == State.COMPLETED:
         return "to-approve" if theirs.code == ours.code else "other-code"
     if ours.state in (State.SCREENED_OUT, State.OVER_QUOTA):
@@ -263,13 +229,13 @@ def say_awaiting(ours: Ours, theirs: Theirs, screen_out: int) -> str:
     return named.get(State(ours.state), "working-here")
 
 
-def say_approved(ours: Ours, theirs: Theirs) -> str:
+def say_approved(ours: Ours, theirs: Submission) -> str:
     if ours.state == State.COMPLETED:
         return "approved-excluded" if theirs.excluded else "agree"
     return "agree" if ours.state == State.TECHNICAL else "approved-unfinished"
 
 
-def say_other(ours: Ours, theirs: Theirs) -> str:
+def say_other(ours: Ours, theirs: Submission) -> str:
     status, completed, working = theirs.status, ours.state == State.COMPLETED, ours.state in WORKING
     if status == "REJECTED":
         return "rejected"

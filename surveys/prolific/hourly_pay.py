@@ -11,9 +11,9 @@ from statistics import median
 from typing import NamedTuple
 
 from surveys.models import Participant, Study
-from surveys.prolific.board import UNPAID, Board, Row
+from surveys.prolific.board import UNPAID, Board, Pair
 from surveys.prolific.decisions import Amount, fee_of
-from surveys.prolific.meanings import APPROVED, BONUSES, Ours
+from surveys.prolific.reconciliation import APPROVED, BONUSES, Ours
 from surveys.studies.lifecycle import definition_of
 
 State = Participant.State
@@ -94,13 +94,13 @@ def pay_by_cell(study: Study, board: Board) -> list[CellPay]:
     return sorted(cells.values(), key=lambda cell: (cell.id is None, cell.name))
 
 
-def find_workers(rows: Iterable[Row]) -> Iterable[tuple[Ours, Worker]]:
+def find_workers(rows: Iterable[Pair]) -> Iterable[tuple[Ours, Worker]]:
     """Each person once, with the submission that is approved, to be approved, or paid by a bonus instead."""
     for row in rows:
         ours, theirs = row.ours, row.theirs
         if not ours or not theirs or ours.state not in (State.COMPLETED, State.TECHNICAL) or ours.seconds is None:
             continue
-        bonuses = [each for each in theirs.payments if each.kind in BONUSES]
+        bonuses = [each for each in theirs.ledger if each.kind in BONUSES]
         decided = sum(each.cents for each in bonuses if each.state not in UNPAID)
         reward = theirs.reward if theirs.status in (*APPROVED, "AWAITING REVIEW") else 0
         received = reward + max(decided, theirs.bonus)
