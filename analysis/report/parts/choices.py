@@ -340,7 +340,8 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
         report,
         f"{n_words(rows)} answers a bar; {unknown:,} of all {answers:,} are unknown and count as wrong.",
         "The line below a bar is the 95 % interval (Wilson) of the share that is correct, over people, simulated users "
-        "or repeats.",
+        "or repeats." * any(row.get("ci") for row in rows),
+        rows=rows,
         definitions=[col.CORRECT.name],
         missing=sum(row.get(col.CORRECT.key) is None for row in rows),
     )

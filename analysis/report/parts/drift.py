@@ -271,7 +271,8 @@ def describe(points: Sequence[Row]) -> str:
 
 # In tables --------------------------------------------------------------------------------------------------
 
-N_FIRST = Column("n_first", "n first", COUNT)
+N_FIRST = Column("n_first", "n first", COUNT, texts=lambda row: {"run": [row["first"]]})
+N_AGAIN = replace(col.SIZE, label="n again", texts=lambda row: {"run": [row["again"]]})
 FIRST = Column(
     "first_date",
     "First",
@@ -324,7 +325,7 @@ PAGE = TableSpec(
             FIRST,
             AGAIN,
             N_FIRST,
-            replace(col.SIZE, label="n again"),
+            N_AGAIN,
         ),
         Column(
             "distance",

@@ -179,6 +179,7 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: S
         f"{n_words(shown)} responses a source. Lines are 95 % intervals (Wilson), over people, simulated users or "
         "repeats.",
         definitions=["item_share"],
+        rows=shown,
     )
 
 
