@@ -196,6 +196,8 @@ def draw_choices(report: Report, options: Options) -> Figure:
     across = 1 if options.narrow else min(len(models), 3)
     room = room_for(sources)
     bars = Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room)
+    if options.column:
+        bars = replace(bars, step=18, padding=0.26)
     layers = bar_layers(letters, bars)
     columns_of = [
         figure.beside([draw_column(rows, model, bars, layers, options) for model in some], GAP)

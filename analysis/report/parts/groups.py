@@ -199,14 +199,13 @@ class GroupFigure:
         words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
         return make_figure(self.name, words, draw_grid(grid), points, table, columns, options)
 
-    def answers_beside(self, row: Row, rows: Sequence[Row]) -> set[str]:
+    def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
         """The answers to the question that the row is about; one alone compares everybody with nobody."""
-        same = (other for other in rows if all(other[name] == row[name] for name in (self.asked, "model", "prompt")))
-        return {self.name_of(other) for other in same}
+        return [other for other in rows if all(other[name] == row[name] for name in (self.asked, "model", "prompt"))]
 
     def panels(self, measure: Measure, points: Sequence[Row]) -> tuple[Panel, ...]:
         """One, or one for each question, along one axis."""
-        axis = measure_axis(measure, points)
+        axis = measure_axis(measure, [point | {"panel": measure.name} for point in points])
         if not self.asked:
             return (axis,)
         names = in_order(point["panel"] for point in points)

@@ -230,6 +230,9 @@ def test_answers_to_one_question_stand_in_a_panel_at_one_n() -> None:
     assert {(row["question"], row["n"]) for row in figure.table} == {("memory", 42), ("plan", 47)}
     assert f"Memory n{FIXED}={FIXED}42 and Plan n{FIXED}={FIXED}47 responses a mark" in figure.caption
     assert "193" not in figure.caption
+    panels = figure.spec["vconcat"][0]["vconcat"]
+    ends = [panel["layer"][0]["encoding"]["y"]["scale"]["domain"] for panel in panels]
+    assert ends[0] == ends[1] and 0 < ends[0][0] < 3.8 and ends[0][1] == 4.2
 
 
 def made_up(people: int, models: bool) -> Row:
