@@ -270,7 +270,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "plain_query": shown.asked.address(sort=""),
         "without_search": shown.asked.address(q="", sort=""),
         "kept_pairs": searched_with(shown.asked, picked),
-        "compared": [compared_row(places, row) for row in (*report["sources"], *report["repeated"])],
+        "compared": [compared_row(places, row) for row in (*report["sources"], *report.get("repeated", ()))],
         "has_runs": runs_of(request.study).filter(study=request.study).exists,
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,

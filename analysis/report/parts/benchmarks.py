@@ -334,7 +334,7 @@ RUNS = Column(
     "Runs",
     COUNT,
     value=lambda row: len(row["runs"]),
-    texts=lambda row: {"prompt": "", "benchmark": row["benchmark"], "run": row["run_ids"]},
+    texts=lambda row: {"prompt": "", "benchmark": row["benchmark"], "run": row.get("run_ids", [])},
 )
 MEAN_ACCURACY = Column("mean", "Mean accuracy", FINE_SHARE, short="mean", why="why")
 OVER_RUNS = Column("ci", "95 % over runs", FINE_ENDS, why="ci_why")

@@ -16,9 +16,10 @@ from analysis.answers.readings import read_new
 from analysis.charts.figure import DATASET, SIMULATED, Options
 from analysis.charts.rendering import render
 from analysis.exports.formats import figure_csv
+from analysis.models import MetricValue
 from analysis.report.claims.gate import claims_of, opening_of, said_of
 from analysis.report.glance import GLANCES
-from analysis.report.pages import shown
+from analysis.report.pages import shown, views
 from analysis.report.pages.sections import Places
 from analysis.report.pages.shown import Asked, Shown
 from analysis.report.parts import FIGURES
@@ -126,6 +127,24 @@ def test_why_a_second_run_with_equal_settings_is_left_out() -> None:
     words = lines_of(log_in(study, "viewer").get(address()))
     assert f"Drift only: the settings of run {first} on another day, so that no answer counts twice" in words
     assert "on every page" in words
+
+
+@pytest.mark.django_db
+def test_what_an_earlier_version_kept_is_shown_until_it_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_compared()
+    client = log_in(study, "viewer")
+    for name in ("overview", "benchmarks"):
+        client.get(address(name))
+    for kept in MetricValue.objects.filter(study=study):
+        for row in kept.value if isinstance(kept.value, list) else [kept.value]:
+            row.pop("repeated", None)
+            row.pop("run_ids", None)
+        kept.fingerprint = f"{kept.pk:064d}"
+        kept.save()
+    monkeypatch.setattr(views, "has_few_texts", lambda study: False)
+    monkeypatch.setattr(views, "begin", lambda shown: True)
+    for name in ("overview", "benchmarks"):
+        assert "newer answers are being" in lines_of(client.get(address(name))), name
 
 
 @pytest.mark.django_db
