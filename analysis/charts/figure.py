@@ -136,6 +136,10 @@ class Figure:
     table: list[Row]
     columns: list[Column]
     width: int  # px of the column it is drawn for
+    mark: str = ""  # what the drawing says of its data, whoever passes it on
+
+
+SIMULATED = "Simulated, not real"
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,14 @@ def make_figure(
     """`rows` are what the spec draws."""
     whole = complete(spec, rows)
     own = getattr(words.caption, "own", words.caption)
-    return Figure(name, words.title, words.caption, own, words.alt, whole, table, list(columns), options.width)
+    told = [bool(row["simulated"]) for row in table if "simulated" in row]
+    made_up = any(told) if told else bool(getattr(words.caption, "simulated", False))
+    mark = SIMULATED if made_up and rows else ""
+    if made_up:
+        whole = whole | {"usermeta": {"mark": SIMULATED}}
+    if told and "simulated" not in {column.name for column in columns}:
+        columns = [*columns, Column("simulated", "simulated")]
+    return Figure(name, words.title, words.caption, own, words.alt, whole, table, list(columns), options.width, mark)
 
 
 def empty_figure(

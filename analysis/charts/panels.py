@@ -25,6 +25,7 @@ class Strips:
     step: int = 26
     padding: float = 0.4
     lined: bool = False
+    named: bool = True  # else the panel beside it has the names
 
     @property
     def height(self) -> int:
@@ -37,6 +38,8 @@ class Strips:
     def axis(self, field: str) -> alt.Y:
         scale = alt.Scale(domain=list(self.names), paddingInner=self.padding, paddingOuter=self.padding / 2)
         extent: dict[str, Any] = {"minExtent": self.room, "maxExtent": self.room, "labelLimit": self.room - 4}
+        if not self.named:
+            extent = {"labels": False}
         grid: dict[str, Any] = {"grid": True, "tickBand": "extent"} if self.lined else {}
         axis = alt.Axis(
             title=None,
@@ -113,19 +116,34 @@ def draw_grid(grid: Grid) -> Spec:
     """Rows drawn: panel (a measure's name), model, prompt, series, value, low, high, text; `chance` if there is one."""
     across = count_columns(grid)
     width = panel_width(across, grid.options)
-    finest = FINEST_NARROW if grid.options.narrow else FINEST
+    finest = FINEST_NARROW if grid.options.narrow and not grid.options.column else FINEST
+    grid = for_paper(grid)
     per_row = max(1, int(width / (finest * (len(grid.series.names) + 1))))
     chunks = split_evenly(grid.prompts, per_row)
     width = min(width, max(LEAST, int(WIDEST * (len(grid.series.names) + 1) * max(map(len, chunks), default=1))))
-    layers_of = [
-        {measure: specs_of(layers(grid, measure, prompts, width)) for measure in grid.measures} for prompts in chunks
-    ]
-    blocks = [
-        beside([draw_column(grid, model, prompts, width, drawn) for model in models], GAP)
-        for models in split(grid.models, across)
-        for prompts, drawn in zip(chunks, layers_of, strict=True)
-    ]
-    return below(blocks, 18)
+    rows = split(grid.models, across)
+    blocks = []
+    for models in rows:
+        # On paper the names of the same prompts stand once, below the last row.
+        named = not grid.options.column or len(chunks) > 1 or models is rows[-1]
+        for prompts in chunks:
+            drawn = {
+                measure: specs_of(layers(grid, measure, prompts, width, named and measure is grid.measures[-1]))
+                for measure in grid.measures
+            }
+            blocks.append(beside([draw_column(grid, model, prompts, width, drawn) for model in models], GAP))
+    return below(blocks, 12 if grid.options.column else 18)
+
+
+PAPER_HEIGHT, LEAST_HEIGHT = 300, 62  # px for all panels below one another in a journal's column, and for each
+
+
+def for_paper(grid: Grid) -> Grid:
+    """As high as fits a part of a page; on a screen nothing is changed."""
+    if not grid.options.column:
+        return grid
+    rows = len(grid.measures) * -(-len(grid.models) // count_columns(grid))
+    return replace(grid, height=min(grid.height, max(LEAST_HEIGHT, PAPER_HEIGHT // rows)))
 
 
 def count_columns(grid: Grid) -> int:
@@ -150,9 +168,9 @@ def draw_column(
     return below(panels, title=model)
 
 
-def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int) -> list[alt.Chart]:
+def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, labelled: bool) -> list[alt.Chart]:
     """Interval below, the tick of chance where there is one, and the mark on top."""
-    axis = prompt_axis(prompts, width, labelled=measure is grid.measures[-1])
+    axis = prompt_axis(prompts, width, labelled)
     base = alt.Chart().encode(
         x=alt.X("prompt:N", axis=axis, scale=alt.Scale(domain=list(prompts), paddingInner=0.16, paddingOuter=0.08)),
         xOffset=alt.XOffset("series:N", scale=alt.Scale(domain=list(grid.series.names), paddingOuter=0.5)),

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import vl_convert
 
 from analysis.charts.figure import Figure
-from analysis.charts.theme import PALETTES, TOKENS, recolour
+from analysis.charts.theme import FONT, LIGHT, PALETTES, TOKENS, recolour
 
 SVG = "http://www.w3.org/2000/svg"
 ET.register_namespace("", SVG)
@@ -25,7 +25,9 @@ LONG_FRACTION = re.compile(r"(\d\.\d{2})\d+")
 NUMERIC = ("transform", "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "stroke-width", "viewBox")
 
 
-def clean_svg(drawn: str, title: str, description: str, least_width: int = 0) -> str:
+def clean_svg(
+    drawn: str, title: str, description: str, least_width: int = 0, mark: str = "", ink: str = LIGHT["ink"]
+) -> str:
     """The drawing as an image with a name and a description; marks tell their numbers on hover.
 
     Colours of the light scheme get a class beside them, `fill-field` or `stroke-ink`, by which sources.css gives them
@@ -39,6 +41,8 @@ def clean_svg(drawn: str, title: str, description: str, least_width: int = 0) ->
     for element in root.iter():
         clean_element(element, name)
     widen(root, least_width)
+    if mark:
+        put_below(root, mark, ink)
     root.attrib |= {"class": "figure", "role": "img", "aria-labelledby": f"{name}-title {name}-desc"}
     root.insert(0, text_element("desc", description, f"{name}-desc"))
     root.insert(0, text_element("title", title, f"{name}-title"))
@@ -52,6 +56,22 @@ def widen(root: ET.Element, least: int) -> None:
         for element in [root] if ground is None else [root, ground]:
             element.set("width", str(least))
         root.set("viewBox", f"0 0 {least} {height}")
+
+
+MARK, MARK_SIZE = 18, 11  # px: of the line below the drawing, and of its letters
+
+
+def put_below(root: ET.Element, words: str, ink: str) -> None:
+    """A line of words in room of its own."""
+    width, height = root.get("width", "0"), float(root.get("height", "0"))
+    ground = root.find(f"{{{SVG}}}rect")
+    for element in [root] if ground is None else [root, ground]:
+        element.set("height", f"{height + MARK:g}")
+    root.set("viewBox", f"0 0 {width} {height + MARK:g}")
+    line = text_element("text", words)
+    line.attrib |= {"x": "6", "y": f"{height + MARK - 7:g}", "font-size": f"{MARK_SIZE}px", "font-family": FONT}
+    line.attrib |= {"fill": ink, "font-weight": "bold"} | ({"class": "fill-ink"} if ink == LIGHT["ink"] else {})
+    root.append(line)
 
 
 def local_name(element: ET.Element) -> str:
@@ -154,7 +174,7 @@ def render(figure: Figure, kind: str, scheme: str = "light", column: int = 0) ->
     drawn = vl_convert.vegalite_to_svg(recolour(figure.spec, scheme), allowed_base_urls=[])
     # Pages put figures below each other; a file stands alone and needs no room on the right.
     least = figure.width if kind == "svg" or column else 0
-    svg = clean_svg(drawn, figure.title, figure.alt, least)
+    svg = clean_svg(drawn, figure.title, figure.alt, least, figure.mark, PALETTES[scheme]["ink"])
     if not column:
         return KINDS[kind](svg)
     if kind == "png":

@@ -13,7 +13,25 @@ SETTINGS = ("temperature", "history_size", "per_user", "corpus", "personas", "se
 
 
 def rows_of(report: Report, part: str) -> list[Row]:
-    return list(report.get(part) or [])
+    """The rows, each of which says whether it rests on anybody or anything made up."""
+    rows = list(report.get(part) or [])
+    if not report.get("simulated"):
+        return rows
+    with_field = part in BESIDE_FIELD and bool(report["simulated"].get("people"))
+    return [row | {"simulated": with_field or is_made_up(report, row)} for row in rows]
+
+
+BESIDE_FIELD = ("distances", "calibration", "scores", "mixes")  # parts whose rows are of a source and of the field
+
+
+def is_made_up(report: Report, row: Row) -> bool:
+    if "simulated" in row:
+        return bool(row["simulated"])
+    if row.get("source", "field") == "field":
+        return bool(report["simulated"].get("people"))
+    names = [name for name in ("source", "model") if row.get(name)]
+    rows = [*(report.get("sources") or []), *(report.get("repeated") or [])]
+    return any(one.get("simulated") and all(one[name] == row[name] for name in names) for one in rows)
 
 
 def in_order(values: Iterable[Any]) -> list[str]:
@@ -141,7 +159,8 @@ def ends_in(unit: str = "", ci: str = "ci", name: str = "") -> list[Column]:
 def drawn_row(row: Row, columns: Columns) -> Row:
     """The row in these columns; an undefined number is None."""
     values = {column.name: column.of(row) for column in columns}
-    return {name: number(value) if isinstance(value, float) else value for name, value in values.items()}
+    known = {name: number(value) if isinstance(value, float) else value for name, value in values.items()}
+    return known | ({"simulated": bool(row["simulated"])} if "simulated" in row else {})
 
 
 def told_ends(row: Row, digits: int) -> str:
@@ -161,28 +180,38 @@ class Caption(str):
     """All that stands below a figure in a document; `own` is what only this figure says, which a page shows."""
 
     own: str
+    simulated: bool  # whether it says that something in the report is
 
 
 def write_caption(
-    report: Report, *sentences: str, definitions: Iterable[str] = (), missing: int = 0, sizes: bool = True
+    report: Report,
+    *sentences: str,
+    definitions: Iterable[str] = (),
+    missing: int = 0,
+    rows: Iterable[Row] = (),
+    sizes: bool = True,
 ) -> Caption:
     """The figure's own sentences, then those that all figures share. A definition that the report lacks comes whole.
 
-    `sizes`: of histories, where the figure does not say them itself.
+    `rows` are drawn; `sizes`: how long their histories are, where the figure does not say it itself.
     """
     left_out = f"{plural(missing, 'value')} could not be computed and {'is' if missing == 1 else 'are'} left out."
-    own = [*sentences, history_words(report) if sizes else "", left_out if missing else ""]
+    own = [*sentences, history_words(report, rows) if sizes else "", left_out if missing else ""]
     parts = [*own, *shared_sentences(report), *define(report, definitions)]
     found = Caption(" ".join(part for part in parts if part))
     found.own = " ".join(part for part in own if part and part != INTERVAL_WORDS)
+    found.simulated = bool(simulated_words(report))
     return found
 
 
-def history_words(report: Report) -> str:
-    """How many conversations stand in front of a prompt, of the sources that tables show."""
+def history_words(report: Report, rows: Iterable[Row]) -> str:
+    """How many conversations stand in front of a prompt in these rows, by their own or by their source's settings."""
+    drawn = list(rows)
+    there = {(row.get("source"), row.get("model")) for row in drawn if "history_size" not in row}
+    main = [row for row in report.get("sources") or [] if row.get("main") and (row["source"], row["model"]) in there]
     sizes: dict[str, set[int]] = {}
-    for row in report.get("sources") or []:
-        if row.get("main") and row.get("history_size") is not None:
+    for row in (*drawn, *main):
+        if row.get("history_size") is not None:
             sizes.setdefault(shown_source(row["source"]), set()).add(int(row["history_size"]))
     found = [
         f"{name} {' or '.join(f'{size:,}' for size in sorted(known))} conversation{'s' * (known != {1})}"

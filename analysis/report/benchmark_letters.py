@@ -32,6 +32,7 @@ class BenchmarkRuns:
     letters: NDArray[np.int8]
     questions: NDArray[np.int64]
     incomplete: int
+    run_ids: list[int]
 
     @property
     def is_reference(self) -> bool:
@@ -81,7 +82,8 @@ def collect(benchmark: str, source: Source, runs: list[Run], calls: pd.DataFrame
     units, _ = pd.factorize(pd.Series([known.get(row[:2], row) for row in there], dtype=object))
     unit = "simulated user" if any(row[:2] in known for row in wide.index) else "repeat"
     questions = wide.columns.to_numpy(np.int64)
-    return BenchmarkRuns(benchmark, source, labels, unit, units, letters[complete], questions, int((~complete).sum()))
+    whole = letters[complete], questions, int((~complete).sum())
+    return BenchmarkRuns(benchmark, source, labels, unit, units, *whole, [*by_id])
 
 
 def run_label(run: Run, user: int, repeat: int, runs: int) -> str:

@@ -198,10 +198,10 @@ def chatbots_of(groups: Iterable[Row]) -> set[str]:
 
 def narrow(rows: Any, filters: Filters, chatbots: Collection[str]) -> Any:
     """A part's rows as far as the filters leave them; a part that is one object stays."""
-    return [row for row in rows if _is_left(row, filters, chatbots)] if isinstance(rows, list) else rows
+    return [row for row in rows if is_left(row, filters, chatbots)] if isinstance(rows, list) else rows
 
 
-def _is_left(row: Row, filters: Filters, chatbots: Collection[str]) -> bool:
+def is_left(row: Row, filters: Filters, chatbots: Collection[str]) -> bool:
     """Whether the filters leave the row; a field row belongs to the models that its chatbot is compared with."""
     for name in ROW_FILTERS:
         chosen, value = getattr(filters, name), row.get(name)
@@ -352,14 +352,19 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
     rests_on["groups"] = narrow_groups(rests_on["groups"], filters.model)
     chatbots = chatbots_of(rests_on["groups"])
     newest, heading = max(part.computed_at for part in kept.values()), about.heading()
-    claims, families = claims_of(heading | rests_on | {name: part.value for name, part in kept.items()})
+    narrowed = {name: narrow(part.value, filters, chatbots) for name, part in kept.items()}
+    claims, families = claims_of(
+        heading | rests_on | {name: part.value for name, part in kept.items()},
+        heading | rests_on | narrowed,
+        lambda row: is_left(row, filters, chatbots),
+    )
     pair = kept["pair"].value if "pair" in kept else {}
     of_pair = {"pair": {**pair, "claims": tidy(claims_on("pair", claims))}} if pair else {}
     return {
         **heading,
         "filters": {"query": filters.to_query(), "words": filters.describe()},
         "generated_at": newest.isoformat(timespec="seconds"),
-        **{name: narrow(part.value, filters, chatbots) for name, part in kept.items() if name != "about"},
+        **{name: rows for name, rows in narrowed.items() if name != "about"},
         **rests_on,
         **of_pair,
         "claims": narrow(tidy(claims), filters, chatbots),

@@ -199,7 +199,9 @@ def nearest(report: Report) -> Pool:
 
 def groups(report: Report) -> Pool:
     """Each group of people against everybody else with the same chatbot, by prompt."""
-    found, count = [], 0
+    found: list[Candidate] = []
+    turning: list[Candidate] = []
+    count = 0
     for row in report.get("cells") or []:
         measure = col.CORRECT if is_choice(row) else col.ENTROPY
         test = (row.get("against_rest") or {}).get(measure.key) or {}
@@ -208,8 +210,17 @@ def groups(report: Report) -> Pool:
         count += 1
         freedom = INFINITE if is_choice(row) else int(test.get("n") or 0) - 1
         if one := of_interval(test, freedom, row):
-            found.append(one)
-    return Pool(tuple(found), count, (), count)
+            (turning if is_choice(row) and may_turn_group(report, one) else found).append(one)
+    return Pool(tuple(found), count, (), count, turning=tuple(turning))
+
+
+def may_turn_group(report: Report, one: Candidate) -> bool:
+    """Whether unread answers of the group, or of the others to the question, could turn a difference round."""
+    row = one.row
+    same = [other for other in report["cells"] if all(other[name] == row[name] for name in ("prompt", "model"))]
+    rest = {name: sum(int(other.get(name) or 0) for other in same if other is not row) for name in ("n", "unknown")}
+    share = row[col.CORRECT.key]
+    return bool(rest["n"]) and may_turn(row, share, rest, share - one.estimate)
 
 
 def drift(report: Report) -> Pool:
@@ -235,16 +246,35 @@ def of_runs(report: Report) -> list[Row]:
 def ranges(report: Report) -> Pool:
     """Ranges of scores that no offline run reaches."""
     rows = [row for row in of_runs(report) if row.get("overlaps_offline") is not None]
-    found = [
-        Candidate(
-            strength_of(benchmark_runs.chance_apart(row["offline_runs"], row["units"])),
-            row["mean"] - row["offline_mean"],
-            row,
-        )
-        for row in rows
-        if row["overlaps_offline"] is False
+    found: list[Candidate] = []
+    turning: list[Candidate] = []
+    for row in rows:
+        if row["overlaps_offline"] is False:
+            strength = strength_of(benchmark_runs.chance_apart(row["offline_runs"], row["units"]))
+            one = Candidate(strength, row["mean"] - row["offline_mean"], row)
+            (turning if may_meet(report, row) else found).append(one)
+    return Pool(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
+
+
+def may_meet(report: Report, row: Row) -> bool:
+    """Whether the ranges of a source and of its offline runs would meet if unread answers were right."""
+    same = [
+        other
+        for other in of_offline_runs(report, row)
+        if all(other.get(name) == value for name, value in (row.get("offline") or {}).items())
     ]
-    return Pool(tuple(found), len(rows), (), len(rows))
+    return any(highest(row) >= other["min"] and highest(other) >= row["min"] for other in same)
+
+
+def of_offline_runs(report: Report, row: Row) -> list[Row]:
+    rows = report.get("benchmarks") or []
+    names = ("benchmark", "model")
+    return [one for one in rows if one["source"] == OFFLINE and all(one[name] == row[name] for name in names)]
+
+
+def highest(row: Row) -> float:
+    """The highest score if all unread answers were right."""
+    return max([row["max"], *(run["high"] for run in row["runs"] if number(run.get("high")) is not None)])
 
 
 def new_letters(report: Report) -> Pool:
@@ -260,12 +290,20 @@ def new_letters(report: Report) -> Pool:
 def spread(report: Report) -> Pool:
     """How far simulated users move a score, beside as many repeats."""
     rows = [row for row in of_runs(report) if row["source"] in PUPPETS and (row.get("noise_floor") or {}).get("p")]
-    found = [
-        Candidate(strength_of(row["noise_floor"]["p"]), row["max"] - row["min"] - row["noise_floor"]["range"], row)
-        for row in rows
-        if row["max"] - row["min"] > row["noise_floor"]["range"]
-    ]
-    return Pool(tuple(found), len(rows), (), len(rows))
+    found: list[Candidate] = []
+    turning: list[Candidate] = []
+    for row in rows:
+        floor, range_ = row["noise_floor"], row["max"] - row["min"]
+        if range_ > floor["range"]:
+            one = Candidate(strength_of(floor["p"]), range_ - floor["range"], row)
+            (turning if least_range(row) <= floor["range"] else found).append(one)
+    return Pool(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
+
+
+def least_range(row: Row) -> float:
+    """How far apart the runs' scores are at least, whatever unread answers say."""
+    highs = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]
+    return float(row["max"] - min([row["max"], *highs])) if highs else float(row["max"] - row["min"])
 
 
 LEVELS = {PAIR_ITEMS: PART_WAY, PAIR_OPTIONS: 0.0}

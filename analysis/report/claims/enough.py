@@ -48,13 +48,22 @@ def held_back(row: Row, other: Row) -> str:
 
 
 def too_few(rows: Sequence[Row]) -> str:
-    """Why nothing is compared among the rows of a part: whose answers are missing, or too few."""
+    """Why nothing is compared among the rows of a part: whose answers are missing, or too few; nothing where enough."""
     people = [row for row in rows if row["source"] == FIELD and row.get("n")]
     others = [row for row in rows if row["source"] != FIELD and row.get("n")]
     if not people:
-        return "No answers of people yet: there is nothing to compare."
-    if max(map(units_of, people)) < FEWEST:
-        return f"Fewer than {FEWEST} people have answered a prompt: too few to compare."
+        hidden = any("against_field" in row for row in others)
+        return "" if hidden else "No answers of people yet: there is nothing to compare."
+    if few := too_few_people(people):
+        return few
     if not others:
         return "No answers of models yet: there is nothing to compare people’s with."
-    return f"No source has answers of {FEWEST} simulated users or repeats to a prompt: too few to compare."
+    if max(map(units_of, others)) < FEWEST:
+        return f"No source has answers of {FEWEST} simulated users or repeats to a prompt: too few to compare."
+    return ""
+
+
+def too_few_people(rows: Sequence[Row]) -> str:
+    """Why rows of the field say nothing yet."""
+    few = max(map(units_of, rows), default=0) < FEWEST
+    return f"Fewer than {FEWEST} people have answered a prompt: too few to compare." if few else ""

@@ -1,12 +1,13 @@
 """Which differences a page may say: of 100 studies in which nothing differs, at most 5 make any claim on it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from analysis.charts.figure import Report, Row
 from analysis.report.claims.candidates import GATHER, Candidate, Pool
-from analysis.report.claims.kinds import KINDS, OVERVIEW, PAGES
+from analysis.report.claims.enough import too_few
+from analysis.report.claims.kinds import BESIDE_MODELS, HIDDEN, KINDS, OVERVIEW, PAGES
 from analysis.report.claims.sentences import TELL, Sure
 from analysis.stats.simultaneous import LEVEL, Family, reach
 from surveys.console.wording import Span, plural
@@ -49,16 +50,24 @@ class Tested:
         return one.estimate - half, one.estimate + half
 
 
-def claims_of(report: Report) -> tuple[list[Row], list[Row]]:
-    """All claims of the pages whose parts are there, and for each page what was tested and what it says without any."""
+Shown = Callable[[Row], bool]
+
+
+def claims_of(
+    report: Report, told: Report | None = None, shown: Shown = lambda row: True
+) -> tuple[list[Row], list[Row]]:
+    """All claims of the pages whose parts are there, and for each page what was tested and what it says without any.
+
+    Tested is all of the report; said is what filters leave of it: the rows that are `shown`, in the words of `told`.
+    """
     pools = {kind: gather(report) for kind, gather in GATHER.items() if KINDS[kind].part in report}
     claims: list[Row] = []
     families: list[Row] = []
     for page, weights in PAGES.items():
         tested = list(tested_on(weights, pools))
         if tested:
-            families.append(family_row(report, page, tested))
-            claims += claims_on(report, page, tested, families[-1]["family"])
+            families.append(family_row(report, page, tested, shown))
+            claims += claims_on(told or report, page, tested, families[-1]["family"], shown)
     return claims, families
 
 
@@ -69,25 +78,36 @@ def tested_on(weights: Mapping[str, float], pools: Mapping[str, Pool]) -> Iterat
         yield Tested(kind, pool, Family(pool.normal, pool.tails, weight / sum(there.values())))
 
 
-def claims_on(report: Report, page: str, tested: list[Tested], family: str) -> Iterator[Row]:
+def shown_of(tested: Tested, shown: Shown) -> list[Sure]:
+    """What filters leave; the sides of a pair say themselves whose they are."""
+    return [one for one in tested.sure() if KINDS[tested.kind].part == "pair" or shown(one.row)]
+
+
+def claims_on(report: Report, page: str, tested: list[Tested], family: str, shown: Shown) -> Iterator[Row]:
     """The strongest of each kind first, in the order of the page's kinds, then the second of each."""
     found = []
     for place, each in enumerate(tested):
-        rows = TELL[each.kind](report, each.sure())
+        rows = TELL[each.kind](report, shown_of(each, shown))
         for number, row in enumerate(sorted(rows, key=lambda row: -row["size"])):
             found.append((number, place, {"page": page, "kind": each.kind, "family": family, **row}))
     return iter([row for _, _, row in sorted(found, key=lambda entry: entry[:2])])
 
 
-def family_row(report: Report, page: str, tested: list[Tested]) -> Row:
+def family_row(report: Report, page: str, tested: list[Tested], shown: Shown) -> Row:
     """`within`: how far off a difference of each kind may be at most, by its simultaneous interval; `unsaid`: what is
-    said of each kind of which nothing is sure.
+    said of each kind of which nothing is sure, or nothing that is shown.
     """
     widths = {each.kind: half for each in tested if (half := each.half_width)}
     held = sum(each.held for each in tested)
-    unsaid = {each.kind: KINDS[each.kind].unsaid(report, told_width(each)) for each in tested}
-    opening = f"{OVERVIEW}{told_width(tested[0])}." if page == "overview" else unsaid[tested[0].kind]
-    if held and not any(each.pool.candidates or each.pool.turning for each in tested):
+    hidden = {each.kind for each in tested if each.sure() and not shown_of(each, shown)}
+    unsaid = {
+        each.kind: HIDDEN if each.kind in hidden else KINDS[each.kind].unsaid(report, told_width(each))
+        for each in tested
+    }
+    opening = unsaid_on_overview(report, tested) if page == "overview" else unsaid[tested[0].kind]
+    if hidden:
+        opening = HIDDEN
+    elif held and not any(each.pool.candidates or each.pool.turning for each in tested):
         opening = "Nothing is compared: in too many answers nothing was found."
     return {
         "page": page,
@@ -98,6 +118,13 @@ def family_row(report: Report, page: str, tested: list[Tested]) -> Row:
         "sentence": opening,
         "unsaid": unsaid,
     }
+
+
+def unsaid_on_overview(report: Report, tested: list[Tested]) -> str:
+    """That field and models are not told apart, or why they are not compared."""
+    if tested[0].kind in BESIDE_MODELS:
+        return f"{OVERVIEW}{told_width(tested[0])}."
+    return too_few(report.get("heterogeneity") or report.get("choices") or [])
 
 
 def told_width(tested: Tested) -> str:

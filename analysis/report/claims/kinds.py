@@ -146,3 +146,5 @@ PAGES: dict[str, dict[str, float]] = {
     "drift": {"drift": 1.0},
 }  # fmt: skip
 OVERVIEW = "No difference between the field and the models is sure"
+BESIDE_MODELS = ("items", "items of puppets", "variety", "right", "letters")  # the kinds that this sentence is about
+HIDDEN = "Of what these filters show, no difference is sure."  # where some is among what they hide

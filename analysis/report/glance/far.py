@@ -24,6 +24,7 @@ from analysis.charts.rows import (
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, series_of_sources
 from analysis.report import columns as col
+from analysis.report.claims.enough import too_few
 from analysis.report.claims.gate import said_of
 from analysis.report.parts.calibration import EXCESS
 from surveys.console.wording import INTERVAL, Span, count_range, decimal, join_words, number, plural, span
@@ -157,8 +158,8 @@ def describe(marks: Sequence[Row]) -> str:
 
 
 def say(report: Report) -> str:
-    """For each model the sock puppet that is surely nearest."""
-    return said_of(report, ("nearest",))
+    """For each model the sock puppet that is surely nearest, or why none is looked for."""
+    return said_of(report, ("nearest",)) or too_few(rows_of(report, "heterogeneity"))
 
 
 GLANCE = Glance("far", "distances", QUESTION, say, draw)

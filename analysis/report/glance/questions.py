@@ -27,6 +27,7 @@ from analysis.charts.rows import (
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, series_of_sources, text_width
 from analysis.report import columns as col
+from analysis.report.claims.enough import too_few
 from analysis.report.claims.gate import said_of
 from analysis.report.dataset import FIELD, OFFLINE
 from analysis.report.glance.far import Glance
@@ -149,7 +150,7 @@ def small_legend() -> alt.Legend:
 
 
 def say_variety(report: Report) -> str:
-    return said_of(report, ("variety",))
+    return said_of(report, ("variety",)) or too_few(rows_of(report, "heterogeneity"))
 
 
 # Which options are chosen ----------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
 
 
 def say_options(report: Report) -> str:
-    return said_of(report, ("letters", "right"))
+    return said_of(report, ("letters", "right")) or too_few(rows_of(report, "choices"))
 
 
 # Whether benchmark scores hold -----------------------------------------------------------------------------

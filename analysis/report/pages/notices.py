@@ -64,4 +64,6 @@ def made_up(simulated: dict[str, Any]) -> str:
     models = ""
     if simulated["completions"]:
         models = f"{simulated['completions']:,} completions of {', '.join(simulated['models'])}"
+    elif not people:
+        models = f"runs of {', '.join(simulated['models'])}"
     return " and ".join(filter(None, (people, models)))

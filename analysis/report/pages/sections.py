@@ -80,16 +80,15 @@ class Places:
         chatbot, _, model = names_in(self.shown.report).get(name, name).partition(BESIDE)
         return named(chatbot, soft=model)
 
-    def texts(self, row: Row, study: str = "", **more: str) -> str:
-        """The texts behind a row; `more` names an item or letter, or filters that narrow the field, or another study
-        whose field it is.
+    def texts(self, row: Row, study: str = "", **more: str | list[int]) -> str:
+        """The texts behind a row; `more` names an item, a letter or runs, or filters that narrow the field, or another
+        study whose field it is.
         """
         about = {name: row[name] for name in ABOUT}
         left = (*about, *more, *(["compare"] if study else []))
         kept = [pair for pair in self.shown.asked.filters.to_pairs() if pair[0] not in left]
-        return (
-            f"{reverse('compare:texts', args=[study or self.slug])}?{urlencode([*about.items(), *more.items(), *kept])}"
-        )
+        query = urlencode([*about.items(), *more.items(), *kept], doseq=True)
+        return f"{reverse('compare:texts', args=[study or self.slug])}?{query}"
 
     def page(self, name: str) -> str:
         return reverse(f"compare:{name}", args=[self.slug])
@@ -113,10 +112,11 @@ class Places:
 
     @property
     def chosen_prompt(self) -> str:
-        """The one that the address names, else the first that has items."""
-        lists = [prompt["slug"] for prompt in self.shown.report["prompts"] if prompt["kind"] == "recommendation"]
-        wanted = self.shown.asked.filters.prompt
-        return next((slug for slug in lists if not wanted or slug in wanted), "")
+        """The one that the address names, else that of the page's first sentence, else the first that has items."""
+        report, wanted = self.shown.report, self.shown.asked.filters.prompt
+        lists = [prompt["slug"] for prompt in report["prompts"] if prompt["kind"] == "recommendation"]
+        told = [claim["prompt"] for claim in report["claims"] if claim["page"] == "items"][:1]
+        return next((slug for slug in (*told, *lists) if not wanted or slug in wanted), "")
 
     def table(self, spec: TableSpec, options: Options) -> Table | None:
         rows = spec.rows(self.shown.report, options)

@@ -49,7 +49,7 @@ class Page:
     def say(self, report: Report) -> str:
         """Its first claim, that there is none, or why nothing is compared."""
         say = PARTS[self.parts[0]].say
-        return opening_of(report, self.name) or (say(report) if say else self.question)
+        return opening_of(report, self.name) or (say(report) if say else "") or self.question
 
 
 OVERVIEW = Page(

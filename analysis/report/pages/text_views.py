@@ -1,7 +1,8 @@
 """The texts behind a number: who or what wrote each, what was read in it, and the item marked where it stands."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 from django.core.paginator import Page, Paginator
@@ -16,19 +17,19 @@ from analysis.report.filters import FilterError, Filters, names_of
 from analysis.report.pages.shown import Asked
 from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pages.views import compare_page, other_pages
-from analysis.report.samples import Data, Rows, Source
+from analysis.report.samples import Data, Rows, Source, source_of
 from analysis.stats.resampling import UNKNOWN
 from surveys.console.pages import address_without_page, show
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
 
 PER_PAGE = 20
-ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark")
+ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run")
 
 
 @dataclass(frozen=True)
 class WantedText:
-    """Which number it is; `letter` "" is an unknown answer, None any."""
+    """Which number it is; `letter` "" is an unknown answer, None any; of no `runs` all that the source has."""
 
     prompt: str
     source: str
@@ -36,15 +37,18 @@ class WantedText:
     item: str
     letter: str | None
     benchmark: str
+    runs: tuple[int, ...] = ()
 
     @classmethod
     def read(cls, query: QueryDict) -> "WantedText":
-        given = {name: query.get(name, "").replace("\x00", "")[:200] for name in ABOUT}
+        given = {name: query.get(name, "").replace("\x00", "")[:200] for name in ABOUT if name != "run"}
+        runs = tuple(int(run) for run in query.getlist("run") if run.isascii() and run.isdecimal() and len(run) < 10)
         for name in ("source", "model") if given["benchmark"] else ("prompt", "source", "model"):
             if not given[name]:
                 raise FilterError(f"{name} is missing: the texts of a number have prompt, source and model.")
-        letter = given.pop("letter") if "letter" in query else None
-        return cls(**{name: given[name] or "" for name in ABOUT if name != "letter"}, letter=letter)
+        given_letter = given.pop("letter")
+        letter = given_letter if "letter" in query else None
+        return cls(**given, letter=letter, runs=runs)
 
 
 @compare_page
@@ -78,6 +82,7 @@ def behind_page(request: HttpRequest, asked: Asked, wanted: WantedText) -> Page:
         wanted.model,
         wanted.item or None,
         wanted.letter,
+        wanted.runs,
     )
     page = Paginator(found.ids, PER_PAGE).get_page(request.GET.get("page"))
     page.object_list = load_texts(found.kind, list(page.object_list))
@@ -85,9 +90,10 @@ def behind_page(request: HttpRequest, asked: Asked, wanted: WantedText) -> Page:
 
 
 def benchmark_page(request: HttpRequest, wanted: WantedText) -> Page:
-    """Completions of benchmark runs: of all of this source and model."""
+    """Completions of benchmark runs: of those that are named, else of all of this source and model."""
     runs = runs_of(request.study).filter(benchmark=wanted.benchmark).select_related("endpoint")
     mine = [run.pk for run in runs if (run.source, run.model) == (wanted.source, wanted.model)]
+    mine = [run for run in mine if not wanted.runs or run in wanted.runs]
     done = Completion.objects.filter(run__in=mine, status=Completion.Status.DONE).order_by("item_id", "pk")
     rows = done.select_related("run__endpoint", "item", "answer", "user")
     return Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
@@ -133,11 +139,14 @@ def behind(
     model: str,
     item: str | None = None,
     letter: str | None = None,
+    runs: Collection[int] = (),
 ) -> Behind:
-    """The answers of a row; with `item` those that name it, with `letter` those that choose it ("" is unknown)."""
+    """The answers of a row; with `item` those that name it, with `letter` those that choose it ("" is unknown), with
+    `runs` those of them.
+    """
     frames = load_frames(study, [prompt])
     data = Data(study, definition_of(study.current_id), frames, filters)
-    found = find_source(data, source, model)
+    found = find_source(data, source, model, runs)
     if found is None or prompt not in frames.prompts:
         return Behind("completion" if source != FIELD else "response", [])
     rows = data.rows_of(found, prompt)
@@ -150,9 +159,14 @@ def behind(
     return Behind("response" if found.is_field else "completion", ids.tolist())
 
 
-def find_source(data: Data, source: str, model: str) -> Source | None:
+def find_source(data: Data, source: str, model: str, runs: Collection[int] = ()) -> Source | None:
     if source == FIELD:
         return Source(FIELD, model, None if model == ALL else model)
+    if runs:
+        key, there = (source, model), data.frames.runs.values()
+        named = [run for run in there if run.pk in runs and (run.source, run.model) == key]
+        one = source_of(named[0], data.definition) if named else None
+        return one and replace(one, runs=tuple(run.pk for run in named))
     return next((found for found in data.main_sources if (found.name, found.model) == (source, model)), None)
 
 

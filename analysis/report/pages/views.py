@@ -275,7 +275,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "plain_query": shown.asked.address(sort=""),
         "without_search": shown.asked.address(q="", sort=""),
         "kept_pairs": searched_with(shown.asked, picked),
-        "compared": [compared_row(places, row) for row in report["sources"]],
+        "compared": [compared_row(places, row) for row in (*report["sources"], *report.get("repeated", ()))],
         "has_runs": runs_of(request.study).filter(study=request.study).exists,
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
@@ -290,7 +290,7 @@ def first_screen(places: Places) -> dict[str, Any]:
     found["used"] = ["jsd_excess", "jsd_bits"]
     if headline:
         rows = (("people", headline.people), ("calls", headline.row))
-        behind = [(f"{row['n']:,} {whose}", places.texts(row, item=headline.item)) for whose, row in rows]
+        behind = [(f"{row['n']:,} {whose}", places.texts(row)) for whose, row in rows]
         found |= {"detail": headline.detail, "behind": behind}
     return found
 
@@ -361,7 +361,17 @@ def compared_row(places: Places, row: dict[str, Any]) -> dict[str, Any]:
         "source": places.source_cell(row).text,
         "chatbot": places.chatbot(row["chatbot"]),
         "setting": setting_words(row),
+        "where": where_compared(row),
     }
+
+
+def where_compared(row: dict[str, Any]) -> str:
+    """On which pages a source is compared, and why not on the others."""
+    if "first" in row:
+        return f"Drift only: the settings of run {row['first']} on another day, so that no answer counts twice"
+    if row["main"]:
+        return "on every page"
+    return "Distances only: of several settings the others show temperature 1, the longest history, the most answers"
 
 
 @require_safe

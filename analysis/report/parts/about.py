@@ -1,5 +1,6 @@
 """What the numbers rest on: how many answers there are, of which sources, what is simulated, what is left out."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from analysis.answers.readings import outdated
 from analysis.answers.reviews import answers_of, waiting
 from analysis.answers.samples import reading_errors, say_errors
 from analysis.report.columns import Part
-from analysis.report.samples import Data, Row, Source, is_made_up
+from analysis.report.samples import Data, Row, Source, is_made_up, source_of
 from surveys.console.wording import join_words, language_name
 from surveys.models import Participant
 from surveys.monitoring.flow import flow_counts
@@ -23,7 +24,8 @@ def about(data: Data) -> Row:
             {"chatbot": group.chatbot, "models": list(dict.fromkeys(source.model for source in group.others))}
             for group in data.groups
         ],
-        "sources": [source_row(data, source) for source in data.sources],
+        "sources": source_rows(data),
+        "repeated": repeated(data),
         "answers": {
             "field": int(data.field_mask.sum()),
             "people": int(len(np.unique(field["unit"][data.field_mask]))),
@@ -59,10 +61,26 @@ def source_row(data: Data, source: Source) -> Row:
     }
 
 
+def repeated(data: Data) -> list[Row]:
+    """Runs with the settings of an earlier one, which are compared with that one and counted nowhere else."""
+    runs = data.frames.runs
+    return [
+        source_row(data, replace(source, runs=(run.pk,))) | {"first": run.first_run_id}
+        for run in runs.values()
+        if run.first_run_id in runs
+        and data.frames.calls_of(run.pk)
+        and data.filters.wants_source(source := source_of(run, data.definition))
+    ]
+
+
 def simulated(data: Data) -> Row:
-    """How many people and models behind the numbers are made up."""
+    """How many of the people and models that the filters leave are made up."""
     people = data.people["origin"] == Participant.Origin.SIMULATED
-    made_up = [run for run in data.frames.runs.values() if is_made_up(run)]
+    made_up = [
+        run
+        for run in data.frames.runs.values()
+        if is_made_up(run) and data.filters.wants_source(source_of(run, data.definition))
+    ]
     models = sorted({run.model for run in made_up})
     return {
         "people": int(people.sum()),

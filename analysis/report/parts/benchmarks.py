@@ -75,6 +75,7 @@ def benchmark_row(data: Data, runs: BenchmarkRuns, keys: Mapping[int, int], offl
         **runs.source.key,
         "chatbot": runs.source.chatbot,
         **runs.source.settings,
+        "run_ids": runs.run_ids,
         "questions": found.questions,
         "runs": run_rows(runs, found),
         "min": found.minimum,
@@ -291,6 +292,7 @@ def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
         "The axis does not begin at 0.",
         *leaderboard_words(drawn),
         definitions=[ACCURACY, "noise_floor"],
+        rows=drawn,
         missing=len(rows) - len(drawn),
     )
 
@@ -332,7 +334,7 @@ RUNS = Column(
     "Runs",
     COUNT,
     value=lambda row: len(row["runs"]),
-    texts=lambda row: {"prompt": "", "benchmark": row["benchmark"]},
+    texts=lambda row: {"prompt": "", "benchmark": row["benchmark"], "run": row.get("run_ids", [])},
 )
 MEAN_ACCURACY = Column("mean", "Mean accuracy", FINE_SHARE, short="mean", why="why")
 OVER_RUNS = Column("ci", "95 % over runs", FINE_ENDS, why="ci_why")

@@ -346,8 +346,9 @@ def caption(report: Report, table: Sequence[Row], known: Sequence[Row], options:
     counts = [int(row["prompts"]) for row in table if number(row["prompts"])] or [0]
     return write_caption(
         report,
-        f"Means over {sized(*counts)} prompts. A ring marks a model's sock puppet from which all others are surely "
-        "farther.",
+        f"Means over {sized(*counts)} prompts.",
+        "A ring marks a model's sock puppet from which all others are surely farther."
+        * any(row.get("nearest") for row in known),
         *open_questions(known, options),
         "Lines are 95 % bootstrap intervals.",
         definitions=[EXCESS.name],

@@ -196,6 +196,8 @@ def draw_choices(report: Report, options: Options) -> Figure:
     across = 1 if options.narrow else min(len(models), 3)
     room = room_for(sources)
     bars = Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room)
+    if options.column:
+        bars = replace(bars, step=18, padding=0.26)
     layers = bar_layers(letters, bars)
     columns_of = [
         figure.beside([draw_column(rows, model, bars, layers, options) for model in some], GAP)
@@ -340,7 +342,8 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
         report,
         f"{n_words(rows)} answers a bar; {unknown:,} of all {answers:,} are unknown and count as wrong.",
         "The line below a bar is the 95 % interval (Wilson) of the share that is correct, over people, simulated users "
-        "or repeats.",
+        "or repeats." * any(row.get("ci") for row in rows),
+        rows=rows,
         definitions=[col.CORRECT.name],
         missing=sum(row.get(col.CORRECT.key) is None for row in rows),
     )

@@ -246,6 +246,7 @@ def cost_caption(report: Report, table: Sequence[Row]) -> str:
         report,
         f"{n_words(table, 'completions')} completions a bar. Totals, not estimates: there are no intervals.",
         definitions=["usd", TOKENS],
+        rows=table,
         missing=sum(row["usd"] is None for row in table),
     )
 
@@ -331,6 +332,7 @@ def latency_caption(report: Report, table: Sequence[Row]) -> str:
         report,
         f"{n_words(table)} completions a row, those that failed left out.",
         definitions=["latency_s"],
+        rows=table,
     )
 
 

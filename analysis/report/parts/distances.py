@@ -26,6 +26,7 @@ from analysis.charts.rows import (
 from analysis.charts.tables import COUNT, FINE, PLAIN, Column
 from analysis.charts.theme import series_of_sources
 from analysis.report import columns as col
+from analysis.report.claims.enough import is_enough, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons, to_field
@@ -126,6 +127,7 @@ def caption(report: Report, table: Sequence[Row]) -> str:
         INTERVAL_WORDS,
         definitions=[col.DISTANCE.name, "chance"],
         missing=sum(row[col.DISTANCE.name] is None for row in table),
+        rows=table,
     )
 
 
@@ -186,9 +188,13 @@ PAGE = replace(
 
 
 def say(report: Report) -> str:
-    known = [above for row in report["distances"] if (above := above_chance(row)) is not None]
-    if not known:
+    sides = [(row, {"source": FIELD, "n": row["n_field"]}) for row in report["distances"]]
+    both = [(row, field) for row, field in sides if above_chance(row) is not None]
+    if not both:
         return "No prompt has answers of both the field and a model yet."
+    known = [above_chance(row) or 0.0 for row, field in both if is_enough(row, field)]
+    if not known:
+        return too_few([side for pair in both for side in pair])
     low, high = min(known), max(known)
     return f"By prompt and source, distances to the field lie {decimal(low)} to {decimal(high)} bits above chance."
 

@@ -186,11 +186,12 @@ def point_of(row: Row, name: str, options: Options) -> Row:
 
 def draw_section(kind: str, points: Sequence[Row], series: Series, options: Options) -> list[Spec]:
     """A panel for each prompt, all with the same axes."""
-    across = 1 if options.narrow else 3
+    across = (2 if options.column else 1) if options.narrow else 3
     width = (options.width - 20 - across * (AXIS + 14)) // across
+    height = 50 if options.column else 92
     layers = figure.specs_of(day_layers(series, points, kind, options))
     prompts = in_order(point["prompt"] for point in points)
-    panels = [figure.panel(layers, width, 92, prompt, prompt=prompt, kind=kind) for prompt in prompts]
+    panels = [figure.panel(layers, width, height, prompt, prompt=prompt, kind=kind) for prompt in prompts]
     rows = [figure.beside(some, 14) for some in figure.split(panels, across)]
     return [figure.below(rows, 8, MEASURES[kind][1])]
 
@@ -271,7 +272,8 @@ def describe(points: Sequence[Row]) -> str:
 
 # In tables --------------------------------------------------------------------------------------------------
 
-N_FIRST = Column("n_first", "n first", COUNT)
+N_FIRST = Column("n_first", "n first", COUNT, texts=lambda row: {"run": [row["first"]]})
+N_AGAIN = replace(col.SIZE, label="n again", texts=lambda row: {"run": [row["again"]]})
 FIRST = Column(
     "first_date",
     "First",
@@ -324,7 +326,7 @@ PAGE = TableSpec(
             FIRST,
             AGAIN,
             N_FIRST,
-            replace(col.SIZE, label="n again"),
+            N_AGAIN,
         ),
         Column(
             "distance",

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
 from analysis.charts.rows import (
-    INTERVAL_WORDS,
     WHY,
     drawn_row,
     from_to,
@@ -162,6 +161,9 @@ def choice_values(data: Data, source: Source, prompt: str, rows: Rows) -> Row:
 # In a figure -----------------------------------------------------------------------------------------------
 
 
+QUESTION = "question"
+
+
 @dataclass(frozen=True)
 class GroupFigure:
     """What a figure of this family compares: rows of one part of the report, told apart by `name_of`."""
@@ -172,17 +174,22 @@ class GroupFigure:
     nothing: str
     word: str
     name_of: Callable[[Row], str]
+    asked: str = ""  # what the rows call a question whose answers are compared among themselves, in a panel of its own
 
     def draw(self, report: Report, options: Options) -> Figure:
         measure = col.ASKED.get(options.measure, col.DEFAULT)
         columns = self.columns(measure, options)
-        table = [drawn_row(row, columns) for row in rows_of(report, self.part) if fits(row, measure)]
+        rows = [row for row in rows_of(report, self.part) if fits(row, measure)]
+        table = [drawn_row(row, columns) for row in rows if not self.asked or len(self.answers_beside(row, rows)) > 1]
         known = [row for row in table if row[measure.name] is not None]
         if not known:
             return empty_figure(self.name, self.title, self.nothing, columns, options, table)
-        points = [point_of(row, self.word, measure, options) for row in known]
+        points = [
+            point_of(row, self.word, measure, options) | ({"panel": row[QUESTION]} if self.asked else {})
+            for row in known
+        ]
         grid = Grid(
-            (measure_axis(measure, points),),
+            self.panels(measure, points),
             tuple(in_order(point["model"] for point in points)),
             tuple(options.name(prompt) for prompt in prompts_in_order(report, known)),
             series_of_groups(point["series"] for point in points),
@@ -191,6 +198,18 @@ class GroupFigure:
         )
         words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
         return make_figure(self.name, words, draw_grid(grid), points, table, columns, options)
+
+    def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
+        """The answers to the question that the row is about; one alone compares everybody with nobody."""
+        return [other for other in rows if all(other[name] == row[name] for name in (self.asked, "model", "prompt"))]
+
+    def panels(self, measure: Measure, points: Sequence[Row]) -> tuple[Panel, ...]:
+        """One, or one for each question, along one axis."""
+        axis = measure_axis(measure, [point | {"panel": measure.name} for point in points])
+        if not self.asked:
+            return (axis,)
+        names = in_order(point["panel"] for point in points)
+        return tuple(replace(axis, name=name, title=f"{CONTEXT_NAMES[name]}: {axis.title.lower()}") for name in names)
 
     def columns(self, measure: Measure, options: Options) -> list[Column]:
         rarefied = options.rarefied and measure is not col.CORRECT
@@ -202,19 +221,32 @@ class GroupFigure:
             Column("prompt", "prompt"),
             Column("model", "chatbot"),
             Column(self.word, self.word, value=self.name_of),
+            *([Column(QUESTION, QUESTION, value=lambda row: row[self.asked])] if self.asked else []),
             Column("n", "responses", value=lambda row: values(row).get("n")),
             *(*measure.drawn(values), WHY),
         ]
 
     def caption(self, report: Report, table: Sequence[Row], measure: Measure, options: Options) -> str:
         drawn_down = options.rarefied and measure is not col.CORRECT
+        how = "rarefied" if drawn_down else "not rarefied"
+        if self.asked and drawn_down:
+            how = "the answers to one question drawn down to one n"
         return write_caption(
             report,
-            f"Field answers only; {n_words(table)} responses a mark{', rarefied' if drawn_down else ', not rarefied'}.",
-            INTERVAL_WORDS,
+            f"Field answers only; {self.sizes(table)} responses a mark, {how}.",
+            "Lines are 95 % intervals over people.",
             "The axis need not begin at 0.",
             definitions=[measure.name],
             missing=sum(row[measure.name] is None for row in table),
+        )
+
+    def sizes(self, table: Sequence[Row]) -> str:
+        """n, of each question its own."""
+        if not self.asked:
+            return n_words(table)
+        names = in_order(row[QUESTION] for row in table)
+        return join_words(
+            [f"{CONTEXT_NAMES[name]} {n_words([row for row in table if row[QUESTION] == name])}" for name in names]
         )
 
     def describe(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
@@ -336,9 +368,10 @@ DRAWN_CONTEXTS = GroupFigure(
     "contexts",
     "contexts",
     "The field by chatbot context",
-    "Nobody has said yet how their chatbot was set up: there is nothing to compare.",
+    "To no question about the chatbot’s set-up are there two answers yet: there is nothing to compare.",
     "context",
     lambda row: f"{printable(row['context']).replace('_', ' ')}: {printable(row['value'])}",
+    "context",
 )
 OF_GROUPS = (
     *(*col.OF_ITEMS, *col.OF_LETTERS, *intervals("jackknife", "unit", "against_rest.*.ci", of="recommendation")),

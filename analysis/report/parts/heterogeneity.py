@@ -296,11 +296,10 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
 
 
 def caption(report: Report, table: Sequence[Row], options: Options) -> str:
-    kind = (
-        "of as many units as the smaller of the source and the field has; grey ticks: the field with as many"
-        if options.rarefied
-        else "raw, not rarefied"
-    )
+    ticks = "; grey ticks: the field with as many"
+    ticks *= any(row[f"{measure.name}_field"] is not None for row in table for measure in col.OF_LISTS)
+    of_smaller = f"of as many units as the smaller of the source and the field has{ticks}"
+    kind = of_smaller if options.rarefied else "raw, not rarefied"
     missing = sum(row[measure.name] is None for row in table for measure in col.OF_LISTS)
     return write_caption(
         report,
@@ -308,6 +307,7 @@ def caption(report: Report, table: Sequence[Row], options: Options) -> str:
         INTERVAL_WORDS,
         definitions=[*(measure.name for measure in col.OF_LISTS)],
         missing=missing,
+        rows=table,
     )
 
 
@@ -394,7 +394,7 @@ AGAINST = TableSpec(
     "The field against each other source",
     (
         *col.WHO,
-        replace(col.N, name=f"against_field.{col.DEFAULT.key}.n"),
+        replace(col.SIZE, name=f"against_field.{col.DEFAULT.key}.n"),
         *(
             column
             for measure in sorted(col.OF_LISTS, key=lambda measure: measure is not col.DEFAULT)

@@ -1,6 +1,7 @@
 """What each source recommends, side by side: every item that is frequent somewhere, with its share everywhere."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import altair as alt
 import numpy as np
@@ -135,13 +136,22 @@ def point_of(row: Row, name: str, options: Options) -> Row:
 
 def draw_dots(items: tuple[str, ...], models: Sequence[str], series: Series, end: float, options: Options) -> Spec:
     room = room_for(items, 110 if options.narrow else 170)
-    across = 1 if options.narrow else min(len(models), 2)
-    width = (options.width - 24 - (across - 1) * GAP) // across - room
-    strips = Strips(items, width, room, step=max(20, 7 * len(series.names) + 8), padding=0.14, lined=True)
-    layers = figure.specs_of(dot_layers(strips, series, end, options))
+    on_paper = bool(options.column)
+    across = 1 if options.narrow and not on_paper else min(len(models), 2)
+    rooms = 1 if on_paper else across  # on paper the names stand once, at the left
+    width = (options.width - 24 - (across - 1) * GAP - rooms * room) // across
+    step = 5 * len(series.names) + 4 if on_paper else 7 * len(series.names) + 8
+    strips = Strips(items, width, room, step=max(20, step), padding=0.14, lined=True)
+    layers = [
+        figure.specs_of(dot_layers(replace(strips, named=place < rooms), series, end, options))
+        for place in range(across)
+    ]
     blocks = [
         figure.beside(
-            [figure.below([figure.panel(layers, width, strips.height, model=model)], title=model) for model in some],
+            [
+                figure.below([figure.panel(drawn, width, strips.height, model=model)], title=model)
+                for model, drawn in zip(some, layers, strict=False)
+            ],
             GAP,
         )
         for some in figure.split(models, across)
@@ -151,7 +161,7 @@ def draw_dots(items: tuple[str, ...], models: Sequence[str], series: Series, end
 
 def dot_layers(strips: Strips, series: Series, end: float, options: Options) -> list[alt.Chart]:
     scale = alt.Scale(domain=[0, min(1.0, end)], nice=end < 0.9)
-    axis = alt.Axis(title=None, labelExpr=PERCENT, tickCount=5, grid=True, ticks=False)
+    axis = alt.Axis(title=None, labelExpr=PERCENT, tickCount=2 if options.column else 5, grid=True, ticks=False)
     legend = make_legend(series, options, strips.room)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
     base = alt.Chart().encode(
@@ -179,6 +189,7 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: S
         f"{n_words(shown)} responses a source. Lines are 95 % intervals (Wilson), over people, simulated users or "
         "repeats.",
         definitions=["item_share"],
+        rows=shown,
     )
 
 

@@ -20,6 +20,7 @@ from analysis.charts.rows import (
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
+from analysis.report.claims.enough import FEWEST, is_enough
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.samples import Data, Source, generator_for, low_high, reasons
 from analysis.stats import population
@@ -222,13 +223,16 @@ PAGE = TableSpec(
 
 def say(report: Report) -> str:
     known = [
-        row["width"]
+        row
         for row in report["precision"]
         if row["measure"] == col.ENTROPY.name and row["planned_n"] == 400 and row["width"] is not None
+        if is_enough(row)
     ]
     if not known:
-        return "Too few answers to say how wide the intervals will be."
-    return f"With 400 answers a prompt, the interval of the entropy will be about {median(known):.2f} bits wide."
+        return f"Fewer than {FEWEST} people have answered a prompt: too few to say how wide the intervals will be."
+    width = median(row["width"] for row in known)
+    so_far = sized(*(row["n"] for row in known))
+    return f"With 400 answers a prompt, the interval of the entropy will be about {width:.2f} bits wide, by {so_far}."
 
 
 PART = Part(

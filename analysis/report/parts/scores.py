@@ -249,6 +249,7 @@ def caption(report: Report, table: Sequence[Row]) -> str:
         "A row that is named after a model is over its prompts.",
         "Lines are 95 % bootstrap intervals over pairs. 1: the same order; 0: no relation; -1: the opposite order.",
         missing=sum(row["spearman"] is None for row in table),
+        rows=table,
     )
 
 

@@ -9,6 +9,7 @@ from analysis.charts.figure import Options, Report, Row, prompt_name
 from analysis.charts.tables import Column
 from analysis.charts.theme import printable
 from analysis.report import columns as col
+from analysis.report.claims.enough import is_enough, too_few_people
 from analysis.report.columns import Measure, Part, TableSpec, is_choice, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.parts.choices import RIGHT
@@ -124,6 +125,8 @@ def page(name: str, title: str, of_choices: bool) -> TableSpec:
 
 def say(report: Report) -> str:
     """The largest change that any other choice of answers makes."""
+    if few := too_few_people(report["sensitivity"]):
+        return few if report["sensitivity"] else "No answers of people yet: there is nothing to leave out."
     changes = list(changes_of(report["sensitivity"]))
     if not changes:
         return "No answer is flagged or excluded: there is nothing to leave out."
@@ -154,7 +157,7 @@ def changes_of(rows: list[Row]) -> Iterator[tuple[float, Row, Row]]:
         other = base.get((row["prompt"], row["model"]))
         measure = col.CORRECT if is_choice(row) else col.ENTROPY
         now, before = measure.value(row), measure.value(other)
-        if other is None or other is row or now is None or before is None:
+        if other is None or other is row or now is None or before is None or not is_enough(row, other):
             continue
         yield abs(now - before) / (1 if measure is col.CORRECT else max(before, 1e-9)), row, other
 

@@ -209,6 +209,7 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
         INTERVAL_WORDS,
         definitions=[col.DISTANCE.name, "chance"],
         missing=sum(value_of(row) is None for row in rows),
+        rows=rows,
     )
 
 

@@ -38,3 +38,16 @@ def test_pdf_and_png_have_the_same_size() -> None:
     assert box and float(box[1]) == pytest.approx(85 * POINTS, abs=0.1)
     png = render(made, "png", "print", 85)
     assert int.from_bytes(png[16:20], "big") == pytest.approx(85 / 25.4 * 300, abs=2)
+
+
+HIGHEST = {  # mm at 85 mm, for two models; those that are higher than a page are as high as their rows
+    **{"distances": 135, "demographics": 135, "sensitivity": 135, "items": 117, "contexts": 165, "mixes": 175},
+    **{"heterogeneity": 195, "drift": 200},
+}
+
+
+@pytest.mark.parametrize("name", HIGHEST)
+def test_a_figure_of_one_column_fits_a_page(name: str) -> None:
+    made = DRAWN_BY[name](make_report(), for_column(Options(rarefied=True), 85))
+    height = float(ET.fromstring(render(made, "svg", "print", 85)).get("height", "").removesuffix("mm"))
+    assert height <= HIGHEST[name]
