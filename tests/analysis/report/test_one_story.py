@@ -9,7 +9,6 @@ from html import unescape
 
 import pytest
 from django.core.cache import cache
-from django.http import QueryDict
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
@@ -18,6 +17,7 @@ from analysis.charts.rendering import render
 from analysis.exports.formats import figure_csv
 from analysis.models import MetricValue
 from analysis.report.claims.gate import claims_of, opening_of, said_of
+from analysis.report.filters import Filters
 from analysis.report.glance import GLANCES
 from analysis.report.pages import shown, views
 from analysis.report.pages.sections import Places
@@ -153,8 +153,7 @@ def test_items_shows_the_prompt_that_its_title_is_about() -> None:
     claim = {"page": "items", "prompt": "second"}
     lists = [{"slug": slug, "kind": "recommendation"} for slug in ("first", "second", "third")]
 
-    asked = Asked.read(study, QueryDict())
-    places = Places(Shown(study, asked, ()))
+    places = Places(Shown(study, Asked(Filters()), ()))
     places.shown.__dict__["report"] = {"prompts": lists, "claims": [claim]}
     assert places.chosen_prompt == "second"
     places.shown.__dict__["report"] = {"prompts": lists, "claims": []}
