@@ -1,7 +1,6 @@
 """Start the local model and keep it running."""
 
 import signal
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -29,8 +28,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         port, parallel = options["port"], options["parallel"]
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, stop)
+        ending = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, signal.default_int_handler) for number in ending]
         try:
             server = start_server(port, parallel, options["threads"])
             if options["add"]:
@@ -49,7 +48,6 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             del server
             self.stderr.write("The local model has stopped.")
-
-
-def stop(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+        finally:  # a caller in this process must not be interrupted later
+            for number, handler in zip(ending, before, strict=True):
+                signal.signal(number, handler)

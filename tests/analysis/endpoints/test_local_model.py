@@ -49,7 +49,8 @@ def test_without_the_packages_the_command_says_what_to_install(monkeypatch: pyte
     assert "\n" not in str(caught.value)
 
 
-def test_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_in_use_is_named_and_signals_are_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     monkeypatch.setattr(local_model, "find_weights", lambda: Path("weights"))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -57,6 +58,7 @@ def test_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=f"Port {port} can't be used.*Choose another: --port"):
             call_command("local_model", "--port", str(port))
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 @pytest.mark.django_db
