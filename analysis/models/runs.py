@@ -12,6 +12,7 @@ from analysis.models.conditions import CONDITIONS
 from analysis.models.corpora import Conversation, Corpus, PersonaSet
 from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from analysis.models.people import CorpusUser
+from analysis.models.settings import SAID, STORED
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion
 
 # The conditions of runs whose replies answer no prompt.
@@ -149,16 +150,8 @@ class Run(Owned):
     note = models.TextField(blank=True, help_text="What researchers want to remember of it.")
     temperature = models.FloatField(default=1.0, null=True, help_text="Null: an imported file does not say.")
     repeats = models.PositiveIntegerField(default=1)
-    users = models.PositiveIntegerField(default=1)
     seed = models.BigIntegerField(default=0)
-    corpus = models.ForeignKey(Corpus, null=True, on_delete=models.PROTECT)
-    personas = models.ForeignKey(PersonaSet, null=True, on_delete=models.PROTECT)
-    history_size = models.PositiveIntegerField(null=True)
-    language = models.CharField(
-        max_length=30, blank=True, help_text="SP-History draws conversations in it, or of no known one; empty: in any."
-    )
-    toxic = models.BooleanField(default=False, help_text="SP-History draws toxic and redacted conversations too.")
-    per_user = models.BooleanField(default=False, help_text="SP-RAG draws within one user's own history.")
+    vars().update({setting.name: setting.field() for setting in STORED})
     prompt_form = models.CharField(max_length=10, default="helm", help_text="Benchmarks: helm or bare.")
     worked_examples = models.BooleanField(default=False)
     instruction = models.CharField(
@@ -276,8 +269,8 @@ class Run(Owned):
     @property
     def settings(self) -> str:
         """The same, and what histories are drawn from: runs that differ in it are different sources."""
-        drawn = [f"histories in {self.language}"] if self.language else []
-        return ", ".join(filter(None, [self.asked_with, *drawn, "toxic ones too" if self.toxic else ""]))
+        drawn = [setting.words.format(value) for setting in SAID if (value := setting.of(self))]
+        return ", ".join(filter(None, [self.asked_with, *drawn]))
 
 
 class SimulatedUser(models.Model):

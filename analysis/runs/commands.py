@@ -12,8 +12,9 @@ from typing import Any, TextIO
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
-from analysis.models import Corpus, PersonaSet, Run
+from analysis.models import Run
 from analysis.models.conditions import CONDITIONS, ConditionError
+from analysis.models.settings import SETTINGS, STORED, RunSetting
 from analysis.owners.sharing import lend
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
@@ -49,16 +50,15 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--endpoint", required=True, metavar="NAME")
     parser.add_argument("--condition", required=True, choices=list(CONDITIONS))
     parser.add_argument("--repeats", type=int, default=1, metavar="N", help="draws of each prompt and user")
-    parser.add_argument("--users", type=int, default=1, metavar="N", help="simulated users")
     parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--corpus", metavar="NAME")
-    parser.add_argument("--personas", metavar="NAME")
-    parser.add_argument("--history-size", type=int, metavar="K", help="conversations in front (default 100)")
-    parser.add_argument(
-        "--language", metavar="CODE", help="SP-History: of the conversations; any for all (default the study's)"
-    )
-    parser.add_argument("--toxic", action="store_true", help="SP-History: toxic and redacted conversations too")
-    parser.add_argument("--per-user", action="store_true", help="SP-RAG: within one user's own history")
+    for setting in SETTINGS:
+        takers = ", ".join(condition.label for condition in CONDITIONS.values() if setting.name in condition.takes)
+        words = f"{takers}: {setting.label}. {setting.help}".strip()
+        if setting.kind is bool:
+            parser.add_argument(setting.flag, action="store_true", help=words)
+        else:
+            read = int if setting.kind is int else str
+            parser.add_argument(setting.flag, type=read, default=setting.default, metavar=setting.metavar, help=words)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=parse_dollars, metavar="USD")
     parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
@@ -132,11 +132,8 @@ def read_plan(options: dict[str, Any], version: StudyVersion | None, **more: Any
         endpoint=find_endpoint(options["endpoint"]),
         version=version,
         prompts=choose_prompts(version, options.get("prompts", ())),
-        corpus=find_named(Corpus, options["corpus"], "corpus", "import_corpus"),
-        personas=find_named(PersonaSet, options["personas"], "persona set", "import_personas"),
-        **{name: options[name] for name in ("condition", "users", "temperature", "history_size", "seed", "batch")},
-        **{name: options[name] for name in ("language", "toxic")},
-        per_user=options["per_user"],
+        **{name: options[name] for name in ("condition", "temperature", "seed", "batch")},
+        **{setting.name: find_value(setting, options[setting.name]) for setting in STORED},
         **more,
     )
 
@@ -149,13 +146,15 @@ def find_study(slug: str) -> Study:
     return study
 
 
-def find_named(model: Any, name: str | None, what: str, command: str) -> Any:
-    if name is None:
-        return None
-    found = model.objects.filter(name=name).first()
+def find_value(setting: RunSetting, given: Any) -> Any:
+    """What an option gives; of a row that it names, the row."""
+    if given is None or not setting.chooses_row:
+        return given
+    rows = setting.kind.objects
+    found = rows.filter(name=given).first()
     if found is None:
-        known = ", ".join(model.objects.values_list("name", flat=True)) or "none yet"
-        raise PlanError(f"There is no {what} {name!r} ({known}). Import it with {command}.")
+        known = ", ".join(rows.values_list("name", flat=True)) or "none yet"
+        raise PlanError(f"There is no {setting.noun} {given!r} ({known}). Import it with import_{setting.name}.")
     return found
 
 

@@ -29,6 +29,7 @@ from analysis.runs.pages.reads import (
     last_messages,
     read_messages,
 )
+from analysis.runs.pages.settings import say_drawn
 from analysis.runs.pages.words import bar_of, say_state
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import dollars, duration
@@ -67,6 +68,7 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
         "runs/run.html",
         HERE,
         items=count_items(shown),
+        drawn=say_drawn(shown),
         repetitions=list(related_runs(request, shown)),
         sharing=sharing_of(request, shown),
         schedule=schedule_of(shown),

@@ -13,12 +13,12 @@ from analysis.corpora.retrieval import Near, nearest_to_many
 from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.models.conditions import ConditionError
+from analysis.models.settings import HISTORY_SIZE
 from analysis.runs.recipes.fitting import Fitted, TokenCounter, counter_for, fit
 from analysis.runs.recipes.questions import Question, question_text, questions_of, search_text
 
 Recipe = dict[str, Any]
 
-HISTORY_SIZE = 100  # conversations, unless the run says otherwise
 LONG = 4  # SP-History draws conversations with more turns than this
 OWN_CONVERSATIONS = 3  # what a user of the corpus needs for SP-RAG within one user's history
 

@@ -253,7 +253,7 @@ def test_few_users_show_as_much_as_many_where_all_have_the_same_in_front() -> No
         (("run_baseline", "teas", "--endpoint", "nowhere", "--condition", "offline"), "no endpoint 'nowhere'"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-rag", "--corpus", "x"), "no corpus"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-profile", "--personas", "x"),
-         "no persona set"),
+         "no set of personas"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-history", "--corpus", "empty"),
          "empty"),
         (("run_benchmark", "nothing", "--endpoint", "scripted", "--condition", "offline"), "no benchmark"),
