@@ -21,7 +21,8 @@ OUTCOMES = {
 class Command(FileCommand):
     help = (
         "Import a benchmark from JSON lines (id, subject, question, choices, answer), an original MMLU CSV "
-        "file (<subject>_<split>.csv) or ETHICS rows (id, category, scenario, label)."
+        "file (<subject>_<split>.csv), ETHICS rows (id, category, scenario, label) or "
+        "the files of its authors (cm_test.csv, justice_test.csv, …)."
     )
     reads = {"file": ".csv"}  # noqa: RUF012
 
