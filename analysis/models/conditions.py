@@ -77,7 +77,7 @@ CONDITIONS = {
             "SP-RAG",
             Look("#c2529a", "#d98bb8", "#b0508a", "triangle-up"),
             sentence="the conversations most similar to the prompt stand before it, the nearest last.",
-            takes=("users", "corpus", "history_size", "per_user"),
+            takes=("users", "corpus", "history_size", "language", "toxic", "per_user"),
             needs=("corpus",),
             counted="conversation",
         ),

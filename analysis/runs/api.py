@@ -19,7 +19,7 @@ from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run
 from analysis.runs.pages.forms import DOLLARS, TOKENS, RunForm, estimate_run
 from analysis.runs.pages.reads import OWN, is_simulated, runs_of, stand
 from analysis.runs.pages.views import read_budget
-from analysis.runs.recipes.plans import say_few_users
+from analysis.runs.recipes.plans import say_notes
 from analysis.runs.recipes.questions import FORMS
 from surveys.studies.access import Role, studies_of, study_for
 
@@ -180,7 +180,7 @@ class Runs(APIView):
             raise Conflict(str(error)) from None
         except CANNOT_BE_DONE as error:
             raise BadRequest(str(error)) from None
-        note = say_few_users(form.plan(), form.cleaned_data["repeats"])
+        note = say_notes(form.plan(), form.cleaned_data["repeats"])
         content = {"run": RunSerializer(run).data, "estimate": estimate, "note": note}
         return Response(content, status=201 if run.pk > newest else 200)
 

@@ -24,7 +24,7 @@ from analysis.runs.lanes.runs import RunError, failures, progress, resume, run_i
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.progress import Bar, show
 from analysis.runs.recipes.fitting import TokenizerError
-from analysis.runs.recipes.plans import Plan, PlanError, choose_prompts, plan_run, say_few_users
+from analysis.runs.recipes.plans import Plan, PlanError, choose_prompts, plan_run, say_notes
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.console.wording import dollars
@@ -118,7 +118,7 @@ def execute(options: dict[str, Any], stdout: TextIO, version: StudyVersion | Non
         if version and not options["dry_run"]:
             for source in filter(None, (run.corpus, run.personas)):
                 lend(source, version.study, ACTOR)  # its members see the messages of the run
-        note = say_few_users(plan, options["repeats"])
+        note = say_notes(plan, options["repeats"])
         words = " ".join(filter(None, (say_estimate(estimate), note)))
         if options["dry_run"]:
             report(stdout, options["json"], {"dry_run": True, "estimate": estimate, "note": note}, words)

@@ -11,6 +11,7 @@ from analysis.corpora.retrieval import build_index, measure_recall
 from analysis.endpoints.endpoints import EndpointError, find_endpoint
 from analysis.models import Corpus
 from analysis.runs.progress import ProgressLine
+from analysis.runs.recipes.recipes import say_effort
 
 RECALL_AT = 100
 
@@ -43,7 +44,10 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(report) if options["json"] else line)
 
     def embed(self, corpus: Corpus, embedder: Embedder) -> int:
-        wanted = missing_vectors(corpus, embedder.name).count()
+        missing = missing_vectors(corpus, embedder.name)
+        wanted = missing.count()
+        if wanted:
+            self.stderr.write(f"{wanted:,} conversations to embed{say_effort(missing, embedder.name)}.")
         progress, done = ProgressLine("conversations", self.stderr._out), 0
         try:
             for number in embed_corpus(corpus, embedder):

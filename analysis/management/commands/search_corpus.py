@@ -10,7 +10,7 @@ from analysis.corpora.retrieval import nearest
 from analysis.endpoints.endpoints import EndpointError
 from analysis.management.commands.embed_corpus import find_corpus
 from analysis.models.conditions import ConditionError
-from analysis.runs.recipes.recipes import vectors_of
+from analysis.runs.recipes.recipes import find_searched
 
 SHOWN = 100  # characters of each conversation
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             raise CommandError("--number is the number of conversations to show, at least 1.")
         corpus = find_corpus(options["name"])
         try:
-            embedder = embedder_named(vectors_of(corpus))
+            embedder = embedder_named(find_searched(corpus, corpus.conversations.all()).model)
             question = embedder.embed([options["text"]])[0]
         except (ConditionError, EndpointError) as error:
             raise CommandError(str(error)) from None

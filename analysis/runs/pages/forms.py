@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from analysis.models import Endpoint
 from analysis.models.conditions import CHOICES, CONDITIONS
 from analysis.models.settings import BY_NAME, SETTINGS, RunSetting
-from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_few_users
+from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_notes
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
 from surveys.models import StudyVersion
 
@@ -182,7 +182,7 @@ def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
     new = wanted - (earlier.repeats if earlier and earlier.completions.exists() else 0)
     if new < 1:
         return {"extends": earlier, "calls": 0, **dict.fromkeys(TOKENS + DOLLARS, 0)}
-    note = say_few_users(plan, wanted)
+    note = say_notes(plan, wanted)
     few = replace(plan, **{"users": min(plan.users, MEASURED_USERS)})
     _, measured = plan_run(few, new, actor, again=True, dry_run=True)
     share = plan.users / few.users

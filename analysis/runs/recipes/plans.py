@@ -15,6 +15,7 @@ from analysis.models.settings import BY_NAME, STORED, with_fields
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
+from analysis.runs.recipes.recipes import say_unsearched
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, StudyVersion, locks
 from surveys.studies.lifecycle import definition_of
@@ -126,6 +127,11 @@ def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tupl
         raise PlanError(f"{', '.join(unknown)[:100]}: no such prompt. The prompts are {', '.join(own) or 'none yet'}.")
     chosen = tuple(slug for slug in own if slug in slugs)
     return () if len(chosen) == len(own) else chosen
+
+
+def say_notes(plan: Plan, repeats: int) -> str:
+    """What to know about a plan before anything is sent."""
+    return " ".join(filter(None, (say_few_users(plan, repeats), say_unsearched(Run(**fields_of(plan))))))
 
 
 def say_few_users(plan: Plan, repeats: int) -> str:

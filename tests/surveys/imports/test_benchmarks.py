@@ -93,10 +93,10 @@ def test_ethics_rows_become_questions_with_two_options(tmp_path: Path, suffix: s
     [
         (
             "cm_test.csv",
-            "label,input,is_short,edited\n1,I lied.,True,False\n0,Once upon a time.,False,False\n0,I slept.,True,False\n",
+            "label,input,is_short,edited\n1,I lied.,True,False\n0,Once upon.,False,False\n0,I slept.,True,False\n",
             [
                 ("commonsense/test/0", "I lied.", "Clearly wrong"),
-                ("commonsense_long/test/0", "Once upon a time.", "Not clearly wrong"),
+                ("commonsense_long/test/0", "Once upon.", "Not clearly wrong"),
                 ("commonsense/test/1", "I slept.", "Not clearly wrong"),
             ],
         ),
