@@ -20,6 +20,7 @@ HEADING = """\
 /* An SVG of a figure is drawn in the light colours; what has one of them also has a class of its name. Where
    light-dark() is not known, figures keep their light colours on a light ground. */"""
 NAMES = [setting.name for setting in SETTINGS]
+OTHERS = {"repeats": "repeats_per_user"}  # what a sock puppet is asked by another name
 FORM = "/* What the chosen condition does not take is out of the way; the server drops it too. */"
 
 
@@ -42,8 +43,9 @@ def _figure_rules() -> Iterator[str]:
 def _form_rules() -> Iterator[str]:
     for slug, condition in CONDITIONS.items():
         chosen = f'form:has([name="condition"] [value="{slug}"]:checked)'
-        unused = ", ".join(f'[data-field="{name}"]' for name in NAMES if name not in condition.takes)
-        if unused:
+        names = [name for name in NAMES if name not in condition.takes]
+        names += [name for name, other in OTHERS.items() if other in condition.takes]
+        if unused := ", ".join(f'[data-field="{name}"]' for name in names):
             yield f"{chosen} :is({unused}) {{ display: none; }}"
         yield f'{chosen} [data-condition="{slug}"] {{ display: block; }}'
 

@@ -31,7 +31,7 @@ class RunSetting:
     heading: str = ""  # of a number with a unit, in the tables of figures
     noun: str = ""  # what is chosen by its name
     missing: str = ""  # what a form says where a condition needs it
-    is_stored: bool = True  # in a column of its own
+    is_stored: bool = True  # in a column of its own; how often a simulated user is asked stands in a run's repeats
 
     @property
     def chooses_row(self) -> bool:
@@ -70,6 +70,15 @@ SETTINGS = (
         metavar="N",
         column="simulated users",
         short="{} users",
+    ),
+    RunSetting(
+        "repeats_per_user",
+        int,
+        "Repeats per user",
+        "How often each is asked each prompt. Default: 1.",
+        most=100_000,
+        metavar="N",
+        is_stored=False,
     ),
     RunSetting(
         "corpus",

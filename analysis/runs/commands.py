@@ -49,7 +49,9 @@ class RunCommand(BaseCommand):
 def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--endpoint", required=True, metavar="NAME")
     parser.add_argument("--condition", required=True, choices=list(CONDITIONS))
-    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="draws of each prompt and user")
+    parser.add_argument(
+        "--repeats", type=int, default=1, metavar="N", help="draws of each prompt, of a sock puppet by each user"
+    )
     parser.add_argument("--temperature", type=float, default=1.0)
     for setting in SETTINGS:
         takers = ", ".join(condition.label for condition in CONDITIONS.values() if setting.name in condition.takes)
@@ -108,17 +110,17 @@ def one_line_errors() -> Iterator[None]:
 def execute(options: dict[str, Any], stdout: TextIO, version: StudyVersion | None = None, **more: Any) -> None:
     """Plan the run, print what it costs, and send it in the way that was asked for."""
     with one_line_errors():
-        plan = read_plan(options, version, **more)
+        plan, repeats = read_plan(options, version, **more), read_repeats(options)
         if not options["dry_run"]:
             check_endpoint(plan.endpoint, plan.temperature)
         run, estimate = plan_run(
-            plan, options["repeats"], ACTOR, budget=options["budget"], again=options["new"],
+            plan, repeats, ACTOR, budget=options["budget"], again=options["new"],
             dry_run=options["dry_run"],
         )  # fmt: skip
         if version and not options["dry_run"]:
             for source in filter(None, (run.corpus, run.personas)):
                 lend(source, version.study, ACTOR)  # its members see the messages of the run
-        note = say_notes(plan, options["repeats"])
+        note = say_notes(plan, repeats)
         words = " ".join(filter(None, (say_estimate(estimate), note)))
         if options["dry_run"]:
             report(stdout, options["json"], {"dry_run": True, "estimate": estimate, "note": note}, words)
@@ -144,6 +146,18 @@ def find_study(slug: str) -> Study:
     if study.current is None:
         raise CommandError(f"{study.slug} has no prompts yet. Load its study file first.")
     return study
+
+
+def read_repeats(options: dict[str, Any]) -> int:
+    """Of a sock puppet they are those of each simulated user, under either name."""
+    own, repeats, condition = options["repeats_per_user"], int(options["repeats"]), CONDITIONS[options["condition"]]
+    if own is None:
+        return repeats
+    if not condition.is_puppet:
+        raise PlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
+    if repeats not in (1, own):
+        raise PlanError("Of a sock puppet, --repeats says the same as --repeats-per-user: give one of the two.")
+    return int(own)
 
 
 def find_value(setting: RunSetting, given: Any) -> Any:

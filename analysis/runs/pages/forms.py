@@ -66,7 +66,8 @@ def setting_field(setting: RunSetting) -> forms.Field:
         return forms.BooleanField(**said)
     if setting.kind is str:
         return forms.CharField(max_length=setting.most, **said)
-    return forms.IntegerField(min_value=1, max_value=setting.most, initial=setting.default, **said)
+    first = setting.default if setting.is_stored else 1
+    return forms.IntegerField(min_value=1, max_value=setting.most, initial=first, **said)
 
 
 class RunForm(forms.Form):
@@ -121,7 +122,7 @@ class RunForm(forms.Form):
             if setting.chooses_row:
                 own = setting.kind.objects.shared_to(version.study).order_by("name")
                 self.fields[setting.name].queryset = own
-            self.fields[setting.name].optional = setting.kind is int and setting.default is None
+            self.fields[setting.name].optional = setting.kind is int and setting.is_stored and setting.default is None
         self.fields["benchmark"].choices = [("", THE_PROMPTS), *benchmark_choices()]
         self.fields["benchmark"].error_messages["invalid_choice"] = "There is none with this name."
         own = version.prompts.order_by("position").values_list("slug", "title")
@@ -141,6 +142,7 @@ class RunForm(forms.Form):
         for setting in SETTINGS:
             if condition and setting.name not in condition.takes:
                 self.drop(setting.name, given, f"{given['condition']} does not take this.")
+        self.read_repeats(given)
         for name in OF_PROMPTS if given.get("benchmark") else OF_BENCHMARKS:
             whose = "the study's prompts" if name in OF_PROMPTS else "a benchmark's items"
             self.drop(name, given, f"Only {whose} take this.")
@@ -153,6 +155,17 @@ class RunForm(forms.Form):
         if given.get("batch") and endpoint and endpoint.provider == Endpoint.Provider.FAKE:
             self.add_error("batch", f"{endpoint.name} has no batch API.")
         return given
+
+    def read_repeats(self, given: dict[str, Any]) -> None:
+        """Of a sock puppet `repeats` are those of each simulated user, under either name."""
+        own = given.get("repeats_per_user")
+        if own is None:
+            return
+        if not self.strict or "repeats" not in self.data:
+            self.errors.pop("repeats", None)
+        elif given.get("repeats") not in (1, own):
+            self.add_error("repeats_per_user", "Of a sock puppet, repeats says the same: give one of the two.")
+        given["repeats"] = own
 
     def drop(self, name: str, given: dict[str, Any], words: str) -> None:
         """Take out what has no use; where a program asked for it, say so."""

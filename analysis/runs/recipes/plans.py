@@ -131,7 +131,19 @@ def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tupl
 
 def say_notes(plan: Plan, repeats: int) -> str:
     """What to know about a plan before anything is sent."""
-    return " ".join(filter(None, (say_few_users(plan, repeats), say_unsearched(Run(**fields_of(plan))))))
+    said = say_few_users(plan, repeats), say_same_users(plan), say_unsearched(Run(**fields_of(plan)))
+    return " ".join(filter(None, said))
+
+
+def say_same_users(plan: Plan) -> str:
+    condition = CONDITIONS.get(plan.condition)
+    if not condition or not condition.is_puppet or condition.users_differ(plan.per_user) or plan.users == 1:
+        return ""
+    own = BY_NAME["per_user"]
+    return (
+        f"{condition.label} puts the same in front of all {plan.users:,} simulated users: their answers differ by "
+        f"chance alone, like repeats of one. {own.flag} (“{own.label}”) gives each a history of their own."
+    )
 
 
 def say_few_users(plan: Plan, repeats: int) -> str:
