@@ -11,7 +11,7 @@ from analysis.exports.codebook import Column, Row, Table, boolean, integer, labe
 from analysis.exports.people_tables import ORIGIN, Selection
 from analysis.models import Completion, Run
 from analysis.models.runs import ASIDE
-from analysis.models.settings import BY_NAME, IN_ROWS, RunSetting
+from analysis.models.settings import BY_NAME, DRAWN, IN_ROWS, RunSetting
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
 
@@ -139,7 +139,7 @@ class RunRows:
         self.rows = self.counted = all_runs(study, selection)
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
-        for run in self.rows.select_related("endpoint", "corpus", "personas").iterator(chunk_size=chunk_size):
+        for run in self.rows.select_related("endpoint", *DRAWN).iterator(chunk_size=chunk_size):
             yield run_row(run)
 
     def count(self) -> int:

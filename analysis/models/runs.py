@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from analysis.models import conditions
 from analysis.models.conditions import CONDITIONS
-from analysis.models.corpora import Conversation, Corpus, PersonaSet
+from analysis.models.corpora import Conversation
 from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from analysis.models.people import CorpusUser
-from analysis.models.settings import SAID, STORED
+from analysis.models.settings import CHOSEN, SAID, STORED
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion
 
 # The conditions of runs whose replies answer no prompt.
@@ -102,11 +102,11 @@ class Schedule(models.Model):
 
 class RunQuerySet(OfStudyOrOwnedQuerySet):
     def shown_to(self, account: Any, study: Study) -> Any:
-        """Of runs without a study those alone whose corpus and personas may be seen too: their calls show them."""
+        """Of runs without a study those alone whose sources may be seen too: their calls show them."""
         rows = super().shown_to(account, study)
-        for name, model in (("corpus", Corpus), ("personas", PersonaSet)):
-            shown = model.objects.shown_to(account, study).values("pk")
-            rows = rows.filter(Q(study=study) | Q(**{name: None}) | Q(**{f"{name}__in": shown}))
+        for setting in CHOSEN:
+            shown = setting.kind.objects.shown_to(account, study).values("pk")
+            rows = rows.filter(Q(study=study) | Q(**{setting.name: None}) | Q(**{f"{setting.name}__in": shown}))
         return rows
 
 

@@ -144,8 +144,15 @@ STORED = tuple(setting for setting in SETTINGS if setting.is_stored)
 # What sets two sources apart and has a column in every row about them; then what they are drawn from.
 APART = tuple(setting for setting in STORED if setting.column and setting.name != "users")
 IN_ROWS = tuple(sorted(APART, key=lambda setting: setting.chooses_row))
+CHOSEN = tuple(setting for setting in STORED if setting.chooses_row)
+DRAWN = tuple(setting.name for setting in CHOSEN)
 SAID = tuple(setting for setting in STORED if not setting.column)
 AMOUNTS = tuple(setting for setting in IN_ROWS if setting.unit)
+
+
+def drawn_from(asked: Any) -> list[Any]:
+    """The rows from which a run, or its plan, draws what stands in front."""
+    return [row for name in DRAWN if (row := getattr(asked, name))]
 
 
 def with_fields(name: str, defaults: dict[str, Any]) -> Any:

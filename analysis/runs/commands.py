@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
 from analysis.models import Run
 from analysis.models.conditions import CONDITIONS, ConditionError
-from analysis.models.settings import SETTINGS, STORED, RunSetting
+from analysis.models.settings import SETTINGS, STORED, RunSetting, drawn_from
 from analysis.owners.sharing import lend
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
@@ -122,7 +122,7 @@ def carry_out(options: Options, version: StudyVersion | None = None, **more: Any
     if options["dry_run"]:
         return {"dry_run": True, "estimate": estimate, "note": note}
     if version:
-        for source in filter(None, (run.corpus, run.personas)):
+        for source in drawn_from(run):
             lend(source, version.study, ACTOR)  # its members see the messages of the run
     actions.say(" ".join(filter(None, (f"Run {run.pk}: {say_estimate(estimate)}", note))))
     return send(run, options)
