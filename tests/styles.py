@@ -12,13 +12,15 @@ django.setup()  # for `python -m`; in the tests Django is ready and this does no
 
 from analysis.charts.theme import LIGHT, PALETTES  # noqa: E402
 from analysis.models.conditions import CONDITIONS  # noqa: E402
-from analysis.runs.pages.forms import SPECIAL  # noqa: E402
+from analysis.models.settings import SETTINGS  # noqa: E402
 
 SHEET = Path(__file__).resolve().parents[1] / "analysis/static/analysis/sources.css"
 HEADING = """\
 /* Written by `make styles` from analysis/charts/theme.py and analysis/models/conditions.py; change those instead. */
 /* An SVG of a figure is drawn in the light colours; what has one of them also has a class of its name. Where
    light-dark() is not known, figures keep their light colours on a light ground. */"""
+NAMES = [setting.name for setting in SETTINGS]
+OTHERS = {"repeats": "repeats_per_user"}  # what a sock puppet is asked by another name
 FORM = "/* What the chosen condition does not take is out of the way; the server drops it too. */"
 
 
@@ -41,8 +43,9 @@ def _figure_rules() -> Iterator[str]:
 def _form_rules() -> Iterator[str]:
     for slug, condition in CONDITIONS.items():
         chosen = f'form:has([name="condition"] [value="{slug}"]:checked)'
-        unused = ", ".join(f'[data-field="{name}"]' for name in SPECIAL if name not in condition.takes)
-        if unused:
+        names = [name for name in NAMES if name not in condition.takes]
+        names += [name for name, other in OTHERS.items() if other in condition.takes]
+        if unused := ", ".join(f'[data-field="{name}"]' for name in names):
             yield f"{chosen} :is({unused}) {{ display: none; }}"
         yield f'{chosen} [data-condition="{slug}"] {{ display: block; }}'
 

@@ -1,15 +1,17 @@
 """Reading the rows of a report, and saying them: numbers, intervals, names, order, and what stands below a figure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from analysis.charts.figure import BESIDE, Columns, Options, Report, Row
 from analysis.charts.tables import Column, Made, at
 from analysis.charts.theme import printable
 from analysis.models.conditions import LABELS, SOURCES
+from analysis.models.settings import AMOUNTS, IN_ROWS
 from surveys.console.wording import INTERVAL, THIN, join_words, number, plural, sized, span
 
-SETTINGS = ("temperature", "history_size", "per_user", "corpus", "personas", "settings")
+SETTINGS = ("temperature", *(setting.name for setting in IN_ROWS), "settings")
+DECLARED = {setting.name: setting for setting in IN_ROWS}
 
 
 def rows_of(report: Report, part: str) -> list[Row]:
@@ -85,16 +87,42 @@ def sorted_by_prompt(report: Report, rows: Sequence[Row]) -> list[Row]:
 
 def setting_words(row: Row, names: Sequence[str] = SETTINGS) -> list[str]:
     """What sets a source apart from others of its name, in a few words each."""
-    words: dict[str, Callable[[Any], str]] = {
-        "temperature": lambda value: f"T{THIN}{value:g}",
-        "history_size": lambda value: plural(int(value), "conversation"),
-        "per_user": lambda value: "one user’s" if value else "all users’",
-    }
     given = [(name, row.get(name)) for name in names]
     unknown = ["temperature unknown"] * ("temperature" in names and row.get("temperature") is None)
     return unknown * bool(row.get("imported")) + [
-        words.get(name, printable)(value) for name, value in given if value is not None and value != ""
+        say_setting(name, value) for name, value in given if value is not None and value != ""
     ]
+
+
+def say_setting(name: str, value: Any) -> str:
+    if name == "temperature":
+        return f"T{THIN}{value:g}"
+    setting = DECLARED.get(name)
+    if setting is None:
+        return printable(value)
+    if setting.unit:
+        return plural(int(value), setting.unit)
+    if setting.kind is bool:
+        return setting.words if value else setting.words_off
+    return setting.words.format(printable(value))
+
+
+# How much stands in front of a prompt, where it is said apart from a source's name.
+AMOUNT = tuple(setting.name for setting in AMOUNTS)
+AMOUNT_COLUMNS = [Column(setting.name, setting.heading, unit=f"{setting.unit}s") for setting in AMOUNTS]
+
+
+def without_amount(row: Row) -> Row:
+    return row | dict.fromkeys(AMOUNT)
+
+
+def amount_of(row: Row) -> int | None:
+    return next((int(row[name]) for name in AMOUNT if row.get(name) is not None), None)
+
+
+def amount_words(row: Row) -> str:
+    """20 conversations; empty where nothing is counted."""
+    return ", ".join(setting_words(row, AMOUNT))
 
 
 def label_variants(rows: Sequence[Row]) -> list[str]:
@@ -207,15 +235,16 @@ def write_caption(
 def history_words(report: Report, rows: Iterable[Row]) -> str:
     """How many conversations stand in front of a prompt in these rows, by their own or by their source's settings."""
     drawn = list(rows)
-    there = {(row.get("source"), row.get("model")) for row in drawn if "history_size" not in row}
+    there = {(row.get("source"), row.get("model")) for row in drawn if AMOUNT[0] not in row}
     main = [row for row in report.get("sources") or [] if row.get("main") and (row["source"], row["model"]) in there]
-    sizes: dict[str, set[int]] = {}
+    sizes: dict[tuple[str, str], set[int]] = {}
     for row in (*drawn, *main):
-        if row.get("history_size") is not None:
-            sizes.setdefault(shown_source(row["source"]), set()).add(int(row["history_size"]))
+        for setting in AMOUNTS:
+            if row.get(setting.name) is not None:
+                sizes.setdefault((shown_source(row["source"]), setting.unit), set()).add(int(row[setting.name]))
     found = [
-        f"{name} {' or '.join(f'{size:,}' for size in sorted(known))} conversation{'s' * (known != {1})}"
-        for name, known in sizes.items()
+        f"{name} {' or '.join(f'{size:,}' for size in sorted(known))} {unit}{'s' * (known != {1})}"
+        for (name, unit), known in sizes.items()
     ]
     return f"In front of a prompt: {join_words(found)}." if found else ""
 

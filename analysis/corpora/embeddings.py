@@ -1,16 +1,19 @@
 """Sentence embeddings of conversations and prompts, by the local model or an OpenAI-compatible endpoint."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 from django.db import reset_queries
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Sum
+from django.db.models.functions import Least
 
 from analysis.corpora.records import Message
-from analysis.endpoints.endpoints import check_address, find_key
+from analysis.endpoints.endpoints import check_address, find_key, price
 from analysis.endpoints.providers.calls import clean_reason
 from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Conversation, ConversationVector, Corpus, Endpoint
@@ -28,6 +31,8 @@ except ImportError:  # an extra: requirements-local.txt
 LOCAL = "all-MiniLM-L6-v2-int8"
 LONGEST = 256  # tokens that the model was made for; the rest of a text is not read
 CHARACTERS = 2000  # of a conversation: more than those tokens hold
+CHARACTERS_A_TOKEN = 3  # few, so that no bill is higher than was said
+MEASURED = 3
 BATCH = 64
 RETRIES = 6
 SECONDS = 120
@@ -70,6 +75,28 @@ def missing_vectors(corpus: Corpus, model: str) -> Any:
     """Conversations with at least one turn that this model has not read; the others are never retrieved."""
     there = ConversationVector.objects.filter(conversation=OuterRef("pk"), model=model)
     return Conversation.objects.filter(~Exists(there), corpus=corpus, turns__gt=0)
+
+
+class Effort(NamedTuple):
+    """What it takes to embed conversations that have no vector: time on this computer, or dollars at most."""
+
+    conversations: int
+    seconds: float | None = None
+    usd: Decimal | None = None
+
+
+def effort_of(missing: Any, model: str) -> Effort:
+    """Time is measured on a few of them. Where the model is not at hand, only their number is known."""
+    count, endpoint = missing.count(), Endpoint.objects.filter(name=model.partition("/")[0]).first()
+    if model == LOCAL and onnxruntime is not None and count:
+        texts = [conversation_text(row.messages) for row in missing.order_by("pk")[:MEASURED]]
+        embed, began = local_embedder().embed, time.perf_counter()
+        embed(texts)
+        return Effort(count, seconds=(time.perf_counter() - began) / len(texts) * count)
+    if endpoint is None or model == LOCAL:
+        return Effort(count)
+    read = missing.aggregate(characters=Sum(Least("characters", CHARACTERS)))["characters"] or 0
+    return Effort(count, usd=price(endpoint, read // CHARACTERS_A_TOKEN, 0))
 
 
 def _batches(rows: Any) -> Iterator[list[Conversation]]:

@@ -1,6 +1,6 @@
 """The embeddings of a corpus as arrays, read from the database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,10 +24,20 @@ COPY (
   SELECT rpad(c.sha256, 64), v.vector
   FROM analysis_conversationvector v JOIN analysis_conversation c ON c.id = v.conversation_id
   WHERE c.corpus_id = {corpus} AND v.model = {model} AND ({user}::text IS NULL OR c."user" = {user})
+    AND ({languages}::text[] IS NULL OR c.language = ANY ({languages}::text[]))
+    AND ({toxic} OR (c.toxic IS NOT TRUE AND c.redacted IS NOT TRUE))
 ) TO STDOUT (FORMAT BINARY)
 """
 HEADER_BYTES = 19  # signature, flags, length of the header's extension
 ROWS_AT_ONCE = 8192  # so that products are few and large
+
+
+class Pool(NamedTuple):
+    """Which conversations of a corpus are looked at: one user's, those in these languages, toxic and redacted ones."""
+
+    user: str | None = None
+    languages: Sequence[str] | None = None
+    toxic: bool = True
 
 
 class Vectors(NamedTuple):
@@ -37,12 +47,12 @@ class Vectors(NamedTuple):
     matrix: np.ndarray
 
 
-def read_vectors(corpus: Corpus, model: str, user: str | None = None) -> Iterator[Vectors]:
-    """Embeddings of a corpus, or those of one of its users, in pieces and in no particular order.
+def read_vectors(corpus: Corpus, model: str, pool: Pool = Pool()) -> Iterator[Vectors]:  # noqa: B008
+    """Embeddings of a corpus, or of a part of it, in pieces and in no particular order.
 
     All fields have one length each, so that many rows can be taken over as one array.
     """
-    values = {"corpus": corpus.pk, "model": model, "user": user}
+    values = {"corpus": corpus.pk, "model": model, **pool._asdict()}
     query = sql.SQL(COPY_OUT).format(**{name: sql.Literal(value) for name, value in values.items()})
     with connection.cursor() as cursor, cursor.copy(query) as copy:
         blocks, first = iter(copy), HEADER_BYTES

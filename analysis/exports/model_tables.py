@@ -7,10 +7,11 @@ from django.db.models.functions import Coalesce, NullIf
 
 from analysis.answers.compared import load_prompts
 from analysis.exports.answer_tables import FAKE
-from analysis.exports.codebook import Row, Table, boolean, integer, labels, moment, named, number, text
+from analysis.exports.codebook import Column, Row, Table, boolean, integer, labels, moment, named, number, text
 from analysis.exports.people_tables import ORIGIN, Selection
 from analysis.models import Completion, Run
 from analysis.models.runs import ASIDE
+from analysis.models.settings import BY_NAME, DRAWN, IN_ROWS, RunSetting
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
 
@@ -28,6 +29,12 @@ WORDING = (
     integer("wanted", "items that are asked for; empty for choices", "items"),
     text("text", "what people copy and models are sent, in the newest wording"),
 )
+
+
+def setting_column(setting: RunSetting) -> Column:
+    return {int: integer, bool: boolean}.get(setting.kind, text)(setting.name, setting.column)
+
+
 RUNS = (
     integer("run", "its number"),
     text("source", "its name in every comparison: the condition, or what an imported file calls its source"),
@@ -37,12 +44,9 @@ RUNS = (
     boolean("imported", "whether it was collected elsewhere"),
     boolean("simulated", "whether the answers are made up by a script"),
     number("temperature", "the temperature; empty when unknown"),
-    integer("history_size", "conversations in front; empty: the default, or none"),
-    boolean("per_user", "whether they are of one user's own history"),
-    text("corpus", "the corpus that they come from"),
-    text("personas", "the set of personas that profiles are drawn from"),
-    integer("users", "simulated users"),
-    integer("repeats", "draws of each prompt and user"),
+    *map(setting_column, IN_ROWS),
+    setting_column(BY_NAME["users"]),
+    integer("repeats", "draws of each prompt; of a sock puppet, of each prompt by each simulated user"),
     integer("seed", "seed of all random draws"),
     integer("first_run", "the run that it repeats on a later day"),
     moment("began_at", "when it began"),
@@ -65,7 +69,7 @@ COMPLETION = (
             needs=("run__endpoint__provider",)),
     integer("user", "number of the simulated user, from 0; empty without one", path="user__index"),
     text("user_name", "what an imported file calls the simulated user", path="user__name"),
-    integer("repeat", "the draw's number, from 0"),
+    integer("repeat", "the draw's number, from 0; of a simulated user, which of that user's repeats it is"),
     text("prompt", "the study's prompt that was asked", path="prompt__slug"),
     text("benchmark_item", "the benchmark's item that was asked", path="item__item"),
     text("task", "the item that a judge was asked about, or the name of the task in its run",
@@ -135,7 +139,7 @@ class RunRows:
         self.rows = self.counted = all_runs(study, selection)
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
-        for run in self.rows.select_related("endpoint", "corpus", "personas").iterator(chunk_size=chunk_size):
+        for run in self.rows.select_related("endpoint", *DRAWN).iterator(chunk_size=chunk_size):
             yield run_row(run)
 
     def count(self) -> int:
@@ -143,7 +147,7 @@ class RunRows:
 
 
 SAME_NAMES = (
-    *("source", "model", "benchmark", "temperature", "history_size", "per_user", "settings", "users", "repeats"),
+    *("source", "model", "benchmark", "temperature", "settings", "users", "repeats"),
     *("seed", "instruction", "state", "ended_at"),
 )
 
@@ -154,12 +158,11 @@ def run_row(run: Run) -> Row:
         "label": run.imported_run,
         "imported": run.condition == Run.Condition.IMPORTED,
         "simulated": run.endpoint is not None and run.endpoint.provider == FAKE,
-        "corpus": run.corpus.name if run.corpus else "",
-        "personas": run.personas.name if run.personas else "",
         "first_run": run.first_run_id,
         "began_at": run.began_at or run.created_at,
         "usd": float(run.spent),
         **{name: getattr(run, name) for name in SAME_NAMES},
+        **{setting.name: setting.of(run) for setting in IN_ROWS},
     }
 
 

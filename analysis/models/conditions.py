@@ -30,6 +30,9 @@ class AnswerSource:
     look: Look
 
 
+OF_PUPPETS = ("users", "repeats_per_user")
+
+
 @dataclass(frozen=True)
 class Condition(AnswerSource):
     sentence: str  # what it means, after its label in the form of a new run
@@ -67,7 +70,7 @@ CONDITIONS = {
             Look("#1f8fd1", "#6cc4f2", "#1779b5", "x"),
             sentence="real conversations of more than 4 turns, drawn by seed for each simulated user, stand before the "
             "prompt.",
-            takes=("users", "corpus", "history_size", "language", "toxic"),
+            takes=(*OF_PUPPETS, "corpus", "history_size", "language", "toxic"),
             needs=("corpus",),
             counted="conversation",
         ),
@@ -77,7 +80,7 @@ CONDITIONS = {
             "SP-RAG",
             Look("#c2529a", "#d98bb8", "#b0508a", "triangle-up"),
             sentence="the conversations most similar to the prompt stand before it, the nearest last.",
-            takes=("users", "corpus", "history_size", "per_user"),
+            takes=(*OF_PUPPETS, "corpus", "history_size", "language", "toxic", "per_user"),
             needs=("corpus",),
             counted="conversation",
         ),
@@ -87,7 +90,7 @@ CONDITIONS = {
             "SP-Profile",
             Look("#0055a4", "#4f74ea", "#003f7d", "diamond"),
             sentence="a profile drawn from the personas stands in the system message.",
-            takes=("users", "personas"),
+            takes=(*OF_PUPPETS, "personas"),
             needs=("personas",),
             counted="sentence",
         ),

@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from analysis.models import conditions
 from analysis.models.conditions import CONDITIONS
-from analysis.models.corpora import Conversation, Corpus, PersonaSet
+from analysis.models.corpora import Conversation
 from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from analysis.models.people import CorpusUser
+from analysis.models.settings import CHOSEN, SAID, STORED
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion
 
 # The conditions of runs whose replies answer no prompt.
@@ -101,11 +102,11 @@ class Schedule(models.Model):
 
 class RunQuerySet(OfStudyOrOwnedQuerySet):
     def shown_to(self, account: Any, study: Study) -> Any:
-        """Of runs without a study those alone whose corpus and personas may be seen too: their calls show them."""
+        """Of runs without a study those alone whose sources may be seen too: their calls show them."""
         rows = super().shown_to(account, study)
-        for name, model in (("corpus", Corpus), ("personas", PersonaSet)):
-            shown = model.objects.shown_to(account, study).values("pk")
-            rows = rows.filter(Q(study=study) | Q(**{name: None}) | Q(**{f"{name}__in": shown}))
+        for setting in CHOSEN:
+            shown = setting.kind.objects.shown_to(account, study).values("pk")
+            rows = rows.filter(Q(study=study) | Q(**{setting.name: None}) | Q(**{f"{setting.name}__in": shown}))
         return rows
 
 
@@ -149,16 +150,8 @@ class Run(Owned):
     note = models.TextField(blank=True, help_text="What researchers want to remember of it.")
     temperature = models.FloatField(default=1.0, null=True, help_text="Null: an imported file does not say.")
     repeats = models.PositiveIntegerField(default=1)
-    users = models.PositiveIntegerField(default=1)
     seed = models.BigIntegerField(default=0)
-    corpus = models.ForeignKey(Corpus, null=True, on_delete=models.PROTECT)
-    personas = models.ForeignKey(PersonaSet, null=True, on_delete=models.PROTECT)
-    history_size = models.PositiveIntegerField(null=True)
-    language = models.CharField(
-        max_length=30, blank=True, help_text="SP-History draws conversations in it, or of no known one; empty: in any."
-    )
-    toxic = models.BooleanField(default=False, help_text="SP-History draws toxic and redacted conversations too.")
-    per_user = models.BooleanField(default=False, help_text="SP-RAG draws within one user's own history.")
+    vars().update({setting.name: setting.field() for setting in STORED})
     prompt_form = models.CharField(max_length=10, default="helm", help_text="Benchmarks: helm or bare.")
     worked_examples = models.BooleanField(default=False)
     instruction = models.CharField(
@@ -276,8 +269,8 @@ class Run(Owned):
     @property
     def settings(self) -> str:
         """The same, and what histories are drawn from: runs that differ in it are different sources."""
-        drawn = [f"histories in {self.language}"] if self.language else []
-        return ", ".join(filter(None, [self.asked_with, *drawn, "toxic ones too" if self.toxic else ""]))
+        drawn = [setting.words.format(value) for setting in SAID if (value := setting.of(self))]
+        return ", ".join(filter(None, [self.asked_with, *drawn]))
 
 
 class SimulatedUser(models.Model):

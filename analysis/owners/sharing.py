@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
 from analysis.models import Corpus, Endpoint, ExampleSet, PersonaSet, Run, TrainedModel
+from analysis.models.settings import CHOSEN, DRAWN, drawn_from
 from surveys.models import Study, locks
 from surveys.studies import audit
 from surveys.studies.access import RANK, Role, role_in
@@ -83,9 +84,9 @@ def require_role(account: Any, study: Study) -> None:
 def require_sending(run: Run, account: Any, study: Study) -> None:
     """Raises NotShared where the run may not send by the means of its study, or of the one whose page this is."""
     if run.study:
-        require_shared(run.study, run.endpoint, run.corpus, run.personas)
+        require_shared(run.study, run.endpoint, *drawn_from(run))
     else:
-        require_use(account, study, run.endpoint, run.corpus, run.personas)
+        require_use(account, study, run.endpoint, *drawn_from(run))
 
 
 def refusal(thing: Any, study: Study) -> str:
@@ -134,11 +135,11 @@ def lend(thing: Any, study: Study, actor: str) -> None:
 
 def stop_runs(thing: Any, study: Study) -> None:
     """Runs by this study's means that go on with what was taken back: stopped, as without money."""
-    field = {Corpus: "corpus", PersonaSet: "personas", Endpoint: "endpoint"}.get(type(thing))
+    field = {Endpoint: "endpoint", **{setting.kind: setting.name for setting in CHOSEN}}.get(type(thing))
     if field is None:
         return
     rows = Run.objects.of_study(study).filter(state=Run.State.RUNNING, **{field: thing})
-    for run in rows.select_related("endpoint", "corpus", "personas", "study", "owner"):
+    for run in rows.select_related("endpoint", *DRAWN, "study", "owner"):
         if run.study or not goes_on(run):
             left = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
             left.update(state=Run.State.STOPPED, reason=refusal(thing, study))
@@ -148,8 +149,7 @@ def goes_on(run: Run) -> bool:
     """Whether one of the studies that a run without a study is shared with may still send it."""
     for study in run.shared_with.all():
         may_ask = Endpoint.objects.usable_in([study]).filter(pk=run.endpoint_id).exists()
-        sources = [thing for thing in (run.corpus, run.personas) if thing]
-        if may_ask and all(thing.is_shared_with(study) or is_owners(run, thing) for thing in sources):
+        if may_ask and all(thing.is_shared_with(study) or is_owners(run, thing) for thing in drawn_from(run)):
             return True
     return False
 

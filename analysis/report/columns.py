@@ -6,6 +6,7 @@ from typing import Any
 
 from analysis.charts.figure import Figure, Options, Report, Row
 from analysis.charts.panels import Panel
+from analysis.charts.rows import amount_of, amount_words
 from analysis.charts.tables import (
     CHANGE,
     COUNT,
@@ -145,8 +146,8 @@ HOLM = {
 
 def settings(row: Row) -> str | None:
     """What sets a source apart from others of its name, where there is a column for it."""
-    size, warmth = row.get("history_size"), row.get("temperature")
-    parts = [f"{size:,} conversations"] if size is not None else []
+    warmth = row.get("temperature")
+    parts = [amount_words(row)] if amount_of(row) is not None else []
     parts += [f"temperature {warmth:g}"] if warmth is not None and warmth != 1 else []
     parts += ["temperature unknown"] if warmth is None and row.get("imported") else []
     parts += [row["settings"]] if row.get("settings") else []

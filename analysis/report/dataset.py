@@ -27,6 +27,7 @@ from analysis.answers.compared import (
     spellings_of,
 )
 from analysis.models import Completion, Run
+from analysis.models.settings import DRAWN
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import Participant, Prompt, Response, Study
 from surveys.studies.exclusions import excluded_people, excluded_responses, kept_flags
@@ -190,7 +191,7 @@ def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
     """Everything, or the answers to `only` these prompts."""
     families = families_of(definition_of(study.current_id))
     prompts, slugs = load_prompts(study, only)
-    runs = {run.pk: run for run in runs_of(study).select_related("endpoint", "corpus", "personas").order_by("pk")}
+    runs = {run.pk: run for run in runs_of(study).select_related("endpoint", *DRAWN).order_by("pk")}
     spellings = spellings_of(alias_map(study), families)
     asked = responses_said(study, only), completions_said(runs, only)
     connection.ensure_connection()

@@ -429,6 +429,7 @@ FILTERS: dict[str, Filter] = {entry.name: entry.metadata["filter"] for entry in 
 OLDEST = ("chatbot", "model", "source", "prompt", "cell", "answer", "memory", "plan", "model_shown", "version")
 IN_ADDRESSES = tuple(dict.fromkeys((*OLDEST, "history_size", "temperature", "flagged", *FILTERS)))
 ROW_FILTERS = tuple(name for name, entry in FILTERS.items() if entry.of_rows)
+OF_SETTINGS = tuple(name for name, entry in FILTERS.items() if entry.source and not entry.of_rows)
 
 
 def filter_options(study: Study) -> dict[str, Mapping[Any, str]]:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.models import Endpoint, Run
+from analysis.models.settings import AMOUNTS, IN_ROWS, with_fields
 from analysis.report.dataset import ALL, FIELD, OWN, Frame, Frames
 from analysis.report.filters import Filters
 from analysis.stats import heterogeneity
@@ -26,8 +27,12 @@ Cell = TypeVar("Cell")
 Value = TypeVar("Value")
 
 
+NOTHING = {setting.name: "" if setting.chooses_row else setting.default for setting in IN_ROWS}
+SourceSettings: Any = with_fields("SourceSettings", NOTHING)
+
+
 @dataclass(frozen=True)
-class Source:
+class Source(SourceSettings):
     """Whose answers are compared: people's with one chatbot, or those of runs of one kind with one model.
 
     `chatbot` says which field the runs are compared with; None is everybody's. `other` are settings in words,
@@ -38,10 +43,6 @@ class Source:
     model: str
     chatbot: str | None
     temperature: float | None = None
-    history_size: int | None = None
-    per_user: bool = False
-    corpus: str = ""
-    personas: str = ""
     imported: bool = False
     other: str = ""
     asked_with: str = ""
@@ -62,9 +63,14 @@ class Source:
         return replace(self, runs=(run,))
 
     @property
+    def amount(self) -> int:
+        """How much stands in front of a prompt."""
+        return sum(getattr(self, setting.name) or 0 for setting in AMOUNTS)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What sets it apart from other sources of the same name and model."""
-        names = ("temperature", "history_size", "per_user", "corpus", "personas", "imported")
+        names = ("temperature", *(setting.name for setting in IN_ROWS), "imported")
         return {**{name: getattr(self, name) for name in names}, "settings": self.other}
 
 
@@ -163,7 +169,7 @@ class Data:
     def preference(self, source: Source) -> tuple[float, ...]:
         warmth = np.inf if source.temperature is None else abs(source.temperature - 1)
         answers = sum(self.frames.calls_of(run) for run in source.runs)
-        return (warmth, -(source.history_size or 0), -answers, min(source.runs))
+        return (warmth, -source.amount, -answers, min(source.runs))
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
@@ -314,10 +320,7 @@ def source_of(run: Run, definition: Definition) -> Source:
         model=run.model,
         chatbot=chatbot_of(definition, run.model),
         temperature=run.temperature,
-        history_size=run.history_size,
-        per_user=run.per_user,
-        corpus=run.corpus.name if run.corpus else "",
-        personas=run.personas.name if run.personas else "",
+        **{setting.name: setting.of(run) for setting in IN_ROWS},
         imported=run.condition == Run.Condition.IMPORTED,
         other=run.settings,
         asked_with=run.asked_with,
@@ -335,7 +338,7 @@ CONDITIONS = list(Run.Condition.values)
 def source_order(source: Source) -> tuple:
     """Offline first, then the sock puppets by history size, then what was imported."""
     place = CONDITIONS.index(source.name) if source.name in CONDITIONS else len(CONDITIONS)
-    settings = (source.imported, source.history_size or 0, source.temperature or 0, source.other)
+    settings = (source.imported, source.amount, source.temperature or 0, source.other)
     return (source.model, place, source.name, *settings, source.runs)
 
 

@@ -13,12 +13,13 @@ from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_faul
 from analysis.exports.refusals import refused
 from analysis.models import Run
 from analysis.models.conditions import CHOICES
+from analysis.models.settings import SETTINGS, STORED, RunSetting
 from analysis.runs.lanes.runs import RunError, failures, progress
 from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run
 from analysis.runs.pages.forms import DOLLARS, TOKENS, RunForm, estimate_run
 from analysis.runs.pages.reads import OWN, is_simulated, runs_of, stand
 from analysis.runs.pages.views import read_budget
-from analysis.runs.recipes.plans import say_few_users
+from analysis.runs.recipes.plans import say_notes
 from analysis.runs.recipes.questions import FORMS
 from surveys.studies.access import Role, studies_of, study_for
 
@@ -40,8 +41,13 @@ class RunSerializer(serializers.ModelSerializer):
     version = serializers.IntegerField(source="version.number", default=None, allow_null=True)
     endpoint = serializers.CharField(source="endpoint.name", default="")
     model = serializers.CharField()
-    corpus = serializers.CharField(source="corpus.name", default=None, allow_null=True)
-    personas = serializers.CharField(source="personas.name", default=None, allow_null=True)
+    vars().update(
+        {
+            setting.name: serializers.CharField(source=f"{setting.name}.name", default=None, allow_null=True)
+            for setting in STORED
+            if setting.chooses_row
+        }
+    )
     simulated = serializers.SerializerMethodField(help_text="True when the answers are made up.")
     first_run = serializers.IntegerField(source="first_run_id", allow_null=True)
     usd = serializers.FloatField(source="spent")
@@ -50,34 +56,9 @@ class RunSerializer(serializers.ModelSerializer):
     class Meta:
         model = Run
         fields: tuple[str, ...] = (
-            *(
-                "id",
-                "study",
-                "version",
-                "benchmark",
-                "prompt_form",
-                "worked_examples",
-                "condition",
-                "endpoint",
-                "model",
-                "simulated",
-                "state",
-                "reason",
-            ),
-            *(
-                "prompts",
-                "note",
-                "temperature",
-                "repeats",
-                "users",
-                "seed",
-                "corpus",
-                "personas",
-                "history_size",
-                "per_user",
-                "language",
-                "toxic",
-            ),
+            *("id", "study", "version", "benchmark", "prompt_form", "worked_examples", "condition", "endpoint"),
+            *("model", "simulated", "state", "reason", "prompts", "note", "temperature", "repeats", "seed"),
+            *(setting.name for setting in STORED),
             *("instruction", "both_orders", "pilot"),
             *("batch", "usd", "budget_usd", "first_run", "created_by", "created_at", "began_at", "ended_at"),
         )
@@ -105,6 +86,13 @@ class StandingSerializer(RunSerializer):
         return RunSerializer(standing.run).data | counts
 
 
+def setting_serializer(setting: RunSetting) -> serializers.Field:
+    kinds = {int: serializers.IntegerField, bool: serializers.BooleanField}
+    return kinds.get(setting.kind, serializers.CharField)(
+        required=False, help_text=f"{setting.label}. {setting.help}".strip()
+    )
+
+
 ORDER = inline_serializer(
     "NewRun",
     {
@@ -119,15 +107,7 @@ ORDER = inline_serializer(
         "condition": serializers.ChoiceField(CHOICES),
         "endpoint": serializers.CharField(help_text="Its name."),
         "repeats": serializers.IntegerField(min_value=1),
-        "users": serializers.IntegerField(required=False, help_text="Simulated users. Default: 1."),
-        "corpus": serializers.CharField(required=False),
-        "history_size": serializers.IntegerField(required=False),
-        "language": serializers.CharField(
-            required=False, help_text="Of sp-history's conversations, or any. Default: the study's."
-        ),
-        "toxic": serializers.BooleanField(required=False, help_text="Toxic and redacted conversations too."),
-        "per_user": serializers.BooleanField(required=False),
-        "personas": serializers.CharField(required=False),
+        **{setting.name: setting_serializer(setting) for setting in SETTINGS},
         "temperature": serializers.FloatField(required=False, help_text="Default: 1."),
         "seed": serializers.IntegerField(required=False, help_text="Default: 0."),
         "budget": serializers.DecimalField(12, 6, required=False, help_text="Dollars."),
@@ -200,7 +180,7 @@ class Runs(APIView):
             raise Conflict(str(error)) from None
         except CANNOT_BE_DONE as error:
             raise BadRequest(str(error)) from None
-        note = say_few_users(form.plan(), form.cleaned_data["repeats"])
+        note = say_notes(form.plan(), form.cleaned_data["repeats"])
         content = {"run": RunSerializer(run).data, "estimate": estimate, "note": note}
         return Response(content, status=201 if run.pk > newest else 200)
 

@@ -1,19 +1,19 @@
 """What the commands that start runs share: their options, the plan they print, and the way to the end."""
 
-import json
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
-from typing import Any, TextIO
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
-from analysis.models import Corpus, PersonaSet, Run
+from analysis.models import Run
 from analysis.models.conditions import CONDITIONS, ConditionError
+from analysis.models.settings import SETTINGS, STORED, RunSetting, drawn_from
 from analysis.owners.sharing import lend
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
@@ -23,12 +23,12 @@ from analysis.runs.lanes.runs import RunError, failures, progress, resume, run_i
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.progress import Bar, show
 from analysis.runs.recipes.fitting import TokenizerError
-from analysis.runs.recipes.plans import Plan, PlanError, choose_prompts, plan_run, say_few_users
+from analysis.runs.recipes.plans import Plan, PlanError, choose_prompts, plan_run, say_notes
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.console.wording import dollars
-from surveys.imports import study_command
-from surveys.imports.study_command import ACTOR
+from surveys.imports import actions
+from surveys.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
 from surveys.models import Study, StudyVersion
 
 ERRORS = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
@@ -39,49 +39,30 @@ BATCH_POLL_SECONDS = 1.0
 MOST_EXAMPLES = 5
 
 
-class RunCommand(BaseCommand):
+class RunAction(Action):
     """A command that sends calls. Django's checks, which load every page, would hold the first back by a second."""
 
     requires_system_checks: list[str] = []
 
+    def handle(self, *args: Any, **options: Any) -> None:
+        with one_line_errors():
+            super().handle(*args, **options)
 
-def add_run_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--endpoint", required=True, metavar="NAME")
-    parser.add_argument("--condition", required=True, choices=list(CONDITIONS))
-    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="draws of each prompt and user")
-    parser.add_argument("--users", type=int, default=1, metavar="N", help="simulated users")
-    parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--corpus", metavar="NAME")
-    parser.add_argument("--personas", metavar="NAME")
-    parser.add_argument("--history-size", type=int, metavar="K", help="conversations in front (default 100)")
-    parser.add_argument(
-        "--language", metavar="CODE", help="SP-History: of the conversations; any for all (default the study's)"
-    )
-    parser.add_argument("--toxic", action="store_true", help="SP-History: toxic and redacted conversations too")
-    parser.add_argument("--per-user", action="store_true", help="SP-RAG: within one user's own history")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget", type=parse_dollars, metavar="USD")
-    parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
-    parser.add_argument("--new", action="store_true", help="a run of its own instead of extending the earlier one")
-    parser.add_argument("--dry-run", action="store_true", help="say what it would cost and keep nothing")
-    add_way_arguments(parser)
+    def tell(self, report: Report, options: Options) -> str:
+        if "dry_run" in report:
+            return " ".join(filter(None, (say_estimate(report["estimate"]), report["note"])))
+        return tell_end(report)
+
+    def failure(self, report: Report) -> str:
+        return "" if "dry_run" in report else why_stopped(report)
 
 
-def add_prompts_argument(parser: ArgumentParser) -> None:
-    parser.add_argument("--prompts", nargs="+", metavar="SLUG", default=[], help="only these (default all)")
-
-
-def add_way_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--inline", action="store_true", help="run the lanes in this process, without a worker")
-    add_waiting_arguments(parser)
-    parser.add_argument("--json", action="store_true")
-
-
-def add_waiting_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--wait", action="store_true", help="follow the workers to the end")
-    parser.add_argument(
-        "--lanes", type=lanes, metavar="N", help="that work at a time, each with the endpoint's concurrency (default 1)"
-    )
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except ERRORS as error:
+        raise CommandError(" ".join(str(error).split())) from None
 
 
 def parse_dollars(text: str) -> Decimal:
@@ -97,73 +78,110 @@ def lanes(text: str) -> int:
     return int(text)
 
 
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    try:
-        yield
-    except ERRORS as error:
-        raise CommandError(" ".join(str(error).split())) from None
+def setting_argument(setting: RunSetting) -> Argument:
+    takers = ", ".join(condition.label for condition in CONDITIONS.values() if setting.name in condition.takes)
+    words = f"{takers}: {setting.label}. {setting.help}".strip()
+    if setting.kind is bool:
+        return flag(setting.flag, words)
+    read = int if setting.kind is int else str
+    return arg(setting.flag, type=read, default=setting.default, metavar=setting.metavar, help=words)
 
 
-def execute(options: dict[str, Any], stdout: TextIO, version: StudyVersion | None = None, **more: Any) -> None:
-    """Plan the run, print what it costs, and send it in the way that was asked for."""
-    with one_line_errors():
-        plan = read_plan(options, version, **more)
-        if not options["dry_run"]:
-            check_endpoint(plan.endpoint, plan.temperature)
-        run, estimate = plan_run(
-            plan, options["repeats"], ACTOR, budget=options["budget"], again=options["new"],
-            dry_run=options["dry_run"],
-        )  # fmt: skip
-        if version and not options["dry_run"]:
-            for source in filter(None, (run.corpus, run.personas)):
-                lend(source, version.study, ACTOR)  # its members see the messages of the run
-        note = say_few_users(plan, options["repeats"])
-        words = " ".join(filter(None, (say_estimate(estimate), note)))
-        if options["dry_run"]:
-            report(stdout, options["json"], {"dry_run": True, "estimate": estimate, "note": note}, words)
-            return
-        print(f"Run {run.pk}: {words}", file=sys.stderr)
-        send(run, options, stdout)
+WAITING = (
+    flag("--wait", "follow the workers to the end"),
+    arg("--lanes", type=lanes, metavar="N", help="at a time, each with the endpoint's concurrency (default 1)"),
+)
+WAYS = (flag("--inline", "run the lanes in this process, without a worker"), *WAITING)
+ORDER = (
+    arg("--endpoint", required=True, metavar="NAME"),
+    arg("--budget", type=parse_dollars, metavar="USD"),
+    flag("--batch", "send through the provider's batch API"),
+    flag("--dry-run", "say what it would cost and keep nothing"),
+)
+RUN_ARGUMENTS = (
+    *ORDER,
+    arg("--condition", required=True, choices=list(CONDITIONS)),
+    arg("--repeats", type=int, default=1, metavar="N", help="draws of each prompt, of a sock puppet by each user"),
+    arg("--temperature", type=float, default=1.0),
+    *map(setting_argument, SETTINGS),
+    arg("--seed", type=int, default=0),
+    flag("--new", "a run of its own instead of extending the earlier one"),
+    *WAYS,
+)
+PROMPTS = arg("--prompts", nargs="+", metavar="SLUG", default=[], help="only these (default all)")
 
 
-def read_plan(options: dict[str, Any], version: StudyVersion | None, **more: Any) -> Plan:
+def carry_out(options: Options, version: StudyVersion | None = None, **more: Any) -> Report:
+    """Plan the run, say what it costs, and send it in the way that was asked for."""
+    plan, repeats = read_plan(options, version, **more), read_repeats(options)
+    if not options["dry_run"]:
+        check_endpoint(plan.endpoint, plan.temperature)
+    how = {"budget": options["budget"], "again": options["new"], "dry_run": options["dry_run"]}
+    run, estimate = plan_run(plan, repeats, ACTOR, **how)
+    note = say_notes(plan, repeats)
+    if options["dry_run"]:
+        return {"dry_run": True, "estimate": estimate, "note": note}
+    if version:
+        for source in drawn_from(run):
+            lend(source, version.study, ACTOR)  # its members see the messages of the run
+    actions.say(" ".join(filter(None, (f"Run {run.pk}: {say_estimate(estimate)}", note))))
+    return send(run, options)
+
+
+def read_plan(options: Options, version: StudyVersion | None, **more: Any) -> Plan:
     return Plan(
         endpoint=find_endpoint(options["endpoint"]),
         version=version,
         prompts=choose_prompts(version, options.get("prompts", ())),
-        corpus=find_named(Corpus, options["corpus"], "corpus", "import_corpus"),
-        personas=find_named(PersonaSet, options["personas"], "persona set", "import_personas"),
-        **{name: options[name] for name in ("condition", "users", "temperature", "history_size", "seed", "batch")},
-        **{name: options[name] for name in ("language", "toxic")},
-        per_user=options["per_user"],
+        **{name: options[name] for name in ("condition", "temperature", "seed", "batch")},
+        **{setting.name: find_value(setting, options[setting.name]) for setting in STORED},
         **more,
     )
 
 
 def find_study(slug: str) -> Study:
     """A study that has prompts."""
-    study = study_command.find_study(slug)
+    study = actions.find_study(slug)
     if study.current is None:
         raise CommandError(f"{study.slug} has no prompts yet. Load its study file first.")
     return study
 
 
-def find_named(model: Any, name: str | None, what: str, command: str) -> Any:
-    if name is None:
-        return None
-    found = model.objects.filter(name=name).first()
+def read_repeats(options: Options) -> int:
+    """Of a sock puppet they are those of each simulated user, under either name."""
+    own, repeats, condition = options["repeats_per_user"], int(options["repeats"]), CONDITIONS[options["condition"]]
+    if own is None:
+        return repeats
+    if not condition.is_puppet:
+        raise PlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
+    if repeats not in (1, own):
+        raise PlanError("Of a sock puppet, --repeats says the same as --repeats-per-user: give one of the two.")
+    return int(own)
+
+
+def find_value(setting: RunSetting, given: Any) -> Any:
+    """What an option gives; of a row that it names, the row."""
+    if given is None or not setting.chooses_row:
+        return given
+    rows = setting.kind.objects
+    found = rows.filter(name=given).first()
     if found is None:
-        known = ", ".join(model.objects.values_list("name", flat=True)) or "none yet"
-        raise PlanError(f"There is no {what} {name!r} ({known}). Import it with {command}.")
+        known = ", ".join(rows.values_list("name", flat=True)) or "none yet"
+        raise PlanError(f"There is no {setting.noun} {given!r} ({known}). Import it with import_{setting.name}.")
     return found
 
 
-def send(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
-    tell_end(send_off(run, options), options, stdout)
+def send(run: Run, options: Options) -> Report:
+    """How it ended; CommandError where it stopped."""
+    run = send_off(run, options)
+    end = progress(run)
+    tell_faults(run, end)
+    if end["state"] == Run.State.STOPPED:
+        raise CommandError(why_stopped(end))
+    return {**end, "estimate": run.estimate}
 
 
-def send_off(run: Run, options: dict[str, Any]) -> Run:
+def send_off(run: Run, options: Options) -> Run:
     """Start the run, and work on it or hand it to the workers, in the way that was asked for."""
     if run.batch and options["lanes"]:
         raise RunError(f"Run {run.pk} goes through the batch API, which has no lanes. Leave out --lanes.")
@@ -211,55 +229,43 @@ def follow(run: Run) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def tell_end(run: Run, options: dict[str, Any], stdout: TextIO) -> None:
-    """The last word: what was done, or why it stopped (exit status 1)."""
-    end = progress(run)
-    line = f"Run {end['run']}: {end['state']}, {end['done']:,} of {end['calls']:,} answered, {dollars(end['usd'])}"
-    tell_faults(run, end)
-    if end["state"] != Run.State.STOPPED:
-        report(stdout, options["json"], {**end, "estimate": run.estimate}, line)
-    check_end(run, end)
-
-
-def tell_faults(run: Run, end: dict[str, Any]) -> None:
+def tell_faults(run: Run, end: Report) -> None:
     for failure in failures(run)[:5]:
-        print(f"{failure['count']:,} failed: {failure['reason']}", file=sys.stderr)
+        actions.say(f"{failure['count']:,} failed: {failure['reason']}")
     if end["mixed"]:
         names = ", ".join(f"{part['model']} {part['fingerprint']}".strip() for part in end["served"])
-        print(f"This run mixes {len(end['served'])} served models: {names}", file=sys.stderr)
+        actions.say(f"This run mixes {len(end['served'])} served models: {names}")
 
 
-def check_end(run: Run, end: dict[str, Any]) -> None:
-    """Exit status 1 where nothing came of it, or less than was asked for."""
+def tell_end(end: Report) -> str:
+    words = "Run {run}: {state}, {done:,} of {calls:,} answered, {cost}"
+    return words.format(**end, cost=dollars(end["usd"]))
+
+
+def why_stopped(end: Report) -> str:
+    """Where nothing came of it, or less than was asked for."""
     if end["state"] == Run.State.STOPPED:
-        raise CommandError(f"Run {run.pk} stopped after {end['done']:,} answers: {end['reason']}")
+        return f"Run {end['run']} stopped after {end['done']:,} answers: {end['reason']}"
     if end["calls"] and end["failed"] == end["calls"]:
-        raise CommandError(f"Run {run.pk}: all {end['failed']:,} calls failed.")
-
-
-def report(stdout: TextIO, as_json: bool, document: dict[str, Any], line: str) -> None:
-    stdout.write(json.dumps(document) if as_json else line)
+        return f"Run {end['run']}: all {end['failed']:,} calls failed."
+    return ""
 
 
 # --- tasks
 
 
-def add_task_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--endpoint", required=True, metavar="NAME")
-    parser.add_argument("--temperature", type=float, help="(default that of the task)")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most this many calls")
-    parser.add_argument("--budget", type=parse_dollars, metavar="USD")
-    parser.add_argument("--batch", action="store_true", help="send through the provider's batch API")
-    parser.add_argument("--new", action="store_true", help="a run of its own for what could not be read")
-    parser.add_argument("--dry-run", action="store_true", help="say what it would cost and keep nothing")
-    parser.add_argument("--workers", action="store_true", help="leave the calls to the workers")
-    add_waiting_arguments(parser)
-
-
+TASK_ARGUMENTS = (
+    *ORDER,
+    arg("--temperature", type=float, help="(default that of the task)"),
+    arg("--limit", type=int, metavar="N", help="at most this many calls"),
+    flag("--new", "a run of its own for what could not be read"),
+    flag("--workers", "leave the calls to the workers"),
+    *WAITING,
+)
 PlanTasks = Callable[..., tuple[Run, dict[str, Any]]]
 
 
-def work_on_tasks(plan: PlanTasks, options: dict[str, Any]) -> tuple[Run, dict[str, Any]]:
+def work_on_tasks(plan: PlanTasks, options: Options) -> tuple[Run, Report]:
     """Plan a run of tasks and send it in the way that was asked for; the run, and its estimate or where it then is."""
     if options["limit"] is not None and options["limit"] < 1:
         raise CommandError("--limit must be 1 or more.")
@@ -269,21 +275,19 @@ def work_on_tasks(plan: PlanTasks, options: dict[str, Any]) -> tuple[Run, dict[s
     run, estimate = plan(ACTOR, again=options["new"], **how)
     if options["dry_run"]:
         return run, estimate
-    print(f"Run {run.pk}: {say_estimate(estimate)}", file=sys.stderr)
+    actions.say(f"Run {run.pk}: {say_estimate(estimate)}")
     run = send_off(resume(run), {**options, "inline": not (options["workers"] or options["wait"])})
     end = progress(run)
     tell_faults(run, end)
     return run, end
 
 
-def execute_tasks(kind: TaskKind, plan: PlanTasks, about: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def execute_tasks(kind: TaskKind, plan: PlanTasks, about: Report, options: Options) -> Report:
     """Work on a run of tasks, and say what became of its replies."""
     about = about | {"task": kind.label, "endpoint": options["endpoint"]}
     run, end = work_on_tasks(plan, options)
     if options["dry_run"]:
         return about | {"dry_run": True, **end}
-    stopped = f"Run {run.pk} stopped after {end['done']:,} answers: {end['reason']}"
-    failed = f"Run {run.pk}: all {end['failed']:,} calls failed."
     return about | {
         "run": run.pk,
         "state": end["state"],
@@ -294,11 +298,11 @@ def execute_tasks(kind: TaskKind, plan: PlanTasks, about: dict[str, Any], option
         "estimate": run.estimate,
         "examples": say_unreadable(run, MOST_EXAMPLES),
         **(kind.count(run) if kind.count else {}),
-        "stopped": stopped if end["state"] == "stopped" else failed if end["calls"] == end["failed"] > 0 else "",
+        "stopped": why_stopped(end),
     }
 
 
-def tell_tasks(report: dict[str, Any]) -> str:
+def tell_tasks(report: Report) -> str:
     if "dry_run" in report:
         return f"{report.get('corpus') or report['study']}, {report['task']}: {say_estimate(report)}"
     line = "{of}, {task}: {read:,} replies read, {unreadable:,} could not be, {failed:,} calls failed, {cost}"

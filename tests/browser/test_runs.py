@@ -50,7 +50,7 @@ def test_run_from_the_form_to_its_answers(page: Page, context: BrowserContext, s
     log_in(context, site, study, "researcher")
     page.goto("/console/teas/baselines/")
     page.get_by_role("link", name="New run").click()
-    page.get_by_label("Repeats").fill("4")
+    page.get_by_label("Repeats", exact=True).fill("4")
     # Two prompts, four times: 4 × (300 + 60) tokens at 10 dollars a million.
     expect(page.locator("#estimate")).to_contain_text("8 calls, about")
     expect(page.locator("#estimate")).to_contain_text("1,440 out: $0.01")
@@ -137,7 +137,7 @@ def test_run_is_estimated_and_started_without_javascript(browser: Browser, site:
     log_in(context, site, study, "researcher")
     page = context.new_page()
     page.goto("/console/teas/baselines/new/")
-    page.get_by_label("Repeats").fill("3")
+    page.get_by_label("Repeats", exact=True).fill("3")
     page.get_by_role("button", name="Estimate").click()
     expect(page.locator("#estimate")).to_contain_text("6 calls, about")
     page.get_by_role("button", name="Start the run").click()

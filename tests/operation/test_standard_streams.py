@@ -1,14 +1,17 @@
-"""Commands whose files may be `-`, as in a container that has none."""
+"""What commands say and take: files that may be `-`, as in a container that has none, faults, reports as JSON."""
 
 import io
 import sys
 import tarfile
+from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
-from surveys.imports.study_command import FileCommand
+from surveys.imports.actions import Action, Options, Report
 from surveys.models import Study
 from tests.factories import make_participant, make_response, make_study
 
@@ -30,10 +33,47 @@ def test_every_file_of_a_command_may_be_a_dash() -> None:
     declared = set()
     for name, app in get_commands().items():
         command = load_command_class(app, name) if app in ("surveys", "analysis") else None
-        if isinstance(command, FileCommand):
+        if isinstance(command, Action):
             declared |= {(name, option) for option in (*command.reads, *command.writes)}
     assert declared == options_with_files() - NAMED
     assert len(declared) > 15
+
+
+def own_parsers() -> Iterator[tuple[str, ArgumentParser]]:
+    """Of each command, and of each step of one that has steps."""
+    for name, app in get_commands().items():
+        if app in ("surveys", "analysis"):
+            parser = load_command_class(app, name).create_parser("manage.py", name)
+            steps = [action.choices for action in parser._actions if isinstance(action, _SubParsersAction)]
+            yield from ((f"{name} {step}", own) for step, own in steps[0].items()) if steps else [(name, parser)]
+
+
+def test_every_command_tells_programs_what_it_did() -> None:
+    silent = [name for name, parser in own_parsers() if "--json" not in parser._option_string_actions]
+    assert silent == []
+
+
+class Failing(Action):
+    faults = (LookupError,)
+    words = "{done} of {wanted} done"
+
+    def run(self, options: Options) -> Report:
+        if not options["wanted"]:
+            raise LookupError("There is nothing to do.")
+        return {"done": 1, "stopped": "Interrupted." if options["wanted"] > 1 else ""}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "printed", "error"),
+    [(1, "1 of 1 done\n", ""), (2, "1 of 2 done\n", "Interrupted."), (0, "", "There is nothing to do.")],
+)
+def test_faults_are_one_line_and_what_was_done_stands_before_why_it_stopped(
+    wanted: int, printed: str, error: str
+) -> None:
+    out = io.StringIO()
+    with pytest.raises(CommandError, match=f"^{error}$") if error else nullcontext():
+        Failing(stdout=out).handle(wanted=wanted, json=False)
+    assert out.getvalue() == printed
 
 
 def give(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:

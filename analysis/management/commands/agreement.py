@@ -4,47 +4,48 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from analysis.agreement.agreements import DRAWS, THRESHOLD, agreement_of
 from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
 from analysis.agreement.asked.tables import make_categories, make_revisions, make_told, say_tables
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS
-from surveys.imports.study_command import StudyCommand
+from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import Study
 
 
-class Command(StudyCommand):
+class Command(StudyAction):
     help = "Print every coefficient of agreement with its n and 95 % interval, for each question."
+    arguments = (
+        flag("--pilot", "the pilot's labels instead of the main ones"),
+        arg("--corpus", default="", help="items of this corpus only"),
+        arg("--cluster", default="", help="items about this user only"),
+        arg("--tag", default="", metavar="NAME:VALUE", help="items with this tag only"),
+        flag("--without-simulated"),
+        arg("--without", default="", choices=WITHOUT, help="labels of people that are left out"),
+        arg("--revised", default="", choices=REVISED, help="statements that models revised"),
+        arg("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count"),
+        arg("--draws", type=int, default=DRAWS),
+        arg("--seed", type=int, default=0),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--pilot", action="store_true", help="the pilot's labels instead of the main ones")
-        parser.add_argument("--corpus", default="", help="items of this corpus only")
-        parser.add_argument("--cluster", default="", help="items about this user only")
-        parser.add_argument("--tag", default="", metavar="NAME:VALUE", help="items with this tag only")
-        parser.add_argument("--without-simulated", action="store_true")
-        parser.add_argument("--without", default="", choices=WITHOUT, help="labels of people that are left out")
-        parser.add_argument("--revised", default="", choices=REVISED, help="statements that models revised")
-        parser.add_argument("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count")
-        parser.add_argument("--draws", type=int, default=DRAWS)
-        parser.add_argument("--seed", type=int, default=0)
-
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+    def carry_out(self, study: Study, options: Options) -> Report:
         if options["draws"] < 1 or options["threshold"] < 1:
             raise CommandError("--draws and --threshold must be 1 or more.")
-        choice = LabelChoice(
-            options["pilot"],
-            not options["without_simulated"],
-            *(options[name] for name in ("corpus", "cluster", "tag", "without", "revised")),
-        )
+        given = (options[name] for name in ("corpus", "cluster", "tag", "without", "revised"))
+        choice = LabelChoice(options["pilot"], not options["without_simulated"], *given)
         found = agreement_of(study, choice, options["seed"], options["draws"], options["threshold"])
         if not found["questions"]:
             raise CommandError(
                 f"{study.slug} asks annotators nothing. Import annotations, or load an annotation study."
             )
-        texts = [*say_simulated(found["simulated"]), *map(say, found["questions"])]
-        self.stdout.write(json.dumps(found, ensure_ascii=False) if options["json"] else "\n\n".join(texts))
+        return found
+
+    def as_json(self, report: Report) -> str:
+        return json.dumps(report, ensure_ascii=False)
+
+    def tell(self, report: Report, options: Options) -> str:
+        return "\n\n".join([*say_simulated(report["simulated"]), *map(say, report["questions"])])
 
 
 def say_simulated(raters: list[str]) -> list[str]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from analysis.agreement.rejected import RULES, find_doubts
 from analysis.endpoints.endpoints import find_endpoint
@@ -13,9 +12,9 @@ from analysis.runs.asking.kinds import NewTask
 from analysis.runs.asking.pairs import item_mention_tasks, mention_tasks, respond_tasks, responses_of
 from analysis.runs.asking.plans import plan_tasks
 from analysis.runs.asking.registry import TASKS
-from analysis.runs.commands import ERRORS, add_task_arguments, execute_tasks, tell_tasks
+from analysis.runs.commands import ERRORS, TASK_ARGUMENTS, execute_tasks, tell_tasks
 from surveys.annotation.model_raters import ModelRater, RaterError, find_rater
-from surveys.imports.study_command import StudyCommand
+from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import AnnotationItem, Study
 
 # By the kind of items that a study's annotators judge.
@@ -26,29 +25,27 @@ ASKED = {
 }
 
 
-class Command(StudyCommand):
+class Command(StudyAction):
     help = "Ask a model about what annotators of a study judged; stopped in the middle, it goes on where it was."
-
-    faults = (*ERRORS, RaterError)
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("task", choices=list(dict.fromkeys(name for names in ASKED.values() for name in names)))
-        parser.add_argument("--rule", choices=list(RULES), help="when an attribute counts as doubted (default doubt)")
-        parser.add_argument(
+    arguments = (
+        arg("task", choices=list(dict.fromkeys(name for names in ASKED.values() for name in names))),
+        arg("--rule", choices=list(RULES), help="when an attribute counts as doubted (default doubt)"),
+        arg(
             "--flagged-by",
             nargs="+",
             default=[],
             metavar="NAME",
             help="what these trained models or judges do not call supported; with --rule, what people doubt too",
-        )
-        parser.add_argument(
+        ),
+        arg(
             "--relevant-by", metavar="NAME", help="respond: what this trained model or judge calls relevant, not people"
-        )
-        parser.add_argument("--again", action="store_true", help="refine: revisions of revisions too")
-        add_task_arguments(parser)
+        ),
+        flag("--again", "refine: revisions of revisions too"),
+        *TASK_ARGUMENTS,
+    )
+    faults = (*ERRORS, RaterError)
 
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+    def carry_out(self, study: Study, options: Options) -> Report:
         kind = TASKS[options["task"]]
         names = options["flagged_by"] or ([options["relevant_by"]] if options["relevant_by"] else [])
         check_options(kind.name, options)
@@ -56,13 +53,13 @@ class Command(StudyCommand):
         wanted = find_tasks(study, kind.name, options["rule"] or ("" if models else "doubt"), models, options["again"])
         plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, version=study.current)
         chosen_by = {"chosen_by": [model.named for model in models]} if models else {}
-        report = execute_tasks(kind, plan, {"study": study.slug, **chosen_by}, options)
-        self.tell(options, report, tell_tasks(report))
-        if report.get("stopped"):
-            raise CommandError(report["stopped"])
+        return execute_tasks(kind, plan, {"study": study.slug, **chosen_by}, options)
+
+    def tell(self, report: Report, options: Options) -> str:
+        return tell_tasks(report)
 
 
-def check_options(name: str, options: dict[str, Any]) -> None:
+def check_options(name: str, options: Options) -> None:
     """Raises CommandError where an option is for another task."""
     if options["flagged_by"] and name not in ASKED["attribute"]:
         raise CommandError(f"--flagged-by chooses attributes for {', '.join(ASKED['attribute'])}, not for {name}.")

@@ -2,43 +2,39 @@
 
 import sys
 from pathlib import Path
-from typing import Any
-
-from django.core.management.base import CommandParser
 
 from analysis.report.bundle.bundles import begin_bundle, write_bundle
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import sides_in
 from analysis.report.reports import ReportError
-from surveys.imports.study_command import ACTOR, StudyCommand, writing
+from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, writing
 from surveys.models import Study
 
 
-class Command(StudyCommand):
+class Command(StudyAction):
     help = (
         "Write the replication bundle of a study: definition, codebook, pseudonymised data, report, figures, and a "
         "script that recomputes them. Pasted texts are left out unless asked for; names and ids always."
     )
+    arguments = (
+        arg("file", type=Path, help="the zip file to write"),
+        flag("--texts", "with what people pasted and models replied"),
+        arg("--compare", metavar="SIDE", help="one side of its pair, as in report; else the usual two"),
+        arg("--with", metavar="SIDE", help="the other side"),
+    )
     writes = {"file": False}  # noqa: RUF012
-
     faults = (FilterError, ReportError)
+    words = "{file}: {files} files, {bytes:,} bytes"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("file", type=Path, help="the zip file to write")
-        parser.add_argument("--texts", action="store_true", help="with what people pasted and models replied")
-        parser.add_argument("--compare", metavar="SIDE", help="one side of its pair, as in report; else the usual two")
-        parser.add_argument("--with", metavar="SIDE", help="the other side")
-
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+    def carry_out(self, study: Study, options: Options) -> Report:
         path = options["file"]
         bundle = begin_bundle(study, ACTOR, options["texts"], tuple(sides_in(options)))
         with writing(path):
-            write_bundle(bundle, path, self.show)
-        report = {"study": study.slug, "file": str(path), "files": len(bundle.files), "bytes": path.stat().st_size}
-        self.tell(options, report, "{file}: {files} files, {bytes:,} bytes".format(**report))
+            write_bundle(bundle, path, show_part)
+        return {"study": study.slug, "file": str(path), "files": len(bundle.files), "bytes": path.stat().st_size}
 
-    def show(self, done: int, total: int, part: str) -> None:
-        live, words = sys.stderr.isatty(), f"{done} of {total}: {part}".rstrip(" :")
-        end = "" if live and done < total else "\n"
-        print(f"\r{words:<60}" if live else words, end=end, file=sys.stderr, flush=True)
+
+def show_part(done: int, total: int, part: str) -> None:
+    live, words = sys.stderr.isatty(), f"{done} of {total}: {part}".rstrip(" :")
+    end = "" if live and done < total else "\n"
+    print(f"\r{words:<60}" if live else words, end=end, file=sys.stderr, flush=True)

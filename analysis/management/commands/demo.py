@@ -1,50 +1,38 @@
 """Make the demo studies, the demo log-in and, if asked, simulated people and what scripted models answer."""
 
-import json
 import time
-from typing import Any
-
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analysis.management.demo import analyse, give_to_demo, make_sources
 from analysis.management.people_demo import fill_people
 from analysis.models import Completion
 from analysis.people.steps import PeopleError
 from analysis.runs.progress import IN_LOG, ON_TERMINAL
+from surveys.imports.actions import Action, Options, Report, arg
 from surveys.models import Participant, Study
 from surveys.simulation.demo import LARGE, STAGES, NotADemo, build_demo
 
 
-class Command(BaseCommand):
+class Command(Action):
     help = "Make the shipped studies and the demo log-in; running it again changes nothing."
+    arguments = (
+        arg("--stage", choices=list(STAGES), default="empty", help="how far field-13 has come (empty: a draft)"),
+        arg("--seed", type=int, default=1, help="repeat the same simulated people"),
+    )
+    faults = (NotADemo, PeopleError)
+    words = "{study}: {state}; {simulated} simulated people in all studies, {completions:,} scripted completions"
     shown = 0.0  # when the last line of progress was written
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--stage", choices=list(STAGES), default="empty", help="how far field-13 has come (empty: a draft)"
-        )
-        parser.add_argument("--seed", type=int, default=1, help="repeat the same simulated people")
-        parser.add_argument("--json", action="store_true")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         stage = options["stage"]
-        try:
-            study = build_demo(stage, options["seed"], self.show_people)
-        except NotADemo as error:
-            raise CommandError(str(error)) from None
+        study = build_demo(stage, options["seed"], self.show_people)
         large = Study.objects.select_related("current").get(slug=LARGE)
         make_sources(large)
         if stage in ("analysed", "people"):
             analyse(large, self.show_step)
         if stage == "people":
-            try:
-                fill_people(self.show_step)
-            except PeopleError as error:
-                raise CommandError(str(error)) from None
+            fill_people(self.show_step)
         give_to_demo()
-        report = {"study": study.slug, "state": study.state, "stage": stage, **counts()}
-        line = "{study}: {state}; {simulated} simulated people in all studies, {completions:,} scripted completions"
-        self.stdout.write(json.dumps(report) if options["json"] else line.format(**report))
+        return {"study": study.slug, "state": study.state, "stage": stage, **counts()}
 
     def show_people(self, done: int, total: int) -> None:
         self.show_line(f"{done} of {total} simulated people", is_last=done == total)
@@ -62,7 +50,7 @@ class Command(BaseCommand):
         self.stderr.flush()
 
 
-def counts() -> dict[str, Any]:
+def counts() -> Report:
     return {
         "simulated": Participant.objects.filter(origin=Participant.Origin.SIMULATED).count(),
         "completions": Completion.objects.filter(run__endpoint__provider="fake", status="done").count(),

@@ -1,65 +1,47 @@
 """Import a file of real conversations."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from analysis.corpora import IMPORTERS
-from analysis.corpora.importing import ImportFailed, Report, import_corpus, note_origin, say_same_ids
+from analysis.corpora.importing import ImportFailed, import_corpus, note_origin, say_same_ids
 from analysis.runs.progress import ProgressLine
-from surveys.imports.study_command import FileCommand
+from surveys.imports.actions import Action, Options, Report, arg, flag
 
 FAULTS_SHOWN = 5
 
 
-class Command(FileCommand):
+class Command(Action):
     help = "Import conversations (JSON, JSONL or Parquet, also .gz or .zst). The same content is kept once."
+    arguments = (
+        arg("name", help="of the corpus, such as wildchat"),
+        arg("file", type=Path),
+        arg("--format", required=True, choices=sorted(IMPORTERS)),
+        arg("--limit", type=int, help="stop after this many conversations"),
+        arg("--source", default="", help="where the conversations come from, shown beside them"),
+        arg("--licence", default="", help="under which they may be used, such as ODC-BY"),
+        flag("--allow-erased", "bring back users who were erased"),
+    )
     reads = {"file": ".jsonl"}  # noqa: RUF012
+    faults = (ImportFailed,)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="of the corpus, such as wildchat")
-        parser.add_argument("file", type=Path)
-        parser.add_argument("--format", required=True, choices=sorted(IMPORTERS))
-        parser.add_argument("--limit", type=int, help="stop after this many conversations")
-        parser.add_argument("--source", default="", help="where the conversations come from, shown beside them")
-        parser.add_argument("--licence", default="", help="under which they may be used, such as ODC-BY")
-        parser.add_argument("--allow-erased", action="store_true", help="bring back users who were erased")
-        parser.add_argument("--json", action="store_true")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit is the number of conversations to import, at least 1.")
-        progress = ProgressLine("conversations", self.stderr._out)
-        try:
-            report = import_corpus(
-                options["name"],
-                options["file"],
-                options["format"],
-                options["limit"],
-                progress.show,
-                allow_erased=options["allow_erased"],
-            )
-        except ImportFailed as error:
-            raise CommandError(str(error)) from None
-        finally:
-            progress.end()
+        name, path, kind, limit = (options[each] for each in ("name", "file", "format", "limit"))
+        with ProgressLine("conversations", self.stderr._out) as progress:
+            report = import_corpus(name, path, kind, limit, progress.show, allow_erased=options["allow_erased"])
         note_origin(options["name"], options["source"], options["licence"])
-        self.tell_faults(report, options["file"])
-        if words := say_same_ids(report):
-            self.stderr.write(words)
-        if options["json"]:
-            self.stdout.write(json.dumps(asdict(report)))
-        else:
-            line = "{corpus}: {whole:,} whole conversations: {new:,} new, {there:,} repeated, {empty:,} empty"
-            if report.erased:
-                line += ", {erased:,} of erased users left out"
-            self.stdout.write(line.format(**asdict(report)))
-
-    def tell_faults(self, report: Report, path: Path) -> None:
         for fault in report.faults[:FAULTS_SHOWN]:
-            self.stderr.write(f"{path} {fault}. {report.whole:,} whole conversations were kept.")
+            self.stderr.write(f"{options['file']} {fault}. {report.whole:,} whole conversations were kept.")
         if report.fault_count > FAULTS_SHOWN:
             self.stderr.write(f"... and {report.fault_count - FAULTS_SHOWN:,} more.")
+        if words := say_same_ids(report):
+            self.stderr.write(words)
+        return asdict(report)
+
+    def tell(self, report: Report, options: Options) -> str:
+        line = "{corpus}: {whole:,} whole conversations: {new:,} new, {there:,} repeated, {empty:,} empty"
+        return (line + (", {erased:,} of erased users left out" if report["erased"] else "")).format(**report)

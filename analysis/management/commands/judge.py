@@ -1,18 +1,15 @@
 """Let a model judge an annotation study's items, as one more rater."""
 
 from functools import partial
-from typing import Any
-
-from django.core.management.base import CommandParser
 
 from analysis.models import Run
 from analysis.runs.asking.replies import count_replies, unreadable
-from analysis.runs.commands import ERRORS, MOST_EXAMPLES, add_task_arguments, check_end, say_estimate, work_on_tasks
+from analysis.runs.commands import ERRORS, MOST_EXAMPLES, TASK_ARGUMENTS, say_estimate, why_stopped, work_on_tasks
 from analysis.runs.judging.judgements import position_bias, rater_of
 from analysis.runs.judging.plans import plan_judging
 from analysis.runs.judging.prompts import PROMPTS
 from analysis.runs.progress import dollars, percent
-from surveys.imports.study_command import StudyCommand
+from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import Study
 
 LONGEST_EXAMPLE = 200
@@ -20,32 +17,34 @@ UNDER_WAY = "  the workers go on with it: manage.py run {run}"
 IN_BOTH = "  in both orders ({pairs}): {consistent} the same response, {left} left, {right} right twice"
 
 
-class Command(StudyCommand):
+class Command(StudyAction):
     help = "Ask a model what annotators are asked about the same items; stopped in the middle, it goes on where it was."
-
+    arguments = (
+        arg("--prompt", choices=list(PROMPTS), default="same", help="the instruction"),
+        arg("--orders", choices=("both", "one"), default="both", help="of two responses"),
+        flag("--pilot", "the pilot's items"),
+        *TASK_ARGUMENTS,
+    )
     faults = ERRORS
+    why = ""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--prompt", choices=list(PROMPTS), default="same", help="the instruction")
-        parser.add_argument("--orders", choices=("both", "one"), default="both", help="of two responses")
-        parser.add_argument("--pilot", action="store_true", help="the pilot's items")
-        add_task_arguments(parser)
-
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+    def carry_out(self, study: Study, options: Options) -> Report:
         shown = {"both_orders": options["orders"] == "both", "pilot": options["pilot"]}
         plan = partial(plan_judging, study, options["endpoint"], options["prompt"], **shown)
         run, end = work_on_tasks(plan, options)
         if options["dry_run"]:
-            judge = rater_of(run)
-            self.tell(options, {"judge": judge, **end}, f"{judge}: {say_estimate(end)}")
-            return
-        report = report_on(run, end)
-        self.tell(options, report, say(report))
-        check_end(run, end)
+            return {"judge": rater_of(run), **end}
+        self.why = why_stopped(end)
+        return report_on(run, end)
+
+    def tell(self, report: Report, options: Options) -> str:
+        return f"{report['judge']}: {say_estimate(report)}" if options["dry_run"] else say(report)
+
+    def failure(self, report: Report) -> str:
+        return self.why
 
 
-def report_on(run: Run, end: dict[str, Any]) -> dict[str, Any]:
+def report_on(run: Run, end: Report) -> Report:
     counts = count_replies(run)
     replies = unreadable(run).values_list("reply", flat=True)[:MOST_EXAMPLES]
     return {
@@ -64,7 +63,7 @@ def report_on(run: Run, end: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def say(report: dict[str, Any]) -> str:
+def say(report: Report) -> str:
     line = "{judge}: {labelled:,} labelled, {unread:,} replies were no label, {failed:,} calls failed, {cost}"
     lines = [
         line.format(**report, cost=dollars(report["usd"])),

@@ -1,9 +1,6 @@
 """Start the local model and keep it running."""
 
 import signal
-from typing import Any
-
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analysis.endpoints.endpoints import EndpointError
 from analysis.endpoints.local_model import (
@@ -15,18 +12,20 @@ from analysis.endpoints.local_model import (
     base_url,
     start_server,
 )
+from surveys.imports.actions import Action, Options, arg, flag
 
 
-class Command(BaseCommand):
+class Command(Action):
     help = f"Start {MODEL} on this computer and serve it until Ctrl-C; for real answers without a key."
+    arguments = (
+        arg("--port", type=int, default=8090),
+        arg("--parallel", type=int, default=2, help="answers that are written at a time"),
+        arg("--threads", type=int, help="processors that it uses; all but one unless given"),
+        flag("--add", f"make the endpoint {ENDPOINT!r} too"),
+    )
+    faults = (LocalModelError, EndpointError)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=int, default=8090)
-        parser.add_argument("--parallel", type=int, default=2, help="answers that are written at a time")
-        parser.add_argument("--threads", type=int, help="processors that it uses; all but one unless given")
-        parser.add_argument("--add", action="store_true", help=f"make the endpoint {ENDPOINT!r} too")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> None:
         port, parallel = options["port"], options["parallel"]
         ending = (signal.SIGINT, signal.SIGTERM)
         before = [signal.signal(number, signal.default_int_handler) for number in ending]
@@ -43,8 +42,6 @@ class Command(BaseCommand):
             self.stdout.flush()
             while True:
                 signal.pause()
-        except (LocalModelError, EndpointError) as error:
-            raise CommandError(str(error)) from None
         except KeyboardInterrupt:
             del server
             self.stderr.write("The local model has stopped.")

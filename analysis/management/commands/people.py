@@ -1,17 +1,15 @@
 """From the users of a corpus to a sample with merged attributes: filter, ask, extract, merge, sample, push."""
 
-import json
-from argparse import ArgumentParser
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import Field, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import find_endpoint
-from analysis.management.commands.embed_corpus import choose_embedder, find_corpus
+from analysis.management.corpus_action import choose_embedder, find_corpus
 from analysis.models import Corpus
 from analysis.owners.sharing import lend
 from analysis.people.attributes import LEAST_CONFIDENCE
@@ -25,64 +23,59 @@ from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
 from analysis.runs.asking.registry import TASKS
-from analysis.runs.commands import ERRORS as RUN_ERRORS
-from analysis.runs.commands import RunCommand, add_task_arguments, execute_tasks, tell_tasks
+from analysis.runs.commands import TASK_ARGUMENTS, RunAction, execute_tasks, tell_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine
-from surveys.imports.files import ImportFault
-from surveys.imports.study_command import find_study
+from surveys.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing
 
 ASKED = ("language", "assistant-use", "candidates")
-Report = dict[str, Any]
 Show = Callable[[float, int], None]
 
 
-class Command(RunCommand):
+class Command(RunAction):
     help = "Find the people of a corpus who are studied, merge what is concluded about them, and sample them."
+    faults = (PeopleError, SettingError, EmbeddingError)
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", help="its name, as import_corpus has it")
         steps = parser.add_subparsers(dest="step", required=True)
         for name, step in STEPS.items():
             options = steps.add_parser(name, help=step.words, description=step.words)
-            step.add_options(options)
+            for names, settings in step.arguments:
+                options.add_argument(*names, **settings)
             options.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         step = STEPS[options["step"]]
-        try:
-            with ProgressLine(step.counted, self.stderr._out) as progress:
-                report = step.run(find_corpus(options["corpus"]), options, progress.show)
-        except (PeopleError, SettingError, EmbeddingError, *RUN_ERRORS) as error:
-            raise CommandError(str(error)) from None
-        self.stdout.write(json.dumps(report) if options["json"] else step.tell(report))
-        if fault := report.get("stopped"):
-            raise CommandError(fault)
+        with ProgressLine(step.counted, self.stderr._out) as progress:
+            return step.run(find_corpus(options["corpus"]), options, progress.show)
+
+    def tell(self, report: Report, options: Options) -> str:
+        return STEPS[options["step"]].tell(report)
+
+    def failure(self, report: Report) -> str:
+        return str(report.get("stopped") or "")
 
 
 class PeopleStep(NamedTuple):
     words: str
     counted: str  # what progress counts
-    add_options: Callable[[ArgumentParser], None]
-    run: Callable[[Corpus, dict[str, Any], Show], Report]
+    arguments: Sequence[Argument]
+    run: Callable[[Corpus, Options, Show], Report]
     tell: Callable[[Report], str]
 
 
 # --- filter -----------------------------------------------------------------
 
 
-def add_filter_options(parser: ArgumentParser) -> None:
-    for each in fields(FilterSettings):
-        name, words = f"--{each.name.replace('_', '-')}", each.metadata["words"]
-        if isinstance(each.default, bool):
-            parser.add_argument(name, action="store_true", help=words)
-        else:
-            parser.add_argument(
-                name, type=type(each.default), default=each.default, help=f"{words} (default {each.default})"
-            )
+def setting_argument(each: Field) -> Argument:
+    name, words = f"--{each.name.replace('_', '-')}", each.metadata["words"]
+    if isinstance(each.default, bool):
+        return flag(name, words)
+    return arg(name, type=type(each.default), default=each.default, help=f"{words} (default {each.default})")
 
 
-def run_filter(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
+def run_filter(corpus: Corpus, options: Options, show: Show) -> Report:
     settings = FilterSettings(**{each.name: options[each.name] for each in fields(FilterSettings)})
     return filter_users(corpus, settings, show)
 
@@ -98,13 +91,14 @@ def tell_filter(report: Report) -> str:
 # --- ask, extract -----------------------------------------------------------
 
 
-def add_ask_options(parser: ArgumentParser) -> None:
-    parser.add_argument("task", choices=ASKED, help="verdicts on conversations, which filter reads, or candidates")
-    parser.add_argument("--prompts", metavar="STUDY", help="candidates: the study whose prompts people might ask")
-    add_task_arguments(parser)
+ASK = (
+    arg("task", choices=ASKED, help="verdicts on conversations, which filter reads, or candidates"),
+    arg("--prompts", metavar="STUDY", help="candidates: the study whose prompts people might ask"),
+    *TASK_ARGUMENTS,
+)
 
 
-def run_ask(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
+def run_ask(corpus: Corpus, options: Options, show: Show) -> Report:
     kind = TASKS[options["task"]]
     if kind.conversations:
         return ask(corpus, kind, options)
@@ -116,11 +110,11 @@ def run_ask(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
     return execute_tasks(kind, plan, {"corpus": corpus.name}, options)
 
 
-def run_extract(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
+def run_extract(corpus: Corpus, options: Options, show: Show) -> Report:
     return ask(corpus, TASKS["extract"], options)
 
 
-def ask(corpus: Corpus, kind: TaskKind, options: dict[str, Any]) -> Report:
+def ask(corpus: Corpus, kind: TaskKind, options: Options) -> Report:
     plan = partial(plan_conversations, kind, corpus, options["endpoint"])
     return execute_tasks(kind, plan, {"corpus": corpus.name}, options)
 
@@ -128,16 +122,15 @@ def ask(corpus: Corpus, kind: TaskKind, options: dict[str, Any]) -> Report:
 # --- merge, sample ----------------------------------------------------------
 
 
-def add_merge_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--similarity", type=float, default=SIMILARITY, help=f"to join at (default {SIMILARITY})")
-    parser.add_argument(
-        "--least-confidence", type=float, default=LEAST_CONFIDENCE, help=f"to count with (default {LEAST_CONFIDENCE})"
-    )
-    parser.add_argument("--without-sensitive", action="store_true", help="leave out what is marked as sensitive")
-    parser.add_argument("--endpoint", help="an endpoint that serves /embeddings, instead of the local model")
+MERGE = (
+    arg("--similarity", type=float, default=SIMILARITY, help=f"to join at (default {SIMILARITY})"),
+    arg("--least-confidence", type=float, default=LEAST_CONFIDENCE, help=f"to count with (default {LEAST_CONFIDENCE})"),
+    flag("--without-sensitive", "leave out what is marked as sensitive"),
+    arg("--endpoint", help="an endpoint that serves /embeddings, instead of the local model"),
+)
 
 
-def run_merge(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
+def run_merge(corpus: Corpus, options: Options, show: Show) -> Report:
     return merge_attributes(
         corpus,
         choose_embedder(options["endpoint"]),
@@ -154,12 +147,13 @@ def tell_merge(report: Report) -> str:
     return line.format(**report, pairs=sum(report["conflicts"].values()))
 
 
-def add_sample_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--size", type=int, default=SIZE, help=f"users to choose (default {SIZE})")
-    parser.add_argument("--seed", type=int, default=0)
+SAMPLE = (
+    arg("--size", type=int, default=SIZE, help=f"users to choose (default {SIZE})"),
+    arg("--seed", type=int, default=0),
+)
 
 
-def run_sample(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
+def run_sample(corpus: Corpus, options: Options, show: Show) -> Report:
     return sample_users(corpus, options["size"], options["seed"], show)
 
 
@@ -180,31 +174,30 @@ def write_distance(row: Report) -> str:
 # --- push -------------------------------------------------------------------
 
 
-def add_push_options(parser: ArgumentParser) -> None:
-    kinds = "a study of annotators with the kind attribute, or relevance for pairs of prompt and user"
-    parser.add_argument("--study", required=True, metavar="SLUG", help=kinds)
-    parser.add_argument("--pilot", action="store_true", help="for the pilot's annotators")
-    parser.add_argument("--prompts", metavar="STUDY", help="pairs: of this study's prompts only")
-    parser.add_argument("--by", metavar="NAME", default="", help="pairs: the endpoint whose candidates they are")
-    parser.add_argument(
-        "--users", type=int, default=DEFAULTS.users, help=f"pairs: users a prompt (default {DEFAULTS.users})"
-    )
-    parser.add_argument(
-        "--least", type=int, default=DEFAULTS.least, help=f"pairs: fewest candidates (default {DEFAULTS.least})"
-    )
-    parser.add_argument("--seed", type=int, default=DEFAULTS.seed, help="pairs: which users, and in which order")
+PUSH = (
+    arg(
+        "--study",
+        required=True,
+        metavar="SLUG",
+        help="a study of annotators with the kind attribute, or relevance for pairs of prompt and user",
+    ),
+    flag("--pilot", "for the pilot's annotators"),
+    arg("--prompts", metavar="STUDY", help="pairs: of this study's prompts only"),
+    arg("--by", metavar="NAME", default="", help="pairs: the endpoint whose candidates they are"),
+    arg("--users", type=int, default=DEFAULTS.users, help=f"pairs: users a prompt (default {DEFAULTS.users})"),
+    arg("--least", type=int, default=DEFAULTS.least, help=f"pairs: fewest candidates (default {DEFAULTS.least})"),
+    arg("--seed", type=int, default=DEFAULTS.seed, help="pairs: which users, and in which order"),
+)
 
 
-def run_push(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
+def run_push(corpus: Corpus, options: Options, show: Show) -> Report:
     study = find_study(options["study"])
     prompts = find_study_with_prompts(options["prompts"]) if options["prompts"] else None
     settings = PairSettings(prompts, *(options[name] for name in ("by", "users", "least", "seed")))
-    try:
+    with pushing(study):
         pushed = push_people(corpus, study, pilot=options["pilot"], settings=settings)
-        lend(corpus, study, ACTOR)  # its members see these people anyway
-        return pushed
-    except ImportFault as fault:
-        raise CommandError(f"{study.slug}: nothing was added. Faults: {fault.count}\n{fault}") from None
+    lend(corpus, study, ACTOR)  # its members see these people anyway
+    return pushed
 
 
 def tell_push(report: Report) -> str:
@@ -222,26 +215,26 @@ def tell_push(report: Report) -> str:
 STEPS: dict[str, PeopleStep] = {
     "filter": PeopleStep(
         "Judge every user by language, scripted templates, activity and use as an assistant.",
-        "users", add_filter_options, run_filter, tell_filter,
+        "users", tuple(map(setting_argument, fields(FilterSettings))), run_filter, tell_filter,
     ),
     "ask": PeopleStep(
         "Let a model judge conversations, for the next filter.",
-        "conversations", add_ask_options, run_ask, tell_tasks,
+        "conversations", ASK, run_ask, tell_tasks,
     ),
     "extract": PeopleStep(
         "Let a model list what the kept users' conversations say about them.",
-        "conversations", add_task_arguments, run_extract, tell_tasks,
+        "conversations", TASK_ARGUMENTS, run_extract, tell_tasks,
     ),
     "merge": PeopleStep(
         "Merge attributes of one user that say the same.",
-        "attributes", add_merge_options, run_merge, tell_merge,
+        "attributes", MERGE, run_merge, tell_merge,
     ),
     "sample": PeopleStep(
         "Choose users spread from specialists to generalists, and say how diverse they are.",
-        "users", add_sample_options, run_sample, tell_sample,
+        "users", SAMPLE, run_sample, tell_sample,
     ),
     "push": PeopleStep(
         "Hand the sampled users' merged attributes, or pairs of prompt and user, to annotators.",
-        "items", add_push_options, run_push, tell_push,
+        "items", PUSH, run_push, tell_push,
     ),
 }  # fmt: skip

@@ -2,38 +2,39 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.exports.exports import write_whole
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import find_model, label_study, predict
-from surveys.imports.study_command import FileCommand, find_study, writing
+from surveys.imports.actions import Action, Options, Report, arg, find_study, writing
 
 
-class Command(FileCommand):
+class Command(Action):
     help = "Write a trained model's score of every example (id, attribute and score), or let it label a study's items."
+    arguments = (
+        arg("model"),
+        arg("--examples", metavar="NAME", help="as import_examples has them"),
+        arg("--out", type=Path, metavar="FILE.jsonl", help="where the scores of examples go"),
+        arg("--study", help="instead: keep labels of this study's items, as those of a rater"),
+    )
     writes = {"out": False}  # noqa: RUF012
+    faults = (TrainingError, EmbeddingError)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("model")
-        parser.add_argument("--examples", metavar="NAME", help="as import_examples has them")
-        parser.add_argument("--out", type=Path, metavar="FILE.jsonl", help="where the scores of examples go")
-        parser.add_argument("--study", help="instead: keep labels of this study's items, as those of a rater")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         if bool(options["study"]) == bool(options["examples"] and options["out"]):
             raise CommandError("Name --examples NAME with --out FILE.jsonl, or --study STUDY.")
-        try:
-            if options["study"]:
-                number = label_study(find_model(options["model"]), find_study(options["study"]))
-                self.stdout.write(f"{options['study']}: {number:,} items labelled by {options['model']}")
-                return
-            rows = list(predict(find_model(options["model"]), find_set(options["examples"])))
-        except (TrainingError, EmbeddingError) as error:
-            raise CommandError(str(error)) from None
+        model = find_model(options["model"])
+        about = {"model": options["model"]}
+        if options["study"]:
+            return about | {"study": options["study"], "labels": label_study(model, find_study(options["study"]))}
+        rows = list(predict(model, find_set(options["examples"])))
         with writing(options["out"]):
             write_whole(options["out"], (json.dumps(row).encode() + b"\n" for row in rows))
-        self.stdout.write(f"{options['out']}: {len(rows):,} scores by {options['model']}")
+        return about | {"file": str(options["out"]), "scores": len(rows)}
+
+    def tell(self, report: Report, options: Options) -> str:
+        labelled = "{study}: {labels:,} items labelled by {model}"
+        return (labelled if "labels" in report else "{file}: {scores:,} scores by {model}").format(**report)

@@ -1,11 +1,8 @@
 """Print a study's report: field against offline against sock puppets, with intervals."""
 
-import json
-import sys
 from pathlib import Path
-from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.http import QueryDict
 
 from analysis.answers.readings import read_new
@@ -17,80 +14,72 @@ from analysis.report.pairs.sides import checked, sides_in
 from analysis.report.parts import PARTS
 from analysis.report.reports import DRAWS, ReportError, report
 from analysis.runs.progress import ProgressLine
-from surveys.imports.study_command import StudyCommand, writing
+from surveys.imports.actions import Options, Report, StudyAction, arg, say, writing
 from surveys.models import Study
 
 FEWEST, MOST = 20, 100_000
 
 
-class Command(StudyCommand):
+class Command(StudyAction):
     help = (
         "Print a study's report. New answers are read first; parts that nothing has changed since are taken as they "
         "were computed."
     )
-    writes = {"html": False, "pdf": False}  # noqa: RUF012
-
-    faults = (FilterError, ReportError)
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
+    arguments = (
+        arg(
             "--filter",
             action="append",
             default=[],
             metavar="NAME=VALUE",
             help="as in the address of a page: chatbot=gemini, memory=off, answer=gender:Woman, prompt=movies; "
             f"there is {', '.join(IN_ADDRESSES)}",
-        )
-        parser.add_argument(
+        ),
+        arg(
             "--compare",
             metavar="SIDE",
             help="one side, compared with another: field/chatgpt, field/chatgpt/plan=free, offline/gpt-4o-mini, "
             "run/12, other-study:field",
-        )
-        parser.add_argument("--with", metavar="SIDE", help="the other side")
-        parser.add_argument("--parts", nargs="+", choices=PARTS, metavar="PART", help=f"only these: {', '.join(PARTS)}")
-        parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--draws", type=int, default=DRAWS, help=f"random draws for each interval ({DRAWS})")
-        parser.add_argument("--html", type=Path, metavar="FILE", help="write one HTML file that needs nothing else")
-        parser.add_argument("--pdf", type=Path, metavar="FILE", help="write a paged PDF")
+        ),
+        arg("--with", metavar="SIDE", help="the other side"),
+        arg("--parts", nargs="+", choices=PARTS, metavar="PART", help=f"only these: {', '.join(PARTS)}"),
+        arg("--seed", type=int, default=0),
+        arg("--draws", type=int, default=DRAWS, help=f"random draws for each interval ({DRAWS})"),
+        arg("--html", type=Path, metavar="FILE", help="write one HTML file that needs nothing else"),
+        arg("--pdf", type=Path, metavar="FILE", help="write a paged PDF"),
+    )
+    writes = {"html": False, "pdf": False}  # noqa: RUF012
+    faults = (FilterError, ReportError)
 
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+    def carry_out(self, study: Study, options: Options) -> Report | None:
         if not FEWEST <= options["draws"] <= MOST:
             raise CommandError(f"--draws takes {FEWEST} to {MOST:,}, not {options['draws']}.")
         if study.current is None:
             raise CommandError(f"{study.slug} has no definition yet. Load its study file first.")
-        filters = checked(
-            study,
-            read_filters([*options["filter"], *(f"compare={side}" for side in sides_in(options))]),
-            Study.objects.all(),
-        )
+        given = [*options["filter"], *(f"compare={side}" for side in sides_in(options))]
+        filters = checked(study, read_filters(given), Study.objects.all())
         with ProgressLine("answers read") as progress:
             read_new(study, progress.count, anew=False)
-        parts = options["parts"] or PARTS
-        found = report(
-            study, filters, seed=options["seed"], draws=options["draws"], parts=parts, progress=self.say_part
-        )
-        self.write_files(found, options)
-        if options["json"]:
-            self.stdout.write(json.dumps(found))
-        elif not (options["html"] or options["pdf"]):
-            self.stdout.write(write_text(found, options["parts"]))
+        settings = {"seed": options["seed"], "draws": options["draws"], "parts": options["parts"] or PARTS}
+        found = report(study, filters, **settings, progress=say_part)
+        write_files(found, options)
+        return None if (options["html"] or options["pdf"]) and not options["json"] else found
 
-    def say_part(self, done: int, total: int, part: str) -> None:
-        if part:
-            self.say(f"[{done + 1}/{total}] {part}")
+    def tell(self, found: Report, options: Options) -> str:
+        return write_text(found, options["parts"])
 
-    def write_files(self, found: dict, options: dict) -> None:
-        for option, write in (("html", lambda: write_html(found).encode()), ("pdf", lambda: write_pdf(found))):
-            if path := options[option]:
-                self.say(f"Drawing {path.name}")
-                with writing(path):
-                    write_whole(path, iter([write()]))
-                self.say(f"{path}: {path.stat().st_size:,} bytes")
 
-    def say(self, words: str) -> None:
-        print(words, file=sys.stderr, flush=True)
+def say_part(done: int, total: int, part: str) -> None:
+    if part:
+        say(f"[{done + 1}/{total}] {part}")
+
+
+def write_files(found: Report, options: Options) -> None:
+    for option, write in (("html", lambda: write_html(found).encode()), ("pdf", lambda: write_pdf(found))):
+        if path := options[option]:
+            say(f"Drawing {path.name}")
+            with writing(path):
+                write_whole(path, iter([write()]))
+            say(f"{path}: {path.stat().st_size:,} bytes")
 
 
 def read_filters(given: list[str]) -> Filters:

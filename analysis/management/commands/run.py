@@ -1,92 +1,121 @@
 """Look at a run, or pause, resume, cancel, retry or repeat it."""
 
-import json
-from typing import Any
+from datetime import datetime
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from analysis.answers.readings import read_everywhere
 from analysis.models import Run
-from analysis.runs.commands import RunCommand, add_way_arguments, find_study, one_line_errors, parse_dollars, send
+from analysis.runs.commands import WAYS, RunAction, find_study, parse_dollars, send, tell_end, why_stopped
 from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import end_schedule, make_schedule
 from analysis.runs.pages.reads import OWN, RunProgress, stand
 from analysis.runs.progress import dollars, write_bar
+from surveys.imports.actions import Options, Report, arg
 
 LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  {cost}"
+NONE_YET = "There are no runs yet: run_baseline or run_benchmark."
 
 
-class Command(RunCommand):
+def show(run: Run, options: Options) -> Report:
+    return {**runs.progress(run), "failures": runs.failures(run), "estimate": run.estimate}
+
+
+def pause(run: Run, options: Options) -> Report:
+    return show(runs.pause(run), options)
+
+
+def resume(run: Run, options: Options) -> Report:
+    report = send(runs.resume(run, options["budget"]), options)
+    read_everywhere()
+    return report
+
+
+def cancel(run: Run, options: Options) -> Report:
+    """Said again, it asks once more for what the run's batches had answered before they were cancelled."""
+    if run.state != Run.State.CANCELLED or not batches.open_batches(run):
+        run = runs.cancel(run)
+    batches.cancel_batches(run.pk)
+    batches.work(run.pk)
+    return show(run, options)
+
+
+def retry(run: Run, options: Options) -> Report:
+    if not runs.retry_failed(run):
+        raise CommandError(f"Run {run.pk} has no failed calls.")
+    return resume(run, options)
+
+
+def schedule(run: Run, options: Options) -> Report:
+    made = make_schedule(run, options["every"])
+    return {"run": made.first_run_id, "schedule": str(made), "next_at": made.next_at.isoformat()}
+
+
+def unschedule(run: Run, options: Options) -> Report:
+    if not end_schedule(run):
+        raise CommandError(f"Run {run.pk} is not repeated.")
+    return {"run": run.pk, "schedule": None}
+
+
+def tell_schedule(report: Report) -> str:
+    if report["schedule"] is None:
+        return f"Run {report['run']} is not repeated any more."
+    day = datetime.fromisoformat(report["next_at"])
+    return f"Run {report['run']} is repeated {report['schedule']}, next on {day:%d %B %Y}."
+
+
+def tell_run(report: Report) -> str:
+    run, lost = Run.objects.select_related("endpoint").get(pk=report["run"]), report["maybe_paid"]
+    lines = [f"Run {run.pk} {run.source} {run.endpoint or run.model}", write_bar(report), report["reason"]]
+    lines += [f"{failure['count']:,} failed: {failure['reason']}" for failure in report["failures"]]
+    if lost["attempts"]:
+        lines.append(f"{lost['attempts']:,} attempts may have been paid without an answer ({dollars(lost['usd'])})")
+    return "\n".join(filter(None, lines))
+
+
+def tell_list(report: Report) -> str:
+    return "\n".join(LINE.format(**row, cost=dollars(row["usd"])) for row in report["runs"]) or NONE_YET
+
+
+ACTIONS = {each.__name__: each for each in (show, pause, resume, cancel, retry, schedule, unschedule)}
+# By a name that only their reports have.
+WORDS = {"runs": tell_list, "schedule": tell_schedule, "failures": tell_run, "estimate": tell_end}
+
+
+class Command(RunAction):
     help = "Show a run, or change what becomes of it. Resume goes on with what is pending; retry with what failed."
+    arguments = (
+        arg("id", help="the run's number; list shows all runs"),
+        arg("action", nargs="?", default="show", choices=sorted(ACTIONS)),
+        arg("--budget", type=parse_dollars, metavar="USD", help="with resume: the new budget"),
+        arg("--every", type=int, default=7, metavar="DAYS", help="with schedule"),
+        arg("--study", metavar="SLUG", help="with list: only this study's runs"),
+        *WAYS,
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("id", help="the run's number; list shows all runs")
-        parser.add_argument("action", nargs="?", default="show", choices=sorted(ACTIONS))
-        parser.add_argument("--budget", type=parse_dollars, metavar="USD", help="with resume: the new budget")
-        parser.add_argument("--every", type=int, default=7, metavar="DAYS", help="with schedule")
-        parser.add_argument("--study", metavar="SLUG", help="with list: only this study's runs")
-        add_way_arguments(parser)
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         if options["id"] == "list":
-            return self.show_all(options["study"], options["json"])
+            return list_runs(options["study"])
         number = int(options["id"]) if options["id"].isdecimal() and len(options["id"]) < 19 else None
         run = Run.objects.select_related("endpoint").filter(pk=number).first()
         if run is None:
             raise CommandError(f"There is no run {options['id']}. `manage.py run list` shows all.")
-        with one_line_errors():
-            ACTIONS[options["action"]](self, run, options)
-        if options["action"] in ("resume", "retry"):
-            read_everywhere()
+        return ACTIONS[options["action"]](run, options)
 
-    def show_all(self, slug: str | None, as_json: bool) -> None:
-        """The newest first, and those without a study too, which no page shows."""
-        found = Run.objects.filter(study=find_study(slug)) if slug else Run.objects.all()
-        rows = [describe(entry) for entry in stand(list(found.select_related("study", *OWN).order_by("-id")))]
-        lines = [LINE.format(**row, cost=dollars(row["usd"])) for row in rows] or [
-            "There are no runs yet: run_baseline or run_benchmark."
-        ]
-        self.stdout.write(json.dumps({"runs": rows}) if as_json else "\n".join(lines))
+    def tell(self, report: Report, options: Options) -> str:
+        return next(tell for name, tell in WORDS.items() if name in report)(report)
 
-    def show(self, run: Run, options: dict) -> None:
-        now = {**runs.progress(run), "failures": runs.failures(run), "estimate": run.estimate}
-        lost = now["maybe_paid"]
-        lines = [f"Run {run.pk} {run.source} {run.endpoint or run.model}", write_bar(now), now["reason"]]
-        lines += [f"{failure['count']:,} failed: {failure['reason']}" for failure in now["failures"]]
-        if lost["attempts"]:
-            lines.append(f"{lost['attempts']:,} attempts may have been paid without an answer ({dollars(lost['usd'])})")
-        self.stdout.write(json.dumps(now) if options["json"] else "\n".join(line for line in lines if line))
-
-    def pause(self, run: Run, options: dict) -> None:
-        self.show(runs.pause(run), options)
-
-    def resume(self, run: Run, options: dict) -> None:
-        send(runs.resume(run, options["budget"]), options, self.stdout)
-
-    def cancel(self, run: Run, options: dict) -> None:
-        """Said again, it asks once more for what the run's batches had answered before they were cancelled."""
-        if run.state != Run.State.CANCELLED or not batches.open_batches(run):
-            run = runs.cancel(run)
-        batches.cancel_batches(run.pk)
-        batches.work(run.pk)
-        self.show(run, options)
-
-    def retry(self, run: Run, options: dict) -> None:
-        if not runs.retry_failed(run):
-            raise CommandError(f"Run {run.pk} has no failed calls.")
-        send(runs.resume(run, options["budget"]), options, self.stdout)
-
-    def schedule(self, run: Run, options: dict) -> None:
-        schedule = make_schedule(run, options["every"])
-        self.stdout.write(f"Run {schedule.first_run_id} is repeated {schedule}, next on {schedule.next_at:%d %B %Y}.")
-
-    def unschedule(self, run: Run, options: dict) -> None:
-        if not end_schedule(run):
-            raise CommandError(f"Run {run.pk} is not repeated.")
-        self.stdout.write(f"Run {run.pk} is not repeated any more.")
+    def failure(self, report: Report) -> str:
+        return why_stopped(report) if "estimate" in report and "failures" not in report else ""
 
 
-def describe(entry: RunProgress) -> dict[str, Any]:
+def list_runs(slug: str | None) -> Report:
+    """The newest first, and those without a study too, which no page shows."""
+    found = Run.objects.filter(study=find_study(slug)) if slug else Run.objects.all()
+    return {"runs": [describe(entry) for entry in stand(list(found.select_related("study", *OWN).order_by("-id")))]}
+
+
+def describe(entry: RunProgress) -> Report:
     run, study = entry.run, entry.run.study
     return {
         "run": run.pk,
@@ -105,14 +134,3 @@ def tasks_of(run: Run) -> str:
     """The kind of its tasks, with the corpus that they are about."""
     about = f"{run.corpus} " if run.corpus else ""
     return f"{about}{run.instruction}" if run.condition == Run.Condition.TASK else ""
-
-
-ACTIONS = {
-    "show": Command.show,
-    "pause": Command.pause,
-    "resume": Command.resume,
-    "cancel": Command.cancel,
-    "retry": Command.retry,
-    "schedule": Command.schedule,
-    "unschedule": Command.unschedule,
-}

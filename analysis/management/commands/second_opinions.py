@@ -1,29 +1,26 @@
 """Let a model read the texts that the rules are not sure of."""
 
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from analysis.answers.readings import give_opinions
 from analysis.endpoints.endpoints import EndpointError
 from analysis.runs.progress import ProgressLine, dollars
-from surveys.imports.study_command import StudyCommand
+from surveys.imports.actions import Options, Report, StudyAction, arg
 from surveys.models import Study
 
 
-class Command(StudyCommand):
+class Command(StudyAction):
     help = "Ask a model what the texts in doubt say. The review page shows it; no answer changes by itself."
-
+    arguments = (
+        arg("--endpoint", required=True),
+        arg("--limit", type=int, help="at most this many texts"),
+        arg("--budget", help="dollars"),
+    )
     faults = (EndpointError,)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--endpoint", required=True)
-        parser.add_argument("--limit", type=int, help="at most this many texts")
-        parser.add_argument("--budget", help="dollars")
-
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+    def carry_out(self, study: Study, options: Options) -> Report:
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit must be 1 or more.")
         try:
@@ -32,8 +29,11 @@ class Command(StudyCommand):
                 given = give_opinions(study, options["endpoint"], options["limit"], budget, progress.count)
         except InvalidOperation:
             raise CommandError(f"--budget must be dollars such as 2.50, not {options['budget']!r}.") from None
-        report = {"study": study.slug, **vars(given), "usd": float(given.usd)}
+        return {"study": study.slug, **vars(given), "usd": float(given.usd)}
+
+    def tell(self, report: Report, options: Options) -> str:
         line = "{study}: {replies} texts read, {failed} calls failed, {cost}"
-        self.tell(options, report, line.format(**report, cost=dollars(given.usd)))
-        if given.stopped:
-            raise CommandError(f"Stopped early: {given.stopped}")
+        return line.format(**report, cost=dollars(report["usd"]))
+
+    def failure(self, report: Report) -> str:
+        return f"Stopped early: {report['stopped']}" if report["stopped"] else ""

@@ -1,32 +1,30 @@
 """Share a corpus, personas, examples, a model or a run with studies, and say whose it is."""
 
-import json
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from analysis.models import Run
 from analysis.owners.sharing import KINDS, share
-from surveys.imports.study_command import ACTOR, find_study
+from surveys.imports.actions import ACTOR, Action, Options, Report, arg, find_study
 
 
-class Command(BaseCommand):
+class Command(Action):
     help = (
         "Says whose something is that belongs to no study, and which studies may use it; with options changes both. "
         "What commands import belongs to the server, and no study sees it until it is shared."
     )
+    arguments = (
+        arg("kind", choices=list(KINDS)),
+        arg("name", help="its name; of a run its number"),
+        arg("--study", action="append", default=[], metavar="SLUG", help="share it with this study"),
+        arg("--take-back", action="append", default=[], metavar="SLUG", help="from this study"),
+        arg("--owner", metavar="ACCOUNT", help="who may change and share it from now on; '' is nobody"),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("kind", choices=list(KINDS))
-        parser.add_argument("name", help="its name; of a run its number")
-        parser.add_argument("--study", action="append", default=[], metavar="SLUG", help="share it with this study")
-        parser.add_argument("--take-back", action="append", default=[], metavar="SLUG", help="from this study")
-        parser.add_argument("--owner", metavar="ACCOUNT", help="who may change and share it from now on; '' is nobody")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         thing = find_thing(options["kind"], options["name"])
         studies = set(thing.shared_with.all())
         wanted = studies | {find_study(slug) for slug in options["study"]}
@@ -37,10 +35,13 @@ class Command(BaseCommand):
                 thing.save(update_fields=["owner"])
             if wanted != studies:
                 share(thing, wanted, ACTOR)
+        self.thing = str(thing)
         owner = thing.owner.get_username() if thing.owner else None
-        told = {"name": options["name"], "owner": owner, "studies": sorted(study.slug for study in wanted)}
-        words = f"{thing} belongs to {owner or 'the server'}; shared with {', '.join(told['studies']) or 'no study'}"
-        self.stdout.write(json.dumps(told) if options["json"] else words)
+        return {"name": options["name"], "owner": owner, "studies": sorted(study.slug for study in wanted)}
+
+    def tell(self, report: Report, options: Options) -> str:
+        owner, studies = report["owner"] or "the server", ", ".join(report["studies"]) or "no study"
+        return f"{self.thing} belongs to {owner}; shared with {studies}"
 
 
 def find_thing(kind: str, name: str) -> Any:

@@ -1,10 +1,6 @@
 """Train a model on labelled examples."""
 
-import json
 from dataclasses import fields
-from typing import Any
-
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from analysis.models.training import ExampleSet, Task
 from analysis.runs.progress import ProgressLine
@@ -13,7 +9,7 @@ from analysis.training.examples import TrainingError, find_set
 from analysis.training.fitting import Settings
 from analysis.training.jobs import look, plan, train
 from analysis.training.making import TrainingStopped
-from surveys.imports.study_command import find_study
+from surveys.imports.actions import Action, Argument, Options, Report, arg, find_study, flag
 
 TIERS = ("frozen", "encoder", "grpo")
 
@@ -35,53 +31,48 @@ MAY_BE_0 = ("steps", "kl", "lora")
 USUAL = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
 
 
-class Command(BaseCommand):
-    help = "Train a verifier, a relevance model or a reward model, and test it on groups that it never saw."
+def number_argument(name: str, words: str) -> Argument:
+    default, tiers = getattr(Settings, name), [tier for tier in USUAL if name in USUAL[tier]]
+    usual = ", ".join(f"{USUAL[tier][name]:g} for {tier}" for tier in tiers) or f"{default:g}"
+    return arg(f"--{name}", type=type(default), default=None if tiers else default, help=f"{words} (default {usual})")
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", nargs="?", help="a study of annotators, to learn from their labels")
-        parser.add_argument("--examples", metavar="NAME", help="as import_examples has them, instead of a study")
-        parser.add_argument("--task", required=True, choices=Task.values)
-        parser.add_argument("--tier", default="frozen", choices=TIERS)
-        parser.add_argument("--name", help="of the model")
-        parser.add_argument("--split", default="", choices=("users", "items", "groups"), help="divide anew by these")
-        parser.add_argument("--seeds", type=int, default=3, help="to see how much they change (default 3)")
-        parser.add_argument("--soft-labels", action="store_true", help="learn shares of votes, not majorities")
-        parser.add_argument(
-            "--positive-weight", type=float, help="of what is to be found, in the loss; then the threshold is 0.5"
-        )
-        parser.add_argument("--threshold", type=float, metavar="SCORE", help="from which on it says yes")
-        parser.add_argument(
+
+class Command(Action):
+    help = "Train a verifier, a relevance model or a reward model, and test it on groups that it never saw."
+    arguments = (
+        arg("study", nargs="?", help="a study of annotators, to learn from their labels"),
+        arg("--examples", metavar="NAME", help="as import_examples has them, instead of a study"),
+        arg("--task", required=True, choices=Task.values),
+        arg("--tier", default="frozen", choices=TIERS),
+        arg("--name", help="of the model"),
+        arg("--split", default="", choices=("users", "items", "groups"), help="divide anew by these"),
+        arg("--seeds", type=int, default=3, help="to see how much they change (default 3)"),
+        flag("--soft-labels", "learn shares of votes, not majorities"),
+        arg("--positive-weight", type=float, help="of what is to be found, in the loss; then the threshold is 0.5"),
+        arg("--threshold", type=float, metavar="SCORE", help="from which on it says yes"),
+        arg(
             "--least-recall",
             type=float,
             metavar="SHARE",
             help="the threshold with the best precision that finds at least this share, instead of the best F1",
-        )
-        parser.add_argument("--folds", type=int, default=0, help="also cross-validate over so many parts of the groups")
-        parser.add_argument(
-            "--model", dest="base", default="", metavar="FOLDER", help="its weights; else MiniLM, for grpo SmolLM2"
-        )
-        for name, words in NUMBERS.items():
-            default, tiers = getattr(Settings, name), [tier for tier in USUAL if name in USUAL[tier]]
-            usual = ", ".join(f"{USUAL[tier][name]:g} for {tier}" for tier in tiers) or f"{default:g}"
-            parser.add_argument(
-                f"--{name}", type=type(default), default=None if tiers else default, help=f"{words} (default {usual})"
-            )
-        parser.add_argument("--dry-run", action="store_true", help="only say what it would be trained on")
-        parser.add_argument("--queue", action="store_true", help="leave it to a worker")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        ),
+        arg("--folds", type=int, default=0, help="also cross-validate over so many parts of the groups"),
+        arg("--model", dest="base", default="", metavar="FOLDER", help="its weights; else MiniLM, for grpo SmolLM2"),
+        *(number_argument(name, words) for name, words in NUMBERS.items()),
+        flag("--dry-run", "only say what it would be trained on"),
+        flag("--queue", "leave it to a worker"),
+    )
+    faults = (TrainingError, TrainingStopped)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         usual = USUAL.get(options["tier"], USUAL["encoder"])
         given = {each.name: options[each.name] for each in fields(Settings) if options.get(each.name) is not None}
-        settings = Settings(**(usual | given))
-        try:
-            report = self.carry_out(settings, options)
-        except (TrainingError, TrainingStopped) as error:
-            raise CommandError(str(error)) from None
-        self.stdout.write(json.dumps(report) if options["json"] else tell(report))
+        return self.carry_out(Settings(**(usual | given)), options)
 
-    def carry_out(self, settings: Settings, options: dict[str, Any]) -> dict[str, Any]:
+    def tell(self, report: Report, options: Options) -> str:
+        return tell(report)
+
+    def carry_out(self, settings: Settings, options: Options) -> Report:
         if not 1 <= settings.seeds <= 20 or settings.folds == 1 or not 0 <= settings.folds <= 20:
             raise TrainingError("--seeds takes 1 to 20, --folds 2 to 20.")
         if any(getattr(settings, name) < (0 if name in MAY_BE_0 else 1e-12) for name in NUMBERS):
@@ -119,7 +110,7 @@ class Command(BaseCommand):
             raise TrainingError("--positive-weight must be above 0.")
 
 
-def tell(report: dict[str, Any]) -> str:
+def tell(report: Report) -> str:
     if "state" in report:
         return f"{report['model']} waits for a worker."
     if "baselines" not in report:
@@ -128,7 +119,7 @@ def tell(report: dict[str, Any]) -> str:
     return tell_figures(report)
 
 
-def tell_figures(report: dict[str, Any]) -> str:
+def tell_figures(report: Report) -> str:
     """The model and its baselines, a line each."""
     names = [name for name in report["ci"] if name != "why" and name != "best_f1"]
     lines = [

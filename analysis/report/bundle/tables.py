@@ -16,6 +16,7 @@ from analysis.exports.exports import stream_rows
 from analysis.exports.model_tables import PROMPTS, RUNS, Prompts, run_row
 from analysis.exports.people_tables import Selection
 from analysis.models import Completion
+from analysis.models.settings import DRAWN
 from analysis.report.dataset import load_frames
 from surveys.models import BenchmarkItem, Response, Study
 
@@ -171,7 +172,7 @@ def completions(study: Study) -> Rows:
 
 
 def runs(study: Study) -> Rows:
-    compared = runs_of(study).select_related("endpoint", "corpus", "personas").order_by("pk")
+    compared = runs_of(study).select_related("endpoint", *DRAWN).order_by("pk")
     return map(run_row, compared)
 
 

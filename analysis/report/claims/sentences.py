@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.charts.figure import Report, Row, prompt_name
-from analysis.charts.rows import shown_source
+from analysis.charts.rows import amount_of, amount_words, shown_source, without_amount
 from analysis.report import columns as col
 from analysis.report.claims.candidates import Candidate
 from analysis.report.claims.kinds import PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
@@ -198,8 +198,8 @@ def tell_nearest(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     rows = report.get("calibration") or []
     for one in found:
         row = one.row
-        size = f", {row['history_size']} conversations" if row["history_size"] else ""
-        others = settings_among(row | {"history_size": None}, [other | {"history_size": None} for other in rows])
+        size = f", {amount_words(row)}" if amount_of(row) else ""
+        others = settings_among(without_amount(row), [without_amount(other) for other in rows])
         of_model = (other for other in rows if (other["source"], other["model"]) == (OFFLINE, row["model"]))
         offline = next((other for other in of_model if other["main"]), None)
         beside = ""

@@ -9,16 +9,18 @@ from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.panels import GAP, Strips, colour_scale, room_for, shape_scale
 from analysis.charts.rows import (
+    AMOUNT_COLUMNS,
     WHY,
+    amount_words,
     by_group,
     drawn_row,
     ends_in,
     in_order,
     label_variants,
     rows_of,
-    setting_words,
     shown_model,
     shown_source,
+    without_amount,
     write_caption,
 )
 from analysis.charts.tables import Column
@@ -47,7 +49,7 @@ STEP, VALUE, LONGEST = 24, 40, 190  # px: of a row, for the number at its end, a
 COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
-    Column("history_size", "history size", unit="conversations"),
+    *AMOUNT_COLUMNS,
     Column("units", "units of the source"),
     Column(EXCESS.name, EXCESS.heading, unit=EXCESS.unit),
     *ends_in("bits"),
@@ -60,8 +62,8 @@ COLUMNS = [
 
 def variant_names(rows: Sequence[Row]) -> list[str]:
     """A source with its history size, and with whatever else sets it apart."""
-    names = label_variants([row | {"history_size": None} for row in rows])
-    return [", ".join([name, *setting_words(row, ("history_size",))]) for name, row in zip(names, rows, strict=True)]
+    names = label_variants([without_amount(row) for row in rows])
+    return [", ".join(filter(None, (name, amount_words(row)))) for name, row in zip(names, rows, strict=True)]
 
 
 def draw(report: Report, options: Options) -> Figure:

@@ -15,7 +15,7 @@ from django.utils.safestring import mark_safe
 
 from analysis.charts.figure import BESIDE, Figure, Options, Row, for_column, prompt_name
 from analysis.charts.rendering import render
-from analysis.charts.rows import names_in
+from analysis.charts.rows import amount_words, names_in
 from analysis.charts.rows import setting_words as words_of
 from analysis.charts.tables import Cell, Column, Table
 from analysis.charts.theme import COLUMN_PX
@@ -71,8 +71,7 @@ class Places:
         """With all that sets it apart, or how much history stands in front."""
         made_up = "simulated" if row.get("simulated") else ""
         name = LABELS.get(row["source"], row["source"])
-        history = ", ".join(words_of(row, ("history_size",)))
-        return named(str(name), chip=made_up, soft=setting_words(row) if settings else history)
+        return named(str(name), chip=made_up, soft=setting_words(row) if settings else amount_words(row))
 
     def model_cell(self, row: Row) -> Cell:
         """The chatbot, with the model that stands for it; a model of no chatbot by itself."""
@@ -157,7 +156,8 @@ def named(text: str, chip: str = "", soft: str = "") -> Cell:
 def setting_words(row: Row) -> str:
     """What sets a row apart from others of the same source and model."""
     settings = ", ".join(map(spoken_setting, (row.get("settings") or "").split(", ")))
-    return ", ".join(words_of(row | {"per_user": row.get("per_user") or None, "settings": settings}))
+    given = {name: None if value is False else value for name, value in row.items()}  # a switch that is off goes unsaid
+    return ", ".join(words_of(given | {"settings": settings}))
 
 
 def spoken_setting(setting: str) -> str:

@@ -19,8 +19,18 @@ from analysis.answers.compared import runs_of
 from analysis.charts.figure import Row
 from analysis.charts.theme import printable
 from analysis.models.conditions import LABELS
+from analysis.report.columns import settings as settings_of
 from analysis.report.dataset import ALL, FIELD, load_frames
-from analysis.report.filters import FILTERS, FilterError, Filters, Offer, check_filters, filter_options, say_offered
+from analysis.report.filters import (
+    FILTERS,
+    OF_SETTINGS,
+    FilterError,
+    Filters,
+    Offer,
+    check_filters,
+    filter_options,
+    say_offered,
+)
 from analysis.report.samples import Data, Rows, Source
 from analysis.stats.resampling import ChoiceSample, ItemSample
 from surveys.models import Prompt, Study
@@ -30,7 +40,6 @@ RUN = "run"
 OF_FIELD = tuple(name for name, entry in FILTERS.items() if entry.is_of_field and name != "chatbot")
 PARTED_BY = ("cell", "plan", "memory")
 IN_FIELD, OF_MODELS, OF_OTHERS = "In the field", "Models", "In the field of another study"
-OF_RUNS = ("temperature", "history_size")
 FORMS = (
     "Write field, field/CHATBOT, SOURCE/MODEL, run/NUMBER or OTHER-STUDY:field, and what narrows it, such as "
     "field/chatgpt/plan=free."
@@ -77,7 +86,7 @@ def read_side(text: str) -> Side:
     if study and head != FIELD:
         raise FilterError(f"{text[:60]}: of another study only the field is a side, such as {study[:40]}:field.")
     narrowed: list[tuple[str, str]] = []
-    known = OF_FIELD if head == FIELD else OF_RUNS
+    known = OF_FIELD if head == FIELD else OF_SETTINGS
     while rest and "=" in rest[-1]:
         name, _, value = rest.pop().partition("=")
         if name not in known:
@@ -241,12 +250,9 @@ def narrowed_words(side: Side) -> Iterator[str]:
 
 
 def name_of_runs(source: Source, side: Side) -> str:
-    size = [f"{source.history_size:,} conversations"] if source.history_size else []
-    heat = [f"temperature {source.temperature:g}"] if source.temperature not in (None, 1) else []
-    number = [f"run {side.run}"] if side.run is not None else []
-    return ", ".join(
-        [name_of_model(source.name, source.model), *size, *heat, *filter(None, [printable(source.other)]), *number]
-    )
+    number = f"run {side.run}" if side.run is not None else ""
+    settings = printable(settings_of(source.settings) or "")
+    return ", ".join(filter(None, [name_of_model(source.name, source.model), settings, number]))
 
 
 # --- which sides a study offers

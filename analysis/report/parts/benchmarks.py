@@ -12,6 +12,7 @@ from analysis.charts.keys import draw_key
 from analysis.charts.panels import room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
 from analysis.charts.rows import (
+    AMOUNT_COLUMNS,
     WHY,
     by_group,
     drawn_row,
@@ -29,6 +30,7 @@ from analysis.report import columns as col
 from analysis.report.benchmark_letters import BenchmarkRuns, load_keys, load_runs
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import LETTERS
+from analysis.report.filters import OF_SETTINGS
 from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
 from analysis.report.samples import Data, generator_for, interval_cells, low_high, reasons
 from analysis.stats import benchmark_runs
@@ -43,7 +45,7 @@ OTHER_FORM = "No offline run at temperature 1 was asked these questions in the s
 
 def compute(data: Data) -> list[Row]:
     """The runs that the filters leave; those that they are compared with count though a filter hides them."""
-    found = load_runs(data.narrowed(source=(), temperature=(), history_size=()))
+    found = load_runs(data.narrowed(source=(), **dict.fromkeys(OF_SETTINGS, ())))
     keys = load_keys({runs.benchmark for runs in found})
     shown = [runs for runs in found if data.filters.wants_source(runs.source)]
     return [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
@@ -236,7 +238,7 @@ DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
     Column("temperature", "temperature"),
-    Column("history_size", "history size", unit="conversations"),
+    *AMOUNT_COLUMNS,
     Column("runs", "runs", value=lambda row: len(row["runs"])),
     Column("questions", "questions"),
     Column("min", "lowest accuracy", unit="share"),

@@ -8,9 +8,11 @@ import altair as alt
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
 from analysis.charts.panels import GAP, colour_scale, make_legend, panel_width, shape_scale
-from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
 from analysis.charts.rows import (
+    AMOUNT_COLUMNS,
     WHY,
+    amount_of,
+    amount_words,
     by_group,
     drawn_row,
     end_of,
@@ -21,8 +23,10 @@ from analysis.charts.rows import (
     setting_words,
     shown_model,
     shown_source,
+    without_amount,
     write_caption,
 )
+from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
 from analysis.models.conditions import PUPPETS
@@ -230,7 +234,7 @@ HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, what one mark takes along x
 DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
-    Column("history_size", "history size", unit="conversations"),
+    *AMOUNT_COLUMNS,
     Column("temperature", "temperature"),
     Column("corpus", "corpus"),
     Column("personas", "personas"),
@@ -254,10 +258,10 @@ def draw_calibration(report: Report, options: Options) -> Figure:
     if not known:
         return figure.empty_figure("calibration", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     # The size of the history is the x axis; a name says only what else sets a source apart.
-    names = label_variants([row | {"history_size": None} for row in known])
+    names = label_variants([without_amount(row) for row in known])
     points = [point_of(name, row, options) for name, row in zip(names, known, strict=True)]
-    sizes = sorted({int(row["history_size"]) for row in known if row.get("history_size") is not None})
-    steps = [NO_HISTORY] * any(row.get("history_size") is None for row in known) + [f"{size:,}" for size in sizes]
+    sizes = {amount_of(row) for row in known}
+    steps = [NO_HISTORY] * (None in sizes) + [f"{size:,}" for size in sorted(size for size in sizes if size)]
     spec = draw_panels(points, steps, series_of_variants(names, known), options)
     words = Words(TITLE, caption(report, table, known, options), describe(known, options))
     return figure.make_figure("calibration", words, spec, points, table, DRAWN_COLUMNS, options)
@@ -265,9 +269,9 @@ def draw_calibration(report: Report, options: Options) -> Figure:
 
 def point_of(name: str, row: Row, options: Options) -> Row:
     low, high = span(row.get("ci")) or (None, None)
-    size, model = row.get("history_size"), shown_model(row["model"], options)
-    step = NO_HISTORY if size is None else f"{int(size):,}"
-    asked = "" if size is None else f", {plural(int(size), 'conversation')}"
+    size, model = amount_of(row), shown_model(row["model"], options)
+    step = NO_HISTORY if size is None else f"{size:,}"
+    asked = "" if size is None else f", {amount_words(row)}"
     told = (
         f"{name}{asked}, {model}: {decimal(row[EXCESS.name], 3)} bits above chance over "
         f"{plural(int(row.get('prompts') or 0), 'prompt')}"
@@ -365,8 +369,7 @@ def describe(rows: Sequence[Row], options: Options) -> str:
 
 
 def describe_nearest(row: Row, options: Options) -> str:
-    size = row.get("history_size")
-    with_size = f" with {plural(int(size), 'conversation')}" if size is not None else ""
+    with_size = f" with {amount_words(row)}" if amount_of(row) is not None else ""
     return (
         f"{shown_model(row['model'], options)}: nearest to the field is {shown_source(row['source'])}{with_size}, "
         f"{decimal(row[EXCESS.name], 3)} bits above chance on average."

@@ -19,6 +19,7 @@ from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.endpoints.providers.openai import OpenAIProvider, openai_package, read_reply
 from analysis.models import Run
+from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, open_database
 from analysis.runs.lanes.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
@@ -42,7 +43,7 @@ def work(run_id: int) -> int:
     A run that does not go on (paused, stopped, cancelled) submits nothing, but what its batches still answer
     is paid for and kept.
     """
-    run = Run.objects.select_related("endpoint", "version", "study", "corpus", "personas").get(pk=run_id)
+    run = Run.objects.select_related("endpoint", "version", "study", *DRAWN).get(pk=run_id)
     if run.state != Run.State.RUNNING and not open_batches(run):
         return 0
     try:

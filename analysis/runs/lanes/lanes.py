@@ -26,6 +26,7 @@ from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Completion, Run, SimulatedUser, Task
 from analysis.models.conditions import ConditionError
+from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import kind_of, longest_reply
 from analysis.runs.lanes.calls import (
     MOST_ATTEMPTS,
@@ -401,7 +402,7 @@ def run_lane(
     At each `place`, where one is given, only one lane of the run works at a time. A run that cannot go on (no
     key, messages that cannot be built) is stopped with the reason.
     """
-    run = Run.objects.select_related("endpoint", "version", "study", "corpus", "personas").get(pk=run_id)
+    run = Run.objects.select_related("endpoint", "version", "study", *DRAWN).get(pk=run_id)
     if run.state != Run.State.RUNNING:
         return 0
     try:

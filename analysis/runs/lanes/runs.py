@@ -16,6 +16,7 @@ from django.utils import timezone
 from analysis.endpoints.limits import waiting_until
 from analysis.models import Completion, Run, Schedule
 from analysis.models.conditions import ConditionError
+from analysis.models.settings import drawn_from
 from analysis.owners.sharing import NotShared, require_shared
 from analysis.runs.lanes.calls import expire_leases
 from analysis.runs.lanes.lanes import Bounds, run_lane
@@ -275,7 +276,7 @@ def repeat_one(schedule_id: int, now: datetime) -> Run | None:
         first = schedule.first_run
         if first.study:
             try:
-                require_shared(first.study, first.endpoint, first.corpus, first.personas)
+                require_shared(first.study, first.endpoint, *drawn_from(first))
             except NotShared as error:
                 log.warning("Run %s is not repeated this time: %s", first.pk, error)
                 return None

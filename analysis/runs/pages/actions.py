@@ -11,6 +11,7 @@ from analysis.endpoints.endpoints import EndpointError, check_endpoint
 from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Run
 from analysis.models.conditions import ConditionError
+from analysis.models.settings import drawn_from
 from analysis.owners.sharing import NotShared, hold, refusal, require_role, require_sending, require_shared
 from analysis.runs.lanes.batches import cancel_batches
 from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed, start
@@ -34,7 +35,7 @@ def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
     with transaction.atomic():
         run, estimate = plan_run(plan, given["repeats"], actor, budget=given["budget"], again=given["again"])
         require_role(account, study)
-        require_shared(study, plan.endpoint, plan.corpus, plan.personas)
+        require_shared(study, plan.endpoint, *drawn_from(plan))
         run = start(run)
         audit.record(
             study, actor, "baseline started", name_of(run), condition=run.condition, benchmark=run.benchmark,

@@ -7,25 +7,20 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 
-from analysis.models import Corpus, Endpoint, PersonaSet
+from analysis.models import Endpoint
 from analysis.models.conditions import CHOICES, CONDITIONS
-from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_few_users
+from analysis.models.settings import BY_NAME, SETTINGS, RunSetting
+from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_notes
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
-from analysis.runs.recipes.recipes import HISTORY_SIZE
 from surveys.models import StudyVersion
 
-# What only some conditions take.
-SPECIAL = ("users", "corpus", "history_size", "language", "toxic", "per_user", "personas")
 OF_BENCHMARKS = ("prompt_form", "worked_examples")
 OF_PROMPTS = ("prompts",)
 # What a field is when nobody says anything.
 USUAL = {
-    "users": 1,
+    **{setting.name: setting.default for setting in SETTINGS},
     "temperature": 1.0,
     "seed": 0,
-    "language": None,
-    "toxic": False,
-    "per_user": False,
     "prompt_form": FORMS[0],
     "worked_examples": False,
     "prompts": (),
@@ -36,10 +31,6 @@ PUT_AS = {"helm": "As HELM puts it", "bare": "Question and choices only"}
 MEASURED_USERS = 2
 ANSWERS = {"embeddings": False}  # what endpoints have that can be asked a prompt
 TOKENS, DOLLARS = ("prompt_tokens", "completion_tokens"), ("usd", "usd_most")
-NEEDS = {
-    "corpus": "Choose the corpus whose conversations stand in front.",
-    "personas": "Choose the personas that profiles are drawn from.",
-}
 
 
 class NamedChoiceField(forms.ModelChoiceField):
@@ -67,6 +58,18 @@ def usual_endpoint(usable: QuerySet[Endpoint]) -> str | None:
     return known[0][0] if is_clear else None
 
 
+def setting_field(setting: RunSetting) -> forms.Field:
+    said: dict[str, Any] = {"label": setting.label, "help_text": setting.help, "required": False}
+    if setting.chooses_row:
+        return NamedChoiceField(setting.kind, empty_label="Choose one", **said)
+    if setting.kind is bool:
+        return forms.BooleanField(**said)
+    if setting.kind is str:
+        return forms.CharField(max_length=setting.most, **said)
+    first = setting.default if setting.is_stored else 1
+    return forms.IntegerField(min_value=1, max_value=setting.most, initial=first, **said)
+
+
 class RunForm(forms.Form):
     """`strict` refuses what the condition does not take; the page's form hides and drops it."""
 
@@ -81,24 +84,7 @@ class RunForm(forms.Form):
     repeats = forms.IntegerField(
         min_value=1, max_value=100_000, initial=1, help_text="Draws of each prompt, for each user."
     )
-    users = forms.IntegerField(label="Simulated users", min_value=1, max_value=10_000, initial=1, required=False)
-    corpus = NamedChoiceField(Corpus, required=False, empty_label="Choose one")
-    history_size = forms.IntegerField(
-        label="Conversations in front",
-        min_value=1,
-        max_value=1000,
-        required=False,
-        help_text=f"As many as fit the model's window. Default: {HISTORY_SIZE}.",
-    )
-    language = forms.CharField(
-        label="Language of the conversations",
-        max_length=30,
-        required=False,
-        help_text="Its code, or any. Default: the study’s.",
-    )
-    toxic = forms.BooleanField(label="Toxic and redacted conversations too", required=False)
-    per_user = forms.BooleanField(label="Only from one user's own history", required=False)
-    personas = NamedChoiceField(PersonaSet, required=False, empty_label="Choose one")
+    vars().update({setting.name: setting_field(setting) for setting in SETTINGS})
     temperature = forms.FloatField(min_value=0, max_value=2, initial=1.0, required=False)
     seed = forms.IntegerField(
         min_value=0,
@@ -132,15 +118,20 @@ class RunForm(forms.Form):
         self.fields["endpoint"].queryset = (
             Endpoint.objects.usable_in([version.study]).filter(**ANSWERS).order_by("name")
         )
-        for name, model in (("corpus", Corpus), ("personas", PersonaSet)):
-            self.fields[name].queryset = model.objects.shared_to(version.study).order_by("name")
+        for setting in SETTINGS:
+            if setting.chooses_row:
+                own = setting.kind.objects.shared_to(version.study).order_by("name")
+                self.fields[setting.name].queryset = own
+            self.fields[setting.name].optional = setting.kind is int and setting.is_stored and setting.default is None
         self.fields["benchmark"].choices = [("", THE_PROMPTS), *benchmark_choices()]
         self.fields["benchmark"].error_messages["invalid_choice"] = "There is none with this name."
         own = version.prompts.order_by("position").values_list("slug", "title")
         self.fields["prompts"].choices = [(slug, title or slug) for slug, title in own]
         self.fields["prompts"].error_messages["invalid_choice"] = "%(value)s: no such prompt."
-        for name in ("history_size", "budget"):
-            self.fields[name].optional = True
+        self.fields["budget"].optional = True
+
+    def setting_fields(self) -> list[forms.BoundField]:
+        return [self[setting.name] for setting in SETTINGS]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()
@@ -148,9 +139,10 @@ class RunForm(forms.Form):
             if given.get(name) in (None, "") and name not in self.errors:
                 given[name] = usual
         condition = CONDITIONS.get(given.get("condition"))
-        for name in SPECIAL:
-            if condition and name not in condition.takes:
-                self.drop(name, given, f"{given['condition']} does not take this.")
+        for setting in SETTINGS:
+            if condition and setting.name not in condition.takes:
+                self.drop(setting.name, given, f"{given['condition']} does not take this.")
+        self.read_repeats(given)
         for name in OF_PROMPTS if given.get("benchmark") else OF_BENCHMARKS:
             whose = "the study's prompts" if name in OF_PROMPTS else "a benchmark's items"
             self.drop(name, given, f"Only {whose} take this.")
@@ -158,11 +150,22 @@ class RunForm(forms.Form):
             given["prompts"] = choose_prompts(self.version, given["prompts"])
         for name in condition.needs if condition else ():
             if not given.get(name) and name not in self.errors:
-                self.add_error(name, NEEDS[name])
+                self.add_error(name, BY_NAME[name].missing)
         endpoint = given.get("endpoint")
         if given.get("batch") and endpoint and endpoint.provider == Endpoint.Provider.FAKE:
             self.add_error("batch", f"{endpoint.name} has no batch API.")
         return given
+
+    def read_repeats(self, given: dict[str, Any]) -> None:
+        """Of a sock puppet `repeats` are those of each simulated user, under either name."""
+        own = given.get("repeats_per_user")
+        if own is None:
+            return
+        if not self.strict or "repeats" not in self.data:
+            self.errors.pop("repeats", None)
+        elif given.get("repeats") not in (1, own):
+            self.add_error("repeats_per_user", "Of a sock puppet, repeats says the same: give one of the two.")
+        given["repeats"] = own
 
     def drop(self, name: str, given: dict[str, Any], words: str) -> None:
         """Take out what has no use; where a program asked for it, say so."""
@@ -192,8 +195,8 @@ def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
     new = wanted - (earlier.repeats if earlier and earlier.completions.exists() else 0)
     if new < 1:
         return {"extends": earlier, "calls": 0, **dict.fromkeys(TOKENS + DOLLARS, 0)}
-    note = say_few_users(plan, wanted)
-    few = replace(plan, users=min(plan.users, MEASURED_USERS))
+    note = say_notes(plan, wanted)
+    few = replace(plan, **{"users": min(plan.users, MEASURED_USERS)})
     _, measured = plan_run(few, new, actor, again=True, dry_run=True)
     share = plan.users / few.users
     estimate = {name: round(measured[name] * share) for name in ("calls", *TOKENS)}

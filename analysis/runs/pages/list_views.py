@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from analysis.models import Endpoint, Run
+from analysis.models.settings import drawn_from
 from analysis.runs.pages.forms import any_answers
 from analysis.runs.pages.reads import RunProgress, count_unread, is_simulated, runs_of, stand
 from analysis.runs.pages.settings import Setting, compare_settings, say_settings, telling_settings
@@ -98,9 +99,8 @@ def is_wanted(run: Run, wanted: dict[str, str]) -> bool:
 
 
 def written_of(run: Run) -> Iterable[str]:
-    names = (run.corpus, run.personas, run.endpoint)
     yield from (f"run {run.pk}", run.title, run.condition, run.model, run.benchmark, run.note, run.created_by)
-    yield from (str(named) for named in names if named)
+    yield from map(str, filter(None, (*drawn_from(run), run.endpoint)))
 
 
 def run_row(entry: RunProgress, telling: Sequence[Setting], chosen: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.models import Endpoint, Run
 from analysis.models.conditions import CONDITIONS
+from analysis.models.settings import DRAWN
 from analysis.runs.pages.actions import CANNOT_BE_DONE, order_run
 from analysis.runs.pages.forms import RunForm, any_answers, estimate_run, usual_endpoint
 from analysis.runs.pages.views import GET_HEAD_POST, HERE
@@ -14,7 +15,7 @@ from analysis.runs.pages.words import say_estimate
 from surveys.console.pages import show, study_page
 from surveys.studies.access import Role
 
-LINKED = ("condition", "corpus", "personas")  # what a link to the form may have chosen
+LINKED = ("condition", *DRAWN)  # what a link to the form may have chosen
 
 
 @require_http_methods(GET_HEAD_POST)

@@ -12,13 +12,14 @@ from django.utils import timezone
 
 from analysis.models import Completion, Endpoint, Run
 from analysis.models.conditions import ConditionError
+from analysis.models.settings import DRAWN
 from analysis.runs.asking.replies import unreadable
 from analysis.runs.lanes.runs import STANDING, seconds_at_work
 from analysis.runs.recipes.messages import Built, messages_for
 from surveys.models import Study
 
 Status = Completion.Status
-OWN = ("endpoint", "version", "corpus", "personas")
+OWN = ("endpoint", "version", *DRAWN)
 
 
 @dataclass(frozen=True)

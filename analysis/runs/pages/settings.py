@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.models import Run
+from analysis.models.settings import STORED, RunSetting
 from analysis.runs.pages.reads import is_simulated
 from surveys.console.wording import plural
 
@@ -18,14 +19,29 @@ class Setting:
     short: str = "{}"  # empty: a column of its own says it in a list
 
 
-def taken(name: str, words: Callable[[Run], str]) -> Callable[[Run], str | None]:
-    """What a run of a condition that takes this setting has there."""
-    return lambda run: words(run) if run.registered and name in run.registered.takes else None
+def declared(setting: RunSetting) -> Setting:
+    """One that only some conditions take; what is chosen by name stands in every run that has it."""
+
+    def say(run: Run) -> str | None:
+        value = setting.of(run)
+        if setting.chooses_row:
+            return value or None
+        if not run.registered or setting.name not in run.registered.takes:
+            return None
+        return yes(value) if setting.kind is bool else str(value or "any") if setting.kind is str else str(value)
+
+    return Setting(setting.label, say, setting.short)
 
 
 def repeated(words: Callable[[Run], str]) -> Callable[[Run], str | None]:
     """What a run that is no task and was not imported has there; tasks are asked once each."""
     return lambda run: words(run) if run.registered else None
+
+
+def say_drawn(run: Run) -> list[tuple[str, str]]:
+    """What stands in front of its prompts: each setting with its value."""
+    settings = [declared(setting) for setting in STORED if setting.name != "users"]
+    return [(setting.label, value) for setting in settings if (value := setting.of(run)) is not None]
 
 
 def say_asked(run: Run) -> str | None:
@@ -66,14 +82,8 @@ SETTINGS = (
     Setting("Prompts", say_prompts, ""),
     Setting("Version", lambda run: str(run.version.number) if run.version else None, "version {}"),
     Setting("Temperature", say_temperature, "T {}"),
-    Setting("Conversations in front", taken("history_size", lambda run: str(run.history_size)), "K {}"),
-    Setting("Corpus", lambda run: run.corpus.name if run.corpus else None),
-    Setting("Personas", lambda run: run.personas.name if run.personas else None),
-    Setting("Simulated users", taken("users", lambda run: str(run.users)), "{} users"),
+    *map(declared, STORED),
     Setting("Repeats", repeated(lambda run: str(run.repeats)), "{} repeats"),
-    Setting("Language", taken("language", lambda run: run.language or "any"), "language {}"),
-    Setting("Toxic conversations too", taken("toxic", lambda run: yes(run.toxic)), "toxic: {}"),
-    Setting("From one user each", taken("per_user", lambda run: yes(run.per_user)), "one user each: {}"),
     Setting("Seed", repeated(lambda run: str(run.seed)), "seed {}"),
     Setting("Put as", lambda run: run.prompt_form if run.benchmark else None, "as {}"),
     Setting("Worked examples", lambda run: yes(run.worked_examples) if run.benchmark else None, "examples: {}"),

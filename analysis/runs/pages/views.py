@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.models import Completion, Run
+from analysis.models.settings import drawn_from
 from analysis.owners.sharing import refusal
 from analysis.owners.views import sharing_of
 from analysis.people.evidence import without_personal
@@ -29,6 +30,7 @@ from analysis.runs.pages.reads import (
     last_messages,
     read_messages,
 )
+from analysis.runs.pages.settings import say_drawn
 from analysis.runs.pages.words import bar_of, say_state
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import dollars, duration
@@ -67,6 +69,7 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
         "runs/run.html",
         HERE,
         items=count_items(shown),
+        drawn=say_drawn(shown),
         repetitions=list(related_runs(request, shown)),
         sharing=sharing_of(request, shown),
         schedule=schedule_of(shown),
@@ -240,14 +243,14 @@ def read_budget(text: object) -> Decimal:
 def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
     """A call of a run that the account may see here."""
     rows = Completion.objects.filter(run=find_run(request, number))
-    own: tuple[str, ...] = ("run__endpoint", "run__version", "run__corpus", "run__personas", "prompt", "item", "user")
+    own: tuple[str, ...] = (*(f"run__{name}" for name in OWN), "prompt", "item", "user")
     own += ("task__conversation", "task__annotation_item__history")
     return get_object_or_404(rows.select_related(*own).annotate(left=LEFT).defer("user__recipe"), pk=call)
 
 
 def read_for(request: HttpRequest, call: Completion) -> RebuiltMessages:
     """The messages, as long as the study may use what stands in front: it was written by people."""
-    for source in filter(None, (call.run.corpus, call.run.personas)):
+    for source in drawn_from(call.run):
         if not source.is_shown_to(request.user, request.study):
             return RebuiltMessages(None, refusal(source, request.study), call.messages_sha256)
     return read_messages(call)

@@ -15,6 +15,7 @@ from django.db.models.fields.json import KT
 from analysis.corpora.records import Message
 from analysis.models import Completion, Run, SimulatedUser, Task
 from analysis.models.conditions import ConditionError
+from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import kind_of
 from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.questions import Question, key_of, question_text
@@ -115,7 +116,7 @@ def front_of(user_id: int | None, key: str) -> Front:
     """Kept in memory: one user's calls stand next to each other. Recipes never change."""
     if user_id is None:
         return Front([], None, 0, hashlib.sha256())
-    run = Run.objects.select_related("corpus", "personas").get(simulated_users=user_id)
+    run = Run.objects.select_related(*DRAWN).get(simulated_users=user_id)
     part = part_of(recipe := recipe_of(user_id), key)
     messages = BUILDERS[run.condition].write_front(run, recipe, key)
     digest = hashlib.sha256()

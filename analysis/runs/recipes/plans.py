@@ -9,11 +9,13 @@ from django.db import connection, transaction
 from django.db.models import Avg, Count, Max, Q
 
 from analysis.endpoints.endpoints import price
-from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run, SimulatedUser
+from analysis.models import Completion, Endpoint, Run, SimulatedUser
 from analysis.models.conditions import CONDITIONS
+from analysis.models.settings import BY_NAME, STORED, with_fields
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
+from analysis.runs.recipes.recipes import say_unsearched
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, StudyVersion, locks
 from surveys.studies.lifecycle import definition_of
@@ -31,31 +33,29 @@ ENOUGH_ANSWERS = 20
 ENOUGH_USERS = 20  # simulated users, below which many repeats of each are asked about
 MOST_CALLS = 5_000_000
 ANY_LANGUAGE = "any"
-NEEDED = {"corpus": "corpus", "personas": "set of personas"}
 
 
 class PlanError(Exception):
     """A run that cannot be planned like this; the message says why and what to do."""
 
 
+PlanSettings: Any = with_fields("PlanSettings", {setting.name: setting.default for setting in STORED})
+
+
 @dataclass(frozen=True)
-class Plan:
-    """Everything that makes two runs the same, but the number of repeats."""
+class Plan(PlanSettings):
+    """Everything that makes two runs the same, but the number of repeats.
+
+    A `language` of None becomes the study's where the condition takes one, "any" and "" none.
+    """
 
     endpoint: Endpoint
     condition: str
     version: StudyVersion | None = None
     benchmark: str = ""
     prompts: tuple[str, ...] = ()  # their slugs; empty: all of the version
-    users: int = 1
     temperature: float = 1.0
     seed: int = 0
-    corpus: Corpus | None = None
-    personas: PersonaSet | None = None
-    history_size: int | None = None
-    language: str | None = None  # None becomes the study's where the condition takes one, "any" and "" none
-    toxic: bool = False
-    per_user: bool = False
     prompt_form: str = "helm"
     worked_examples: bool = False
     instruction: str = ""
@@ -115,7 +115,7 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
     condition = CONDITIONS.get(plan.condition)
     for name in condition.needs if condition else ():
         if not getattr(plan, name):
-            raise PlanError(f"{plan.condition} needs a {NEEDED[name]} (--{name} NAME).")
+            raise PlanError(f"{plan.condition} needs a {BY_NAME[name].noun} ({BY_NAME[name].flag} NAME).")
     if condition and not condition.is_puppet and plan.users > 1:
         raise PlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
 
@@ -127,6 +127,23 @@ def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tupl
         raise PlanError(f"{', '.join(unknown)[:100]}: no such prompt. The prompts are {', '.join(own) or 'none yet'}.")
     chosen = tuple(slug for slug in own if slug in slugs)
     return () if len(chosen) == len(own) else chosen
+
+
+def say_notes(plan: Plan, repeats: int) -> str:
+    """What to know about a plan before anything is sent."""
+    said = say_few_users(plan, repeats), say_same_users(plan), say_unsearched(Run(**fields_of(plan)))
+    return " ".join(filter(None, said))
+
+
+def say_same_users(plan: Plan) -> str:
+    condition = CONDITIONS.get(plan.condition)
+    if not condition or not condition.is_puppet or condition.users_differ(plan.per_user) or plan.users == 1:
+        return ""
+    own = BY_NAME["per_user"]
+    return (
+        f"{condition.label} puts the same in front of all {plan.users:,} simulated users: their answers differ by "
+        f"chance alone, like repeats of one. {own.flag} (“{own.label}”) gives each a history of their own."
+    )
 
 
 def say_few_users(plan: Plan, repeats: int) -> str:

@@ -4,21 +4,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.conf.locale import LANG_INFO
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from analysis.corpora.embeddings import embedder_named
+from analysis.corpora.embeddings import LOCAL, effort_of, embedder_named
 from analysis.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
 from analysis.corpora.records import Message, by_turns
 from analysis.corpora.retrieval import Near, nearest_to_many
 from analysis.corpora.seeded_sampling import draw, generator
+from analysis.corpora.vectors import Pool
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.models.conditions import ConditionError
+from analysis.models.settings import HISTORY_SIZE
 from analysis.runs.recipes.fitting import Fitted, TokenCounter, counter_for, fit
 from analysis.runs.recipes.questions import Question, question_text, questions_of, search_text
+from surveys.console.wording import dollars, duration
 
 Recipe = dict[str, Any]
 
-HISTORY_SIZE = 100  # conversations, unless the run says otherwise
 LONG = 4  # SP-History draws conversations with more turns than this
 OWN_CONVERSATIONS = 3  # what a user of the corpus needs for SP-RAG within one user's history
 
@@ -54,7 +56,7 @@ def history_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[
     Where not all fit, those drawn last are left out; what is kept stands by age.
     """
     run, corpus, number = context.run, corpus_of(context.run), history_size(context.run)
-    pool = long_conversations(run)
+    pool = sorted(drawable(run).filter(turns__gt=LONG).values_list("sha256", flat=True))
     if len(pool) < number:
         raise ConditionError(
             f"The corpus {corpus.name} has {len(pool)} conversations with more than {LONG} turns{say_pool(run)}, and "
@@ -72,17 +74,20 @@ def history_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
     return conversations_of(run, recipe["conversations"])
 
 
-def long_conversations(run: Run) -> list[str]:
-    """Hashes of the conversations with more than 4 turns that the run may draw, in an order that no database decides.
-
-    One whose language is unknown may be drawn: some sources never say.
-    """
-    found = corpus_of(run).conversations.filter(turns__gt=LONG)
-    if not run.toxic:
-        found = found.exclude(toxic=True).exclude(redacted=True)
+def pool_of(run: Run) -> Pool:
+    """What the run may draw from. A conversation whose language is unknown is in it: some sources never say."""
+    if not run.language:
+        return Pool(toxic=run.toxic)
     names = {"", *names_of(run.language)}
-    rows = found.values_list("sha256", "language")
-    return sorted(sha256 for sha256, language in rows if not run.language or language.casefold() in names)
+    spoken = corpus_of(run).conversations.order_by().values_list("language", flat=True).distinct()
+    return Pool(languages=[language for language in spoken if language.casefold() in names], toxic=run.toxic)
+
+
+def drawable(run: Run) -> QuerySet[Conversation]:
+    pool, found = pool_of(run), corpus_of(run).conversations.all()
+    if pool.languages is not None:
+        found = found.filter(language__in=pool.languages)
+    return found if pool.toxic else found.exclude(toxic=True).exclude(redacted=True)
 
 
 def names_of(language: str) -> set[str]:
@@ -108,21 +113,22 @@ def by_age(drawn: Sequence[str], begun: Mapping[str, str]) -> list[str]:
 
 
 def rag_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
-    """For each prompt the K nearest conversations: of the whole corpus, or of one of its users."""
-    corpus, number = corpus_of(context.run), history_size(context.run)
-    embedder = embedder_named(vectors_of(corpus))
+    """For each prompt the K nearest conversations that the run may draw: of the corpus, or of one of its users."""
+    corpus, number, pool = corpus_of(context.run), history_size(context.run), pool_of(context.run)
+    searched = find_searched(corpus, drawable(context.run))
+    embedder = embedder_named(searched.model)
     texts = [search_text(question) for question in context.questions.values()]
-    base = base_recipe(context, corpus=corpus.name, drawn=number, vectors=embedder.name)
-    people = corpus_users(context.run, corpus) if context.run.per_user else []
+    base = base_recipe(context, corpus=corpus.name, drawn=number, vectors=embedder.name, pool=searched.embedded)
+    people = corpus_users(context.run) if context.run.per_user else []
     questions = embedder.embed(texts)
     for index in indexes:
         if people:
-            found = nearest_to_many(corpus, embedder.name, questions, number, people[index])
+            found = nearest_to_many(corpus, embedder.name, questions, number, pool._replace(user=people[index]))
             yield base | {"corpus_user": people[index]} | rag_parts(context, corpus, found)
         elif index:
             yield base | {"same_as": 0}  # without users of its own the corpus gives everybody the same
         else:
-            found = nearest_to_many(corpus, embedder.name, questions, number)
+            found = nearest_to_many(corpus, embedder.name, questions, number, pool)
             yield base | rag_parts(context, corpus, found)
 
 
@@ -142,30 +148,63 @@ def rag_parts(context: RecipeContext, corpus: Corpus, found: Sequence[Sequence[N
     return {"hashes": hashes, "questions": parts}
 
 
-def corpus_users(run: Run, corpus: Corpus) -> list[str]:
-    """The corpus's own users with enough conversations, in an order that the seed decides."""
-    counted = corpus.conversations.exclude(user="").values("user").annotate(number=Count("id"))
+def corpus_users(run: Run) -> list[str]:
+    """The corpus's own users with enough conversations that the run may draw, in an order that the seed decides."""
+    counted = drawable(run).exclude(user="").order_by().values("user").annotate(number=Count("id"))
     pool = sorted(counted.filter(number__gte=OWN_CONVERSATIONS).values_list("user", flat=True))
     if len(pool) < run.users:
         raise ConditionError(
-            f"The corpus {corpus.name} knows {len(pool)} users with {OWN_CONVERSATIONS} conversations or "
-            f"more, and the run simulates {run.users}. Ask for fewer users (--users), or take the whole "
+            f"The corpus {run.corpus.name} knows {len(pool)} users with {OWN_CONVERSATIONS} conversations or "
+            f"more{say_pool(run)}, and the run simulates {run.users}. Ask for fewer users (--users), or take the whole "
             "corpus instead of one user's own history (without --per-user)."
         )
     return draw(pool, len(pool), generator(run.seed, "corpus users"))
 
 
-def vectors_of(corpus: Corpus) -> str:
-    """The embedding model that has read the whole corpus; raises when there is none."""
-    wanted = corpus.conversations.filter(turns__gt=0).count()
-    counted = ConversationVector.objects.filter(conversation__corpus=corpus, conversation__turns__gt=0)
-    counts = dict(counted.order_by("model").values_list("model").annotate(number=Count("id")))
-    for model, number in counts.items():
-        if wanted and number == wanted:
-            return model
-    raise ConditionError(
-        f"sp-rag compares embeddings, and {max(counts.values(), default=0)} of the {wanted} conversations of "
-        f"{corpus.name} have one. Make them first: manage.py embed_corpus {corpus.name}"
+class Searched(NamedTuple):
+    """Of how many conversations the embedding model has vectors, and which have none."""
+
+    model: str
+    embedded: int
+    missing: QuerySet[Conversation]
+
+
+def find_searched(corpus: Corpus, rows: QuerySet[Conversation]) -> Searched:
+    """The embedding model that has read most of these conversations; raises where none has read any."""
+    wanted = rows.filter(turns__gt=0)
+    counted = ConversationVector.objects.filter(conversation__in=wanted).order_by().values_list("model")
+    best = counted.annotate(number=Count("id")).order_by("-number", "model").first()
+    if best is None:
+        raise ConditionError(
+            f"sp-rag compares embeddings, and 0 of the {wanted.count():,} conversations of {corpus.name} that may be "
+            f"drawn have one. Make them first: manage.py embed_corpus {corpus.name}{say_effort(wanted, LOCAL)}"
+        )
+    model, embedded = best
+    there = ConversationVector.objects.filter(conversation=OuterRef("pk"), model=model)
+    return Searched(model, embedded, wanted.filter(~Exists(there)))
+
+
+def say_effort(missing: QuerySet[Conversation], model: str) -> str:
+    """In brackets, how long embedding them takes or what it costs."""
+    effort = effort_of(missing, model)
+    if effort.seconds is not None:
+        return f" (about {duration(effort.seconds)} on this computer)"
+    return "" if effort.usd is None else f" (at most {dollars(effort.usd)})"
+
+
+def say_unsearched(run: Run) -> str:
+    """Which conversations SP-RAG leaves aside because they have no vector; empty where all have one."""
+    if run.condition != "sp-rag":
+        return ""
+    searched = find_searched(corpus_of(run), drawable(run))
+    missing = searched.missing.count()
+    if not missing:
+        return ""
+    whose = f" --endpoint {searched.model.partition('/')[0]}" if searched.model != LOCAL else ""
+    return (
+        f"Searched are the {searched.embedded:,} of {searched.embedded + missing:,} conversations that have a vector. "
+        f"manage.py embed_corpus {run.corpus.name}{whose} makes the other "
+        f"{missing:,}{say_effort(searched.missing, searched.model)}; simulated users keep what they were made with."
     )
 
 

@@ -1,29 +1,21 @@
 """Read field data collected elsewhere into a study."""
 
 from pathlib import Path
-from typing import Any
 
-from django.core.management.base import CommandParser
-
+from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, reading
 from surveys.imports.responses import import_responses
-from surveys.imports.study_command import ACTOR, StudyCommand, reading
 from surveys.models import Study
 
 
-class Command(StudyCommand):
+class Command(StudyAction):
     help = (
         "Import answers from a CSV file with the columns participant, chatbot, prompt and text, optionally "
         "model, submitted_at and columns about the people. All rows or none; known rows are skipped."
     )
+    arguments = (arg("file", type=Path),)
     reads = {"file": ".csv"}  # noqa: RUF012
+    words = "{study}: {responses} responses of {participants} new participants, {skipped} already there"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("file", type=Path)
-
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
+    def carry_out(self, study: Study, options: Options) -> Report:
         with reading(options["file"]):
-            done = import_responses(study, options["file"], ACTOR)
-        line = "{study}: {responses} responses of {participants} new participants, {skipped} already there"
-        report = {"study": study.slug, **vars(done)}
-        self.tell(options, report, line.format(**report))
+            return {"study": study.slug, **vars(import_responses(study, options["file"], ACTOR))}

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from surveys.imports.actions import Action, Options, Report, arg
 from surveys.models import Membership, Session, Study
 from surveys.prolific.mock.books import Books
 from surveys.simulation.demo import ACTOR, FILES, NotADemo, demo_user, open_study, take_part
@@ -21,18 +20,15 @@ PEOPLE = 24
 STRANGER = "5f00000000000000000000ff"
 
 
-class Command(BaseCommand):
+class Command(Action):
     help = "Make a small study of simulated people and the books of a mock Prolific about them."
+    arguments = (arg("--books", type=Path, required=True, help="the file in which the mock keeps its books"),)
+    faults = (NotADemo,)
+    words = "{study}: {state}"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--books", type=Path, required=True, help="the file in which the mock keeps its books")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            study = rehearse_paying(options["books"])
-        except NotADemo as error:
-            raise CommandError(str(error)) from None
-        self.stdout.write(f"{study.slug}: {study.state}")
+    def run(self, options: Options) -> Report:
+        study = rehearse_paying(options["books"])
+        return {"study": study.slug, "state": study.state}
 
 
 def rehearse_paying(path: Path) -> Study:

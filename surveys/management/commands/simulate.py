@@ -1,16 +1,15 @@
 """Play made-up participants against a running server and check afterwards that nothing went wrong."""
 
 import argparse
-import json
 import secrets
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import urlsplit
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
+from surveys.imports.actions import Action, Options, Report, arg, flag
 from surveys.models import AnnotationItem, Study
 from surveys.simulation.browser import TurnedAway, Unreachable
 from surveys.simulation.run import NotSimulated, simulate
@@ -27,7 +26,7 @@ def positive(text: str) -> int:
 LOG_SECONDS = 10  # between two lines where no terminal shows the bar
 
 
-class Command(BaseCommand):
+class Command(Action):
     help = (
         "Play simulated participants, or annotators, over HTTP against a running server; every row of theirs is marked "
         "as simulated. With --faults things go wrong on the way; for that the lease of those who come too late "
@@ -35,19 +34,17 @@ class Command(BaseCommand):
         "few simulated annotators. Exit status 1 when "
         "something that was confirmed is not there, or somebody is where they should not be."
     )
+    arguments = (
+        arg("study"),
+        arg("--participants", type=positive, required=True, metavar="N"),
+        arg("--concurrency", type=positive, default=8, metavar="C", help="people at once (8)"),
+        flag("--faults", "dropped connections, double clicks, people who come late …"),
+        arg("--url", default="http://127.0.0.1:8000", help="the server (http://127.0.0.1:8000)"),
+        arg("--seed", type=int, help="repeat the same choices; Prolific IDs are always new"),
+    )
+    faults = (NotSimulated,)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study")
-        parser.add_argument("--participants", type=positive, required=True, metavar="N")
-        parser.add_argument("--concurrency", type=positive, default=8, metavar="C", help="people at once (8)")
-        parser.add_argument(
-            "--faults", action="store_true", help="dropped connections, double clicks, people who come late …"
-        )
-        parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server (http://127.0.0.1:8000)")
-        parser.add_argument("--seed", type=int, help="repeat the same choices; Prolific IDs are always new")
-        parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
-
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: Options) -> None:
         study = Study.objects.select_related("current").filter(slug=options["study"]).first()
         check(study, options)
         seed = secrets.randbelow(1_000_000) if options["seed"] is None else options["seed"]
@@ -60,14 +57,14 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{fault}: too many visits from one address. Start the server with LIMIT_FACTOR=0."
             ) from None
-        except NotSimulated as fault:
-            raise CommandError(str(fault)) from None
-        report = {"study": study.slug, "concurrency": options["concurrency"], "seed": seed, **report}
-        self.stdout.write(json.dumps(report) if options["json"] else describe(report))
+        self.show({"study": study.slug, "concurrency": options["concurrency"], "seed": seed, **report}, options)
         for violation in report["violations"]:
             self.stderr.write(violation)
         if report["violations"]:
             sys.exit(1)
+
+    def tell(self, report: Report, options: Options) -> str:
+        return describe(report)
 
 
 def check(study: Study | None, options: dict) -> None:

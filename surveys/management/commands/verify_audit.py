@@ -5,54 +5,51 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from surveys.imports.study_command import StudyCommand, find_study
+from surveys.imports.actions import Action, Options, Report, arg, find_study
 from surveys.models import Study
 from surveys.reading.nesting import LONGEST_RECORD, read_json
 from surveys.studies import audit
 
 
-class Command(StudyCommand):
+class Command(Action):
     help = (
         "Checks that no event of a study's audit trail was changed, left out or put in later; of all without a study."
     )
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", nargs="?", help="its short name, as in its address; all studies without one")
-        parser.add_argument(
+    arguments = (
+        arg("study", nargs="?", help="its short name, as in its address; all studies without one"),
+        arg(
             "--against",
             type=Path,
             metavar="FOLDER",
             help=f"an export's or a bundle's folder, zip file or {audit.MANIFEST}: does the chain go on from there?",
-        )
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        ),
+    )
 
-    def handle(self, **options: Any) -> None:
+    def run(self, options: Options) -> Report:
         kept = read_manifest(options["against"]) if options["against"] else {}
-        if slug := options["study"] or kept.get("study"):
-            self.carry_out(find_study(slug), options | {"kept": kept})
-        else:
-            self.verify_all(options)
-
-    def carry_out(self, study: Study, options: dict[str, Any]) -> None:
-        kept = options["kept"]
+        slug = options["study"] or kept.get("study")
+        if not slug:
+            found = [verify(study) for study in Study.objects.order_by("slug")]
+            return {"studies": found, "holds": all(one["holds"] for one in found), **audit.head_of_all()}
+        study = find_study(slug)
         if kept and kept["study"] != study.slug:
             raise CommandError(f"{options['against']} is of {kept['study']}, not of {study.slug}.")
-        found = verify(study, kept.get("audit"))
-        self.tell(options, found, in_words(found))
-        if found["breaks"]:
-            raise CommandError(f"The chain of {study.slug} does not hold in {len(found['breaks'])} place(s).")
+        return verify(study, kept.get("audit"))
 
-    def verify_all(self, options: dict[str, Any]) -> None:
-        all_found = [verify(study) for study in Study.objects.order_by("slug")]
-        broken = [found["study"] for found in all_found if found["breaks"]]
-        report = {"studies": all_found, "holds": not broken, **audit.head_of_all()}
-        lines = [in_words(found) for found in all_found]
-        last = "{events} events of {count} studies, {head}".format(count=len(all_found), **report)
-        self.tell(options, report, "\n".join([*lines, last]))
-        if broken:
-            raise CommandError(f"The chain does not hold of {', '.join(broken)}.")
+    def tell(self, report: Report, options: Options) -> str:
+        if "studies" not in report:
+            return in_words(report)
+        last = "{events} events of {count} studies, {head}".format(count=len(report["studies"]), **report)
+        return "\n".join([*map(in_words, report["studies"]), last])
+
+    def failure(self, report: Report) -> str:
+        if report["holds"]:
+            return ""
+        if "studies" not in report:
+            return f"The chain of {report['study']} does not hold in {len(report['breaks'])} place(s)."
+        return f"The chain does not hold of {', '.join(one['study'] for one in report['studies'] if one['breaks'])}."
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

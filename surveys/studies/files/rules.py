@@ -8,7 +8,7 @@ from typing import Any
 
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.lines import join_place
-from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, SEVERAL
+from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, NOT_ASKED, SEVERAL
 from surveys.studies.files.values import listed, nearest
 
 # Prolific's minimum for an hour; the recommended rate is half as much again.
@@ -294,8 +294,12 @@ def exclusions_fit_the_study(study: Study) -> Misfits:
 
 
 def _context_can_be(study: Study, place: str, key: str, wanted: tuple[str, ...]) -> Misfits:
+    asked = tuple(name for name in CONTEXT if name not in NOT_ASKED)
+    if key in NOT_ASKED:
+        yield (place, f"names `{key}`, which nobody is asked, so the rule would leave nobody out; take it out")
+        return
     if key not in CONTEXT:
-        yield (place, f"names `{key}`{nearest(key, tuple(CONTEXT))}; it can name {listed(tuple(CONTEXT))}")
+        yield (place, f"names `{key}`{nearest(key, asked)}; it can name {listed(asked)}")
         return
     bots = tuple(bot["slug"] for bot in study["chatbots"] if "slug" in bot) if key == "product" else ()
     known = (*bots, *CONTEXT[key])

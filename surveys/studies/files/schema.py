@@ -42,6 +42,8 @@ CONTEXT = {
     "chat": ("new", "same", "temporary"),
     "device": ("computer", "phone", "tablet"),
 }
+# Of these, what nobody is asked any more: older versions have rules about it, for answers from their time.
+NOT_ASKED = ("chat",)
 # What the first question can be answered beside a chatbot's slug.
 SEVERAL = "several"
 NONE = "none"

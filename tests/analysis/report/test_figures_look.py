@@ -187,7 +187,7 @@ def test_models_stand_side_by_side_while_marks_have_room(
     prompts: int, models: int, narrow: bool, expected: int
 ) -> None:
     names = tuple(f"p{number}" for number in range(prompts))
-    series = series_of_sources(SOURCES)
+    series = series_of_sources(list(SOURCES)[:5])
     grid = Grid((Panel("a", "A"),), tuple("mnop"[:models]), names, series, Options(narrow=narrow))
     across = count_columns(grid)
     assert across == expected

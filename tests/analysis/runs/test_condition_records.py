@@ -6,8 +6,7 @@ from analysis.charts.theme import shape_of
 from analysis.management.demo import RUNS
 from analysis.models import Run
 from analysis.models.conditions import CONDITIONS, PUPPETS, SOURCES, Condition
-from analysis.runs.pages.forms import NEEDS, SPECIAL
-from analysis.runs.recipes.plans import NEEDED, Plan
+from analysis.models.settings import BY_NAME
 from analysis.runs.recipes.recipes import BUILDERS
 from fieldstudy.embedded.servers import ROOT
 from tests.styles import SHEET, write_sheet
@@ -26,8 +25,9 @@ def test_runs_may_have_every_condition() -> None:
 
 @RECORDS
 def test_record_says_all_that_forms_and_plans_need(condition: Condition) -> None:
-    assert set(condition.takes) <= set(SPECIAL) <= Plan.__dataclass_fields__.keys()
-    assert set(condition.needs) <= set(condition.takes) & NEEDS.keys() & NEEDED.keys()
+    assert set(condition.takes) <= BY_NAME.keys()
+    assert set(condition.needs) <= set(condition.takes)
+    assert all(BY_NAME[name].missing and BY_NAME[name].noun for name in condition.needs)
     assert condition.sentence.endswith(".") and condition.prose
     assert bool(condition.counted) == condition.is_puppet
 

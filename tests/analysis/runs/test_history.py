@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from analysis.corpora.embeddings import CHARACTERS, effort_of, endpoint_name
+from analysis.endpoints.endpoints import price
 from analysis.models import Corpus
 from analysis.models.conditions import ConditionError
 from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users, messages_for
-from analysis.runs.recipes.plans import Plan, plan_run
+from analysis.runs.recipes.plans import Plan, plan_run, say_notes
 from analysis.runs.recipes.recipes import make_context, names_of
 from tests.analysis.runs.baseline_factories import (
     embed_all,
@@ -154,6 +156,54 @@ def test_history_is_drawn_from_what_the_run_may_draw(settings: dict[str, Any], k
     [user] = users_of(run)
     assert {name for name, sha256 in found.items() if sha256 in user.recipe["conversations"]} == kinds
     assert (user.recipe["pool"], run.language) == (len(kinds), {"any": ""}.get(plan.language, plan.language))
+
+
+@pytest.mark.parametrize(
+    ("settings", "kinds"),
+    [
+        ({}, {"English", "unknown", "fine"}),
+        ({"toxic": True, "language": "de"}, {"German", "unknown"}),
+        ({"toxic": True}, {"English", "unknown", "toxic", "redacted", "fine"}),
+        ({"language": "any"}, {"English", "German", "unknown", "fine"}),
+    ],
+)
+def test_retrieval_searches_what_histories_are_drawn_from(
+    settings: dict[str, Any], kinds: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_letters(monkeypatch)
+    found = make_mixed_corpus()
+    corpus = Corpus.objects.get()
+    embed_all(corpus)
+    plan = Plan(make_endpoint(), "sp-rag", make_study("draft").current, corpus=corpus, history_size=9, **settings)
+    run, _ = plan_run(plan, 1, "tests")
+    [user] = users_of(run)
+    assert {name for name, sha256 in found.items() if sha256 in user.recipe["hashes"]} == kinds
+    assert user.recipe["pool"] == len(kinds)
+
+
+def test_retrieval_begins_with_the_vectors_that_are_there_and_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use_letters(monkeypatch)
+    corpus = make_long_corpus(4)
+    embed_all(corpus)
+    later = [make_conversation(corpus, 5).sha256 for _ in range(2)]
+    plan = Plan(make_endpoint(), "sp-rag", make_study("draft").current, corpus=corpus, history_size=9)
+    note = say_notes(plan, 1)
+    assert note.startswith("Searched are the 4 of 6 conversations that have a vector.") and "makes the other 2" in note
+    run, _ = plan_run(plan, 1, "tests")
+    assert len(set(users_of(run)[0].recipe["hashes"]) - set(later)) == users_of(run)[0].recipe["pool"] == 4
+    embed_all(corpus)
+    assert say_notes(plan, 1) == ""
+
+
+def test_what_vectors_cost_is_said_before_they_are_made() -> None:
+    corpus = make_long_corpus(2)
+    priced = make_endpoint(name="vectors", price_in=300, embeddings=True)
+    effort = effort_of(corpus.conversations.all(), endpoint_name(priced))
+    read = sum(min(row.characters, CHARACTERS) for row in corpus.conversations.all())
+    assert (effort.conversations, effort.usd) == (2, price(priced, read // 3, 0)) and effort.usd > 0
+    assert effort_of(corpus.conversations.all(), "of-nobody/model").usd is None
 
 
 def test_pool_that_is_too_small_says_what_it_leaves_out() -> None:

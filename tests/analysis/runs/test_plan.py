@@ -10,12 +10,13 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from analysis.models import Completion, Endpoint, Run
+from analysis.models import Completion, Endpoint, Run, SimulatedUser
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.runs import end_schedule, make_schedule, repeat_due
-from analysis.runs.recipes.plans import Plan, PlanError, plan_run, say_few_users
+from analysis.runs.recipes.messages import messages_for
+from analysis.runs.recipes.plans import Plan, PlanError, plan_run, say_few_users, say_same_users
 from surveys.models import BenchmarkItem
-from tests.analysis.runs.baseline_factories import make_conversation, make_corpus
+from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.analysis.runs.servers import make_fake, make_planned
 from tests.factories import make_study
 
@@ -246,6 +247,64 @@ def test_few_users_show_as_much_as_many_where_all_have_the_same_in_front() -> No
     assert "count 1 simulated user, not 40" in say_few_users(replace(plan, per_user=True), 40)
 
 
+def test_repeats_of_each_simulated_user_are_told_apart_and_have_the_same_in_front(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("analysis.runs.commands.send", lambda *run: None)
+    study, _ = make_study(), make_fake()
+    corpus = make_corpus()
+    for _ in range(4):
+        make_conversation(corpus, turns=6)
+    asked = ("--endpoint", "scripted", "--condition", "sp-history", "--corpus", "corpus", "--history-size", "2")
+    once, calls = ("run_baseline", study.slug, *asked, "--users", "3"), Completion.objects.filter(prompt__position=1)
+    call_command(*once)
+    recipes = dict(SimulatedUser.objects.values_list("index", "recipe"))
+    call_command(*once, "--repeats-per-user", "1")
+    assert list(calls.order_by("user__index").values_list("user__index", "repeat")) == [(0, 0), (1, 0), (2, 0)]
+    call_command(*once, "--repeats-per-user", "2")
+    run = Run.objects.get()
+    assert (run.repeats, run.users) == (2, 3)
+    found = calls.order_by("user__index", "repeat").values_list("user__index", "repeat")
+    assert list(found) == [(user, repeat) for user in range(3) for repeat in (0, 1)]
+    assert dict(SimulatedUser.objects.values_list("index", "recipe")) == recipes
+    for user in range(3):
+        assert len({messages_for(call).sha256 for call in calls.filter(user__index=user)}) == 1
+
+
+def test_repeats_of_simulated_users_cost_as_much_as_as_many_users(capsys: pytest.CaptureFixture[str]) -> None:
+    make_study(), make_fake(price_out=Decimal(1))
+    personas = make_personas("people", [("A nurse.", []), ("A cook.", [])])
+
+    def estimate(*options: str) -> dict:
+        asked = ("--endpoint", "scripted", "--condition", "sp-profile", "--personas", personas.name, *options)
+        call_command("run_baseline", "teas", *asked, "--dry-run", "--json")
+        return json.loads(capsys.readouterr().out)["estimate"]
+
+    repeated, many = estimate("--users", "2", "--repeats-per-user", "3"), estimate("--users", "6")
+    assert (repeated["calls"], repeated["usd"]) == (many["calls"], many["usd"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--condition", "offline", "--repeats-per-user", "2"), "Offline has no simulated users"),
+        (("--condition", "sp-profile", "--repeats-per-user", "2", "--repeats", "3"), "give one of the two"),
+        (("--condition", "sp-profile", "--personas", "people", "--repeats-per-user", "0"), "at least 1"),
+    ],
+)
+def test_repeats_that_make_no_sense_are_refused(options: tuple[str, ...], words: str) -> None:
+    make_study(), make_fake(), make_personas("people", [("A nurse.", [])])
+    with pytest.raises(CommandError, match=words):
+        call_command("run_baseline", "teas", "--endpoint", "scripted", *options)
+    assert not Run.objects.exists()
+
+
+def test_users_that_all_have_the_same_in_front_are_called_repeats() -> None:
+    plan = Plan(endpoint=Endpoint(), condition="sp-rag", users=4)
+    assert "the same in front of all 4 simulated users" in say_same_users(plan)
+    assert say_same_users(replace(plan, per_user=True)) == say_same_users(replace(plan, users=1)) == ""
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -253,7 +312,7 @@ def test_few_users_show_as_much_as_many_where_all_have_the_same_in_front() -> No
         (("run_baseline", "teas", "--endpoint", "nowhere", "--condition", "offline"), "no endpoint 'nowhere'"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-rag", "--corpus", "x"), "no corpus"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-profile", "--personas", "x"),
-         "no persona set"),
+         "no set of personas"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-history", "--corpus", "empty"),
          "empty"),
         (("run_benchmark", "nothing", "--endpoint", "scripted", "--condition", "offline"), "no benchmark"),

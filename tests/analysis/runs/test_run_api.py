@@ -11,7 +11,14 @@ from rest_framework.authtoken.models import Token
 from analysis.models import Run
 from analysis.runs.pages import actions
 from surveys.models import AuditEvent, Study
-from tests.analysis.runs.baseline_factories import make_call, make_conversation, make_corpus, make_endpoint, make_run
+from tests.analysis.runs.baseline_factories import (
+    make_call,
+    make_conversation,
+    make_corpus,
+    make_endpoint,
+    make_personas,
+    make_run,
+)
 from tests.analysis.runs.run_samples import answer, make_done, make_running, order_of
 from tests.factories import make_account, make_study
 
@@ -91,6 +98,15 @@ def test_a_dry_run_says_what_it_would_cost_and_what_few_users_cannot_show(client
     assert post(client, at("runs", "teas"), order | {"dry_run": "yes"}).status_code == 400
 
 
+def test_repeats_of_each_simulated_user_may_stand_instead_of_repeats(client: Client) -> None:
+    make_personas("people", [("A nurse.", [])])
+    order = order_of(condition="sp-profile", personas="people", users=2, repeats_per_user=3)
+    found = post(client, at("runs", "teas"), {name: value for name, value in order.items() if name != "repeats"}).json()
+    assert (found["run"]["repeats"], found["run"]["users"], found["estimate"]["calls"]) == (3, 2, 12)
+    other = post(client, at("runs", "teas"), order | {"repeats": 2})
+    assert other.json()["detail"] == "repeats_per_user: Of a sock puppet, repeats says the same: give one of the two."
+
+
 def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> None:
     order = order_of(repeats=3)
     first = post(client, at("runs", "teas"), order)
@@ -113,6 +129,7 @@ def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> N
             "condition: Select a valid choice. online is not one of the available choices.",
         ),
         ({"users": 5}, "users: offline does not take this."),
+        ({"repeats_per_user": 5}, "repeats_per_user: offline does not take this."),
         ({"corpus": "corpus"}, "corpus: offline does not take this."),
         ({"condition": "sp-history"}, "corpus: Choose the corpus whose conversations stand in front."),
         ({"condition": "sp-history", "corpus": "corpus"}, "The corpus corpus has 0 conversations"),

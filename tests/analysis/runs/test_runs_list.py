@@ -178,11 +178,11 @@ def test_two_runs_are_compared_by_their_settings(client: Client, study: Study) -
     page = client.get(page_of("compare"), {"run": [second.pk, first.pk]})
     assert [(row.label, row.values) for row in page.context["different"]] == [
         ("Condition", ["Offline", "SP-History"]),
-        ("Conversations in front", ["–", "20"]),
-        ("Corpus", ["–", "corpus"]),
         ("Simulated users", ["–", "40"]),
-        ("Language", ["–", "any"]),
-        ("Toxic conversations too", ["–", "no"]),
+        ("Corpus", ["–", "corpus"]),
+        ("Conversations in front", ["–", "20"]),
+        ("Language of the conversations", ["–", "any"]),
+        ("Toxic and redacted conversations too", ["–", "no"]),
     ]
     assert {"Model", "Temperature", "Seed"} <= {row.label for row in page.context["same"]}
     assert "differ in 6 settings." in lines_of(page) and "The first one" in lines_of(page)

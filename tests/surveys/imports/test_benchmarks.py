@@ -89,6 +89,57 @@ def test_ethics_rows_become_questions_with_two_options(tmp_path: Path, suffix: s
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "cm_test.csv",
+            "label,input,is_short,edited\n1,I lied.,True,False\n0,Once upon.,False,False\n0,I slept.,True,False\n",
+            [
+                ("commonsense/test/0", "I lied.", "Clearly wrong"),
+                ("commonsense_long/test/0", "Once upon.", "Not clearly wrong"),
+                ("commonsense/test/1", "I slept.", "Not clearly wrong"),
+            ],
+        ),
+        (
+            "justice_test_hard.csv",
+            "label,scenario\n0,I gave it up because it rained.\n",
+            [("justice/test_hard/0", "I gave it up because it rained.", "Unreasonable")],
+        ),
+        (
+            "deontology_train.csv",
+            "label,scenario,excuse\n1,Could you walk my dog?,But the dog is ill.\n",
+            [("deontology/train/0", "Could you walk my dog? But the dog is ill.", "Reasonable")],
+        ),
+        (
+            "virtue_test.csv",
+            "label,scenario\n0,Jill told everybody. [SEP] discreet\n",
+            [("virtue/test/0", "Jill told everybody. – discreet", "No")],
+        ),
+    ],
+)
+def test_ethics_as_its_authors_publish_it(
+    tmp_path: Path, name: str, content: str, expected: list[tuple[str, str, str]]
+) -> None:
+    (tmp_path / name).write_text(content)
+    import_benchmark("ethics", tmp_path / name, "tests")
+    items = BenchmarkItem.objects.order_by("id")
+    found = [
+        (item.item.removeprefix("ethics/"), item.question.split('"')[1], item.choices["AB".index(item.answer)])
+        for item in items
+    ]
+    assert found == expected
+
+
+def test_pairs_of_ethics_are_not_all_answered_with_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "util_test.csv"
+    path.write_text("".join(f"I win {number} times.,I lose {number} times.\n" for number in range(20)))
+    import_benchmark("ethics", path, "tests")
+    items = list(BenchmarkItem.objects.filter(subject="utilitarianism"))
+    assert len(items) == 20 and {item.answer for item in items} == {"A", "B"}
+    assert all("win" in item.choices["AB".index(item.answer)] for item in items)
+
+
+@pytest.mark.parametrize(
     ("changes", "fault"),
     [
         ({"id": 7}, "line 1: id must be a text of 1 to 200 characters"),
@@ -98,7 +149,7 @@ def test_ethics_rows_become_questions_with_two_options(tmp_path: Path, suffix: s
         ({"answer": "C"}, "line 1: answer must be a letter from A to B, not 'C'"),
         ({"answer": "AB"}, "line 1: answer must be a letter from A to B, not 'AB'"),
         ({"answer": 2}, "line 1: answer must be a letter from A to B, not 2"),
-        ({"scenario": "I lied.", "category": "virtue", "label": 1}, "line 1: category must be one of"),
+        ({"scenario": "I lied.", "category": "duty", "label": 1}, "line 1: category must be one of"),
     ],
 )
 def test_faulty_item_is_named_with_its_line(tmp_path: Path, changes: dict, fault: str) -> None:
@@ -122,6 +173,8 @@ def test_answer_may_be_the_number_of_a_choice(tmp_path: Path) -> None:
         ("tea.jsonl", b"[1]", "line 1: must be an object"),
         ("tea.jsonl", b'{"id": "caf\xe9"}', "line 1: is not UTF-8"),
         ("tea_test.csv", b"question,A,B\n", "line 1: has 3 cells; an MMLU question has 6"),
+        ("cm_test.csv", b"label,input\n1\n", "line 2: has 1 cells, but there are 2 columns"),
+        ("justice_test.csv", b"label,scenario\n-1,I lied.\n", "line 2: label must be 0 or 1, not '-1'"),
         ("tea.jsonl", (json.dumps(ITEM) + "\n").encode() * 2, "line 2: the id tea/1 occurs more than once"),
     ],
 )
