@@ -11,6 +11,7 @@ urlpatterns = [
     path(HERE, views.overview, name="overview"),
     path(f"{HERE}numbers.json", views.numbers, name="numbers"),
     path(f"{HERE}groups.csv", views.groups, name="groups"),
+    path(f"{HERE}bundle.zip", views.bundle, name="bundle"),
     path(f"{HERE}figures/<slug:name>.<slug:kind>", views.figure, name="figure"),
     path(f"{HERE}items/", views.differing, name="differing"),
     path(f"{HERE}items/<int:key>/", views.item, name="item"),

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
@@ -36,6 +37,7 @@ from analysis.agreement.asked.tables import (
     make_told,
     make_told_writers,
 )
+from analysis.agreement.bundle.bundles import open_label_bundle
 from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_matrix
 from analysis.agreement.kind_tables import (
     compare_published,
@@ -49,6 +51,7 @@ from analysis.agreement.kind_tables import (
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, csv_cell, figure_csv
+from analysis.report.bundle_views import send_bundle
 from surveys.annotation.counted import counted, questions_of, rater_name
 from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
@@ -182,6 +185,14 @@ def numbers(request: HttpRequest) -> HttpResponse:
     response = JsonResponse(agreement_of(request.study, read_choice(request.GET)))
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-agreement.json"'
     return response
+
+
+@require_safe
+@study_page()
+def bundle(request: HttpRequest) -> HttpResponseBase:
+    """The replication bundle of labels."""
+    work_of(request.study)
+    return send_bundle(request, open_label_bundle)
 
 
 @require_safe

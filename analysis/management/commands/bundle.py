@@ -6,10 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from analysis.agreement.bundle.bundles import begin_label_bundle
 from analysis.report.bundle.bundles import begin_bundle, write_bundle
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import sides_in
 from analysis.report.reports import ReportError
+from surveys.annotation.counted import questions_of
 from surveys.imports.study_command import ACTOR, StudyCommand, writing
 from surveys.models import Study
 
@@ -17,7 +19,8 @@ from surveys.models import Study
 class Command(StudyCommand):
     help = (
         "Write the replication bundle of a study: definition, codebook, pseudonymised data, report, figures, and a "
-        "script that recomputes them. Pasted texts are left out unless asked for; names and ids always."
+        "script that recomputes them. Pasted texts, what annotators were shown and replies are left out unless asked "
+        "for; names and ids always."
     )
     writes = {"file": False}  # noqa: RUF012
 
@@ -26,13 +29,16 @@ class Command(StudyCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("file", type=Path, help="the zip file to write")
-        parser.add_argument("--texts", action="store_true", help="with what people pasted and models replied")
+        parser.add_argument(
+            "--texts", action="store_true", help="with what people pasted or were shown, and what models replied"
+        )
         parser.add_argument("--compare", metavar="SIDE", help="one side of its pair, as in report; else the usual two")
         parser.add_argument("--with", metavar="SIDE", help="the other side")
 
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         path = options["file"]
-        bundle = begin_bundle(study, ACTOR, options["texts"], tuple(sides_in(options)))
+        begin = begin_label_bundle if questions_of(study) else begin_bundle
+        bundle = begin(study, ACTOR, options["texts"], tuple(sides_in(options)))
         with writing(path):
             write_bundle(bundle, path, self.show)
         report = {"study": study.slug, "file": str(path), "files": len(bundle.files), "bytes": path.stat().st_size}
