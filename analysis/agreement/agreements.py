@@ -17,8 +17,8 @@ from analysis.agreement.asked.categories import measure_categories
 from analysis.agreement.asked.mentions import measure_told
 from analysis.agreement.asked.reasonings import measure_reasonings
 from analysis.agreement.asked.revisions import measure_revisions
+from analysis.agreement.documents import document_of
 from analysis.agreement.ratings import MENTION_RULE, has_sides, measure_ratings
-from analysis.agreement.rejected import RULE_TAG
 from analysis.agreement.trained import claims_of, measure_trained
 from analysis.models import Endpoint, Task
 from analysis.models.runs import LEADING_INSTRUCTIONS
@@ -26,13 +26,13 @@ from analysis.report.reports import keep_part
 from analysis.stats.agreement.agreement import (
     THRESHOLD,
     Agreement,
-    Shape,
-    add_shares,
+    Row,
+    head_row,
     measure_agreement,
-    shape_agreement,
-    shape_head,
-    shape_scores,
+    rows_of,
+    score_row,
     write_estimate,
+    write_estimates,
 )
 from analysis.stats.agreement.estimates import FEW
 from analysis.stats.agreement.labels import KIND_NAMES, compare_orders, read_maybe
@@ -45,16 +45,24 @@ from analysis.stats.agreement.ratings import (
 )
 from analysis.stats.resampling import generator
 from surveys.annotation.counted import TRAINED, Label
+from surveys.annotation.shapes import REJECTED_BY
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
-AGREEMENT_VERSION = 16
+AGREEMENT_VERSION = 17
 DRAWS = 1000
 MAYBE = ("no", "maybe", "yes")
 MOST_GROUPS = 200  # of one kind, those with most labels
 
 
 def agreement_of(
+    study: Study, choice: LabelChoice = EVERYTHING, seed: int = 0, draws: int = DRAWS, threshold: int = THRESHOLD
+) -> Row:
+    """`{"study", "questions": […]}` of docs/annotation.md for the labels chosen."""
+    return document_of(rows_for(study, choice, seed, draws, threshold))
+
+
+def rows_for(
     study: Study,
     choice: LabelChoice = EVERYTHING,
     seed: int = 0,
@@ -62,14 +70,15 @@ def agreement_of(
     threshold: int = THRESHOLD,
     *,
     in_parts: bool = True,
-) -> Shape:
-    """`{"study", "questions": […]}` of docs/annotation.md for the labels chosen; kept by what it is made of.
+) -> Row:
+    """Every number as rows, question by question; kept by what it is made of.
 
     Without `in_parts` of raters and pairs alone, which a gate is about: the same numbers in much less time.
     """
     key = fingerprint(study, choice, seed, draws, threshold)
     name = f"agreement {hash_inputs([*vars_of(choice), seed, draws, threshold, in_parts])[:16]}"
-    return keep_part(study, name, key, lambda: measure(study, choice, seed, draws, threshold, in_parts)).value
+    found: Row = keep_part(study, name, key, lambda: measure(study, choice, seed, draws, threshold, in_parts)).value
+    return found
 
 
 def hash_inputs(inputs: list[Any]) -> str:
@@ -102,7 +111,7 @@ def replies_about(study: Study) -> QuerySet[Task]:
     return Task.objects.filter(about, values__isnull=False)
 
 
-def measure(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int, in_parts: bool = True) -> Shape:
+def measure(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int, in_parts: bool = True) -> Row:
     asked = gather(study, choice)
     marks, versions = find_marks(asked), find_versions(study)
     questions = [
@@ -150,7 +159,7 @@ def find_versions(study: Study) -> dict[str, str]:
     return dict(rows.values_list("judge", "detail__version"))
 
 
-def mark_raters(question: Shape, marks: dict[str, list[str]], versions: dict[str, str]) -> Shape:
+def mark_raters(question: Row, marks: dict[str, list[str]], versions: dict[str, str]) -> Row:
     for rater in question.get("raters", ()):
         rater["marks"] = marks.get(rater["rater"], [])
         rater |= {"version": versions[rater["rater"]]} if rater["rater"] in versions else {}
@@ -161,8 +170,8 @@ def mark_raters(question: Shape, marks: dict[str, list[str]], versions: dict[str
 
 def measure_question(
     study: Study, asked: Gathered, choice: LabelChoice, seed: int, draws: int, threshold: int, in_parts: bool = True
-) -> Shape:
-    shape: Shape = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
+) -> Row:
+    shape: Row = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
     # In scale order, as the confusion tables are: the order of keys does not survive in the database.
     shape["values"] = list(asked.names)
     if not len(asked.labels.values):
@@ -171,10 +180,9 @@ def measure_question(
     positive = asked.question.positive
     shape["positive"] = positive or (asked.names[1] if len(asked.names) == 2 else None)
     found = measure_agreement(asked.labels, rng, asked.scale, threshold, draws, place_of(positive, asked.names))
-    shape |= shape_agreement(found, asked.names, asked.raters)
-    shape |= {"drawn": "users" if asked.by_user else "items", "interval": interval_of(asked, found.units)}
-    for row in (shape, *shape["groups"].values(), *shape["pairs"], *shape["raters"]):
-        row["unit"] = asked.unit
+    shape |= rows_of(found, asked.names, asked.raters)
+    drawn = "users" if asked.by_user else "items"
+    shape |= {"unit": asked.unit, "drawn": drawn, "interval": interval_of(asked, found.units)}
     if not in_parts:
         return shape
     shape |= measure_groups(asked, seed, draws, threshold, study.slug)
@@ -207,7 +215,7 @@ def measure_question(
 
 def count_rules(asked: Gathered) -> dict[str, int]:
     """Of all items with a label, how many each rule of `push_rejected` chose; under "" those that none did."""
-    return Counter({row.item: str(row.tags.get(RULE_TAG, "")) for row in asked.rows}.values())
+    return Counter({row.item: str(row.tags.get(REJECTED_BY, "")) for row in asked.rows}.values())
 
 
 def place_of(label: str, names: Sequence[str]) -> int | None:
@@ -219,7 +227,7 @@ def interval_of(asked: Gathered, units: int) -> dict[str, str]:
     return {"kind": "jackknife" if units < FEW else "bootstrap", "unit": asked.unit, "shares": "wilson"}
 
 
-def measure_maybe(study: Study, asked: Gathered, seed: int, draws: int, threshold: int) -> Shape:
+def measure_maybe(study: Study, asked: Gathered, seed: int, draws: int, threshold: int) -> Row:
     """The main coefficients of the four ways to read Maybe, side by side; where two labels are left, scores too."""
     views = {}
     for name, view in read_maybe(asked.labels).items():
@@ -227,20 +235,20 @@ def measure_maybe(study: Study, asked: Gathered, seed: int, draws: int, threshol
         is_scored = view.labels.n_labels == 2
         # Code 0 is no in both, so what is positive is no: a statement that is not supported.
         found = measure_agreement(view.labels, rng, view.scale, threshold, draws, 0 if is_scored else None)
-        views[name] = shape_head(found) | (shape_verification(found, asked.raters) if is_scored else {})
+        views[name] = head_row(found) | (verification(found, asked.raters) if is_scored else {})
     return views
 
 
-def shape_verification(found: Agreement, raters: Sequence[str]) -> Shape:
+def verification(found: Agreement, raters: Sequence[str]) -> Row:
     rows = [
-        {"rater": raters[rater.rater], "kind": KIND_NAMES[rater.kind], **shape_scores(rater)}
-        | ({"against_all": shape_scores(rater.against_all)} if rater.against_all else {})
+        {"rater": raters[rater.rater], "kind": KIND_NAMES[rater.kind], **score_row(rater)}
+        | ({"against_all": score_row(rater.against_all)} if rater.against_all else {})
         for rater in found.raters
     ]
-    return {"raters": rows, "together": shape_scores(found.together)}
+    return {"raters": rows, "together": score_row(found.together)}
 
 
-def measure_sides(asked: Gathered) -> Shape | None:
+def measure_sides(asked: Gathered) -> Row | None:
     """How often raters prefer what stands on the left, as shown; None for kinds without sides."""
     rows = [row for row in asked.given if row.left in (GENERIC, PERSONALISED)]
     if not rows:
@@ -264,7 +272,7 @@ def place_shown(asked: Gathered, row: Label) -> float:
     return asked.names.index(row.shown_value) - (len(asked.names) - 1) / 2
 
 
-def measure_both_orders(asked: Gathered) -> list[Shape]:
+def measure_both_orders(asked: Gathered) -> list[Row]:
     """Of each judge that was asked in both orders: how often the same response or the same side won, with intervals."""
     shown: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in asked.given:
@@ -275,13 +283,14 @@ def measure_both_orders(asked: Gathered) -> list[Shape]:
         pairs = {unit: compare_orders(*places) for unit, places in units.items() if len(places) == 2}
         if pairs:
             shares = measure_orders(list(pairs.values()), np.array([wholes[unit] for unit in pairs]))
-            written = {name: write_estimate(each) for name, each in shares.items()}
             apart = len({wholes[unit] for unit in pairs})
-            found.append({"rater": rater, "pairs": len(pairs), "unit": asked.unit, "units": apart, **written})
+            found.append(
+                {"rater": rater, "pairs": len(pairs), "unit": asked.unit, "units": apart, **write_estimates(shares)}
+            )
     return found
 
 
-def time_by_rater(asked: list[Gathered]) -> list[Shape]:
+def time_by_rater(asked: list[Gathered]) -> list[Row]:
     """Median active seconds of each person's annotations, and how many took less time than reading does."""
     times: dict[str, dict[int, Label]] = defaultdict(dict)
     for each in asked:
@@ -324,7 +333,7 @@ GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {"corpus": corpora_of, 
 ALL_GROUPINGS = GROUPINGS | {"statement": statements_of}
 
 
-def measure_groups(asked: Gathered, seed: int, draws: int, threshold: int, study: str) -> dict[str, list[Shape]]:
+def measure_groups(asked: Gathered, seed: int, draws: int, threshold: int, study: str) -> dict[str, list[Row]]:
     """`by_corpus`, `by_user` and `by_tag`: people's agreement and label shares, or judges' where nobody else labels."""
     rows = grouped_rows(asked)
     return {f"by_{name}": list(measure_each(asked, rows, name, seed, draws, threshold, study)) for name in GROUPINGS}
@@ -332,7 +341,7 @@ def measure_groups(asked: Gathered, seed: int, draws: int, threshold: int, study
 
 def measure_statements(
     study: Study, asked: Gathered, choice: LabelChoice, seed: int, draws: int, threshold: int
-) -> list[Shape]:
+) -> list[Row]:
     """Extracted and revised statements beside each other, whichever are chosen; empty where none is a revision."""
     if not AnnotationItem.objects.filter(study=study, payload__has_key="before").exists():
         return []
@@ -349,14 +358,14 @@ def grouped_rows(asked: Gathered) -> list[Label]:
 
 def measure_each(
     asked: Gathered, rows: list[Label], grouping: str, seed: int, draws: int, threshold: int, study: str
-) -> Iterator[Shape]:
+) -> Iterator[Row]:
     for value, chosen in group_rows(rows, ALL_GROUPINGS[grouping]):
         # Within one user there is no other to draw, so items are drawn.
         group = line_up(asked.question, chosen, by_user=grouping != "user")
         rng = generator(seed, study, asked.question.name, grouping, value)
         found = measure_agreement(group.labels, rng, group.scale, threshold, draws)
         sizes = {"items": found.items, "n": found.labels, "unit": group.unit, "units": found.units}
-        yield {grouping: value, **sizes, "interval": interval_of(group, found.units), **shape_group(found, asked.names)}
+        yield {grouping: value, **sizes, "interval": interval_of(group, found.units), **head_row(found, asked.names)}
 
 
 def group_rows(rows: Iterable[Label], find: Callable[[Label], Iterable[str]]) -> list[tuple[str, list[Label]]]:
@@ -366,10 +375,3 @@ def group_rows(rows: Iterable[Label], find: Callable[[Label], Iterable[str]]) ->
             groups[value].append(row)
     largest = sorted(groups, key=lambda value: -len(groups[value]))[:MOST_GROUPS]
     return [(value, groups[value]) for value in sorted(largest)]
-
-
-def shape_group(found: Agreement, names: Sequence[str]) -> Shape:
-    """Alpha, mean kappa, AC1 and raw agreement, each an estimate, and the share of each label with its interval."""
-    shape: Shape = {**shape_head(found), "ci": {}}
-    add_shares(shape, "shares", names, found.coefficients["all"].prevalence)
-    return shape

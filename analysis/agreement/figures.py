@@ -28,8 +28,8 @@ from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
 from surveys.console.wording import decimal, percent, sized
 
-Question = Mapping[str, Any]
-Draw = Callable[[Question, Sequence[str], Options], Figure]
+Question = dict[str, Any]
+Draw = Callable[[Question, Options], Figure]
 ROW, CELL, FOR_TEXT = 22, 54, 34  # px: of a row, of a cell at most, and of one that has room for its number
 ROOM, TEXT = 150, 60  # for names on the left, and for the number at the end
 TEXT_WITH_N = 110
@@ -50,11 +50,11 @@ VALUES: Columns = [
 ]
 
 
-def draw_matrix(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_matrix(question: Question, options: Options) -> Figure:
     """Of each two raters with enough items, by default Cohen's kappa; people before judges, many in clusters."""
     title = f"Who agrees with whom: {question['question']}"
     measure, least = options.measure or "kappa", question.get("least", 1)
-    pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and pair[measure] is not None]
+    pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and is_known(pair[measure])]
     table = [matrix_row(pair, measure) for pair in pairs]
     columns = [Column(measure, MEASURES[measure]) if column.name == "kappa" else column for column in MATRIX]
     if not table:
@@ -84,9 +84,9 @@ def draw_matrix(question: Question, labels: Sequence[str], options: Options) -> 
 
 
 def matrix_row(pair: Mapping[str, Any], measure: str) -> Row:
-    low, high = pair["ci"].get(measure) or (None, None)
+    low, high = pair[measure]["ci"] or (None, None)
     names = {side: printable(pair[side]) for side in "ab"}
-    return {**names, "n": pair["n"], measure: pair[measure], "low": low, "high": high}
+    return {**names, "n": pair["n"], measure: pair[measure]["value"], "low": low, "high": high}
 
 
 def both(row: Row, x: str, y: str, measure: str) -> Row:
@@ -117,22 +117,22 @@ class Axis:
 SHARES = Axis(0, 1, (0, 0.2, 0.4, 0.6, 0.8, 1))
 
 
-def draw_shares(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_shares(question: Question, options: Options) -> Figure:
     """What share of its labels each rater gives to each label."""
     table = [
-        value_row(label, rater["rater"], rater["n"], rater["distribution"][label], rater["ci"]["distribution"][label])
-        for label in labels
+        estimate_row(label, rater["rater"], rater["shares"][label])
+        for label in question.get("values", ())
         for rater in question.get("raters", ())
     ]
     title = f"How often each label is given: {question['question']}"
     return draw_values("shares", title, "Share of each rater’s labels, with 95 % intervals.", table, options)
 
 
-def draw_corpora(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_corpora(question: Question, options: Options) -> Figure:
     """What share of the labels each label takes in each corpus."""
     table = [
-        value_row(label, row["corpus"] or "no corpus named", row["n"], row["shares"][label], row["ci"]["shares"][label])
-        for label in labels
+        estimate_row(label, row["corpus"] or "no corpus named", row["shares"][label])
+        for label in question.get("values", ())
         for row in question.get("by_corpus", ())
     ]
     title = f"Labels by corpus: {question['question']}"
@@ -140,12 +140,10 @@ def draw_corpora(question: Question, labels: Sequence[str], options: Options) ->
     return draw_values("corpora", title, caption, table, options)
 
 
-def draw_scores(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_scores(question: Question, options: Options) -> Figure:
     """F1 of each rater against the majority of the others."""
     table = [
-        value_row("F1", rater["rater"], rater["compared"], rater["f1"], rater["ci"].get("f1"))
-        for rater in question.get("raters", ())
-        if rater["f1"] is not None
+        estimate_row("F1", rater["rater"], rater["f1"]) for rater in question.get("raters", ()) if is_known(rater["f1"])
     ]
     title = f"Each rater against the majority of the others: {question['question']}"
     caption = "F1 over the items where the others have a majority."
@@ -154,9 +152,14 @@ def draw_scores(question: Question, labels: Sequence[str], options: Options) -> 
     return draw_values("scores", title, caption, table, options, with_n=True)
 
 
-def value_row(part: str, name: str, n: int, value: float, ci: Sequence[float] | None) -> Row:
-    low, high = ci or (None, None)
-    return {"panel": printable(part), "row": printable(name), "n": n, "value": value, "low": low, "high": high}
+def estimate_row(part: str, name: str, found: Mapping[str, Any]) -> Row:
+    low, high = found["ci"] or (None, None)
+    ends = {"value": found["value"], "low": low, "high": high}
+    return {"panel": printable(part), "row": printable(name), "n": found["n"], **ends}
+
+
+def is_known(found: Mapping[str, Any]) -> bool:
+    return found["value"] is not None
 
 
 def draw_values(
@@ -228,23 +231,16 @@ HABITS: Columns = [
 ]
 
 
-def estimate_row(part: str, name: str, estimate: Mapping[str, Any]) -> Row:
-    return value_row(part, name, estimate["n"], estimate["value"], estimate["ci"])
-
-
-def is_known(estimate: Mapping[str, Any]) -> bool:
-    return estimate["value"] is not None
-
-
 # By the model that wrote ----------------------------------------------------------------------------------
 
 
-def draw_ratings(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_ratings(question: Question, options: Options) -> Figure:
     """Of each model's responses how ratings fall, their mean, and how many are no better than the generic one."""
     rows = [row for row in question.get("ratings", {}).get("generators", ()) if row["n"]]
     title = "Ratings by the model that wrote the response"
     if not rows:
         return empty_figure("ratings", title, NOTHING, VALUES, options)
+    labels = question["values"]
     named = [(row["generator"] or UNNAMED, row) for row in rows]
     shares = [estimate_row(label, name, row["shares"][label]) for name, row in named for label in labels]
     means = [estimate_row(MEAN.label, name, row["mean"]) for name, row in named]
@@ -303,7 +299,7 @@ def draw_bars(shares: Sequence[Row], options: Options) -> Spec:
 ALL_RESPONSES, BY_WRITER = "All responses, by who rates", "By the model that wrote, rated by"
 
 
-def draw_mentions(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_mentions(question: Question, options: Options) -> Figure:
     """Of each rater the mean rating of responses that name the attribute minus that of the others."""
     found = question.get("ratings", {})
     table = [
@@ -330,7 +326,7 @@ def gap_reach(table: Sequence[Row]) -> int:
     return max(1, ceil(max(ends, default=1)))
 
 
-def draw_habits(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_habits(question: Question, options: Options) -> Figure:
     """Models that write and judge: how often they name the attribute, and how they rate responses that do."""
     found = question.get("ratings", {}).get("habits", {"models": ()})
     table = [habit_row(row) for row in found["models"] if is_known(row["mention_rate"]) and is_known(row["gap"])]

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.annotations import LabelChoice
 from analysis.agreement.gate_rules import (
     LIMITS,
@@ -21,7 +21,7 @@ from analysis.agreement.gate_rules import (
     say_rule,
     unsure_limits,
 )
-from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside
+from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside, groups_of
 from analysis.agreement.views import pick_question, work_of
 from analysis.charts.tables import PLAIN, Cell
 from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
@@ -40,7 +40,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
     pilot = has_pilot and query.get("part") != "main"
     limits = read_limits(query)
     shared = round(limits[SHARED.name])
-    found = agreement_of(request.study, LabelChoice(pilot=pilot), threshold=shared, in_parts=False)
+    found = rows_for(request.study, LabelChoice(pilot=pilot), threshold=shared, in_parts=False)
     question = pick_question(found, query.get("question", ""))
     people = find_candidates(request.study, pilot, question, found["times"])
     broken = {person.pseudonym: broken_limits(person, limits) for person in people}
@@ -61,11 +61,11 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def find_alpha(question: Mapping[str, Any]) -> Cell:
+def find_alpha(question: dict[str, Any]) -> Cell:
     """Of the people: alpha of ordered labels where they have an order, as in the column of alpha without each."""
     if not question["labels"]:
         return Cell(why=question["why"])
-    group = question["groups"][question["group"]]
+    group = groups_of(question)[question["group"]]
     ordinal = ALPHA_ORDINAL.cell(group)
     return ALPHA_NOMINAL.cell(group) if ordinal.value is None else ordinal
 

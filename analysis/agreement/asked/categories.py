@@ -7,11 +7,11 @@ import numpy as np
 from django.db.models import Q
 
 from analysis.agreement.annotations import Gathered, LabelChoice
-from analysis.agreement.asked.revisions import QUALITY, chosen_items
-from analysis.agreement.rejected import find_rejected
+from analysis.agreement.asked.revisions import ACCEPTED, QUALITY, chosen_items
 from analysis.models import Run, Task
 from analysis.stats.agreement.agreement import write_estimate
 from analysis.stats.agreement.estimates import estimate_clustered_share
+from surveys.annotation.counted import iter_labels
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
@@ -66,10 +66,15 @@ def measure_model(author: str, tasks: list[Task], asked: Gathered) -> Shape:
     return {"model": author, "n": len(tasks), "unit": asked.unit, "units": len(codes), "shares": shares}
 
 
+def doubted_items(study: Study, pilot: bool) -> set[str]:
+    labels = (row for row in iter_labels(study, pilot=pilot) if row.question == QUALITY.name and not row.is_model)
+    return {row.item for row in labels if row.value != ACCEPTED}
+
+
 def count_doubted(study: Study, choice: LabelChoice) -> int:
     """Items that one person says makes no sense, or maybe."""
     name, _, value = choice.tag.partition(":")
-    rows = counted_items(study, choice).filter(key__in=find_rejected(study, "doubt", choice.pilot, revised=True))
+    rows = counted_items(study, choice).filter(key__in=doubted_items(study, choice.pilot))
     return Counter(not choice.tag or str(tags.get(name, "")) == value for tags in rows.values_list("tags", flat=True))[
         True
     ]

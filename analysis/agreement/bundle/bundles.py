@@ -8,12 +8,15 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.bundle.tables import tables_of
+from analysis.agreement.documents import document_of
 from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES
+from analysis.agreement.numbers import Number, list_numbers
 from analysis.charts.figure import Figure, Options
-from analysis.exports.codebook import as_document, as_markdown
+from analysis.exports.codebook import Column, as_document, as_markdown
 from analysis.exports.exports import codebook_of, note_export, open_study
+from analysis.exports.formats import FORMATS, Chunks
 from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import (
     Bundle,
@@ -46,7 +49,7 @@ class LabelBundle(Bundle):
     """A bundle of labels: the report is that of `agreement STUDY --json`, of all labels that count."""
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
-        found = agreement_of(self.study)
+        found = rows_for(self.study)
         yield "README.md", whole(readme(self.study, found, self.texts))
         yield from study_files(self.study)
         made = list(tables_of(self.study, self.texts))
@@ -56,7 +59,8 @@ class LabelBundle(Bundle):
         for table, make_rows in made:
             yield f"data/{table.name}.csv", write_csv(table, make_rows())
         yield "definitions.json", as_json(DEFINITIONS)
-        yield "report.json", as_json(found)
+        yield "report.json", as_json(document_of(found))
+        yield "numbers.csv", write_numbers(found)
         yield from figure_files(draw_figures(found))
         yield from script_files(HERE / "script", *SCRIPTS)
         yield from script_files(bundles.HERE / "script", SHARED)
@@ -84,13 +88,18 @@ def readme(study: Study, found: Mapping[str, Any], texts: bool) -> str:
 NOT_MADE_UP = "None of this is made up."
 
 
+def write_numbers(found: Mapping[str, Any]) -> Chunks:
+    rows = (number._asdict() for question in found["questions"] for number in list_numbers(question))
+    return FORMATS["csv"].chunks([Column(name, "text", name) for name in Number._fields], rows)
+
+
 def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
     """Of each question with labels those that it has, named by it."""
     for question in found["questions"]:
         if question["labels"]:
             figures = AGREEMENT_FIGURES | (RATING_FIGURES if "ratings" in question else {})
             for name, figure in figures.items():
-                yield f"{question['question']}-{name}", figure.draw(question, question["values"], Options())
+                yield f"{question['question']}-{name}", figure.draw(question, Options())
 
 
 def open_label_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> LabelBundle:
@@ -103,7 +112,7 @@ def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: S
     check_definition(study)
     if compare:
         raise ReportError(f"{study.slug} is a study of annotators: its bundle has no pair of sides to compare.")
-    if not any(question["labels"] for question in agreement_of(study)["questions"]):
+    if not any(question["labels"] for question in rows_for(study)["questions"]):
         raise ReportError(f"{study.slug} has no label that counts yet, so there is nothing to bundle.")
     note_export(study, actor, "bundle.zip", texts=texts, simulated=True)
     return LabelBundle(Study.objects.select_related("current").get(pk=study.pk), texts)

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.agreement.agreements import DRAWS, THRESHOLD, agreement_of
+from analysis.agreement.agreements import DRAWS, THRESHOLD, document_of, rows_for
 from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
 from analysis.agreement.asked.tables import make_categories, make_revisions, make_told, say_tables
-from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS
+from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
 
@@ -38,13 +38,13 @@ class Command(StudyCommand):
             not options["without_simulated"],
             *(options[name] for name in ("corpus", "cluster", "tag", "without", "revised")),
         )
-        found = agreement_of(study, choice, options["seed"], options["draws"], options["threshold"])
+        found = rows_for(study, choice, options["seed"], options["draws"], options["threshold"])
         if not found["questions"]:
             raise CommandError(
                 f"{study.slug} asks annotators nothing. Import annotations, or load an annotation study."
             )
         texts = [*say_simulated(found["simulated"]), *map(say, found["questions"])]
-        self.stdout.write(json.dumps(found, ensure_ascii=False) if options["json"] else "\n\n".join(texts))
+        self.stdout.write(json.dumps(document_of(found), ensure_ascii=False) if options["json"] else "\n\n".join(texts))
 
 
 def say_simulated(raters: list[str]) -> list[str]:
@@ -61,16 +61,17 @@ def say(question: dict[str, Any]) -> str:
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
     size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
-    rows = [(column.short, column.cell(question)) for column in COEFFICIENTS]
-    rows += [(f"mean {column.short}", column.cell(question["mean_pairwise"])) for column in OF_PAIRS]
+    group = groups_of(question)[question["group"]]
+    rows = [(column.short, column.cell(group)) for column in COEFFICIENTS]
+    rows += [(f"mean {column.short}", column.cell(group["means"])) for column in OF_PAIRS]
     numbers = [
         f"  {name:<22}{write(number.value):>8}  {write_interval(number.ci)}"
         for name, number in rows
         if number.value is not None
     ]
-    counts = [f"{label} {question['majority'][label]}" for label in (*question["values"], "tie")]
-    majority = f"  majority: {', '.join(counts)}"
-    skew = [f"  {question['skew']}"] if question.get("skew") else []
+    counts = [f"{label} {question['majority'][label]}" for label in question["values"]]
+    majority = f"  majority: {', '.join(counts)}, tie {question['ties']}"
+    skew = [f"  {group['skew']}"] if group["skew"] else []
     return "\n".join(
         [
             *(head, size, *numbers, majority, *skew, *say_pairs(question["pairs"]), *say_raters(question["raters"])),
@@ -85,8 +86,9 @@ def say_statements(question: dict[str, Any]) -> list[str]:
     return [
         f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, alpha {write(row['alpha']['value'])}, "
         + ", ".join(
-            f"{value} {100 * row['shares'][value]:.1f} % {write_interval(row['ci']['shares'][value])}".rstrip()
+            f"{value} {100 * share['value']:.1f} % {write_interval(share['ci'])}".rstrip()
             for value in question["values"]
+            for share in [row["shares"][value]]
         )
         for row in question.get("by_statement", ())
     ]
@@ -95,7 +97,7 @@ def say_statements(question: dict[str, Any]) -> list[str]:
 def say_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
     lines = [
         f"    {pair['a']} – {pair['b']}: "
-        f"κ {write(pair['kappa'])} {write_interval(pair['ci']['kappa'])}, n = {pair['n']}"
+        f"κ {write(pair['kappa']['value'])} {write_interval(pair['kappa']['ci'])}, n = {pair['n']}"
         for pair in pairs[:most]
     ]
     more = [f"    … and {len(pairs) - most} more pairs (--json has them all)"] if len(pairs) > most else []
@@ -105,7 +107,7 @@ def say_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
 def say_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
     lines = [
         f"    {rater['rater']}{say_kind(rater)}: n = {rater['n']}, against the majority of the others "
-        f"accuracy {write(rater['accuracy'])}, F1 {write(rater['f1'])} (n = {rater['compared']})"
+        f"accuracy {write(rater['accuracy']['value'])}, F1 {write(rater['f1']['value'])} (n = {rater['compared']})"
         for rater in raters[:most]
     ]
     more = [f"    … and {len(raters) - most} more raters"] if len(raters) > most else []

@@ -237,7 +237,7 @@ def test_the_gate_has_two_sides() -> None:
 def test_distance_is_from_the_mean_of_the_others() -> None:
     """Yes and no by three people: 0.2 and 0.8, 0.4 and 0.6, 0.9 and 0.1. From the third the others' mean is 0.3."""
     raters = [
-        {"rater": name, "n": 100, "distribution": {"y": y, "n": 1 - y}}
+        {"rater": name, "n": 100, "shares": {"y": {"value": y}, "n": {"value": 1 - y}}}
         for name, y in zip("abc", (0.2, 0.4, 0.9), strict=True)
     ]
     far = measure_distance(raters[2], raters[:2], ("y", "n"))

@@ -87,6 +87,14 @@ def test_ratings_of_people_and_judges_are_recomputed_from_the_tables_alone(tmp_p
     report = bundle(make_preferences(), tmp_path)
     found = report["questions"][0]
     assert found["interval"]["kind"] == "bootstrap" and len(found["ratings"]["conditions"]) == 2
+    with (tmp_path / "numbers.csv").open(newline="") as file:
+        numbers = {
+            (row["part"], row["who"], row["other"], row["measure"], row["label"]): row for row in csv.DictReader(file)
+        }
+    gap = next(row for row in found["ratings"]["generators"] if row["generator"] == "showy")["gaps"]["people"]
+    assert float(numbers["ratings.generators", "showy", "", "gaps", "people"]["value"]) == pytest.approx(gap["value"])
+    assert float(numbers["groups", "humans", "", "ac1", ""]["low"]) == pytest.approx(found["ci"]["ac1"][0])
+    assert float(numbers["orders", "mini same-1", "", "left", ""]["n"]) == found["orders"][0]["pairs"]
     done = recompute_elsewhere(tmp_path)
     assert (done.stderr, done.returncode) == ("", 0), done.stdout
     compared = counts(done.stdout)
