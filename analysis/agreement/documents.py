@@ -1,24 +1,19 @@
 """The published JSON of agreement, derived from rows: plain values, with intervals under `ci` and reasons as `why`."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from analysis.stats.agreement.agreement import COEFFICIENTS, beside, intervals, values
+from analysis.stats.agreement.agreement import COEFFICIENTS, Row, beside, intervals, values
 from analysis.stats.agreement.coefficients import MEASURES
 
-Row = Mapping[str, Any]
-Shape = dict[str, Any]
 ALPHAS = ("nominal", "ordinal", "interval")
 SCORES = ("accuracy", "precision", "recall", "f1")
 OF_RATERS = (*SCORES, "alpha_without", "mean_kappa")
 GROUPINGS = ("corpus", "user", "tag", "statement")
 
 
-def document_of(found: Row) -> Shape:
+def document_of(found: Row) -> Row:
     return {**found, "questions": [question_document(question) for question in found["questions"]]}
 
 
-def question_document(question: Row) -> Shape:
+def question_document(question: Row) -> Row:
     """What stands as rows becomes what docs/annotation.md describes; the main numbers are those of its `group`."""
     if "groups" not in question:
         return {**question}
@@ -46,7 +41,7 @@ def question_document(question: Row) -> Shape:
     }
 
 
-def group_document(row: Row) -> Shape:
+def group_document(row: Row) -> Row:
     pairwise = {"mean_pairwise": beside(row["means"], MEASURES)}
     if "n" not in row:
         return pairwise
@@ -58,17 +53,17 @@ def group_document(row: Row) -> Shape:
     return with_shares(shape, "prevalence", row["shares"])
 
 
-def rater_document(row: Row) -> Shape:
+def rater_document(row: Row) -> Row:
     shape = with_shares(beside(row, OF_RATERS), "distribution", row["shares"])
     del shape["shares"]
     return shape | ({"against_all": beside(row["against_all"], SCORES)} if "against_all" in row else {})
 
 
-def part_document(row: Row) -> Shape:
+def part_document(row: Row) -> Row:
     return with_shares({**row, "ci": {}}, "shares", row["shares"])
 
 
-def view_document(view: Row) -> Shape:
+def view_document(view: Row) -> Row:
     if "raters" not in view:
         return {**view}
     raters = [
@@ -78,7 +73,7 @@ def view_document(view: Row) -> Shape:
     return {**view, "raters": raters, "together": beside(view["together"], SCORES)}
 
 
-def with_shares(shape: Shape, name: str, shares: Row) -> Shape:
+def with_shares(shape: Row, name: str, shares: Row) -> Row:
     """The share of each label under `name`, its interval under `ci`; a label may be any word, so `why` is above."""
     shape[name] = {label: share["value"] for label, share in shares.items()}
     shape["ci"][name] = {label: share["ci"] for label, share in shares.items()}

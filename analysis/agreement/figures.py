@@ -1,7 +1,7 @@
 """Figures of agreement and of ratings: who agrees with whom, label shares, scores, what naming the attribute does."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import altair as alt
 from analysis.agreement.kind_tables import MEAN, OF_BOTH, UNNAMED
 from analysis.agreement.tables import MEASURES, clustered
 from analysis.charts.figure import (
+    SIMULATED,
     Columns,
     Figure,
     Options,
@@ -178,11 +179,11 @@ def draw_values(
     parts = [part for row in table for part in parts_of(row, with_n)]
     panels = dict.fromkeys(row["panel"] for row in table)
     specs = [draw_panel(part, table, options, (axes or {}).get(part, SHARES), with_n) for part in panels]
-    words = Words(title, caption, say_ends(table))
+    words = Words(title, caption, summarise_ends(table))
     return make_figure(name, words, below(specs, 14), parts, table, VALUES, options)
 
 
-def say_ends(table: Sequence[Row]) -> str:
+def summarise_ends(table: Sequence[Row]) -> str:
     low, high = (pick(table, key=lambda row: row["value"]) for pick in (min, max))
     ends = [f"{row['value']:.2f} ({row['row']}, {row['panel']})" for row in (low, high)]
     return f"Values go from {ends[0]} to {ends[1]}."
@@ -255,7 +256,7 @@ def draw_ratings(question: Question, options: Options) -> Figure:
     parts = [*bars_of(shares), *(part for row in (*means, *low) for part in parts_of(row))]
     ends = f"{labels[0]}: the generic response is preferred, {labels[-1]}: the personalised one"
     caption = f"{ends}; the dashed line: neither. Lines are 95 % intervals."
-    words = Words(title, caption, say_ends(means))
+    words = Words(title, caption, summarise_ends(means))
     return make_figure("ratings", words, below(specs, 14), parts, [*shares, *means, *low], VALUES, options)
 
 
@@ -338,7 +339,7 @@ def draw_habits(question: Question, options: Options) -> Figure:
         return empty_figure("habits", title, nothing, HABITS, options)
     caption = (
         "Across: share of a model’s responses that name the attribute. Up: its gap as a judge of all responses. "
-        f"Lines are 95 % intervals. {say_correlation(found['spearman'])}"
+        f"Lines are 95 % intervals. {format_correlation(found['spearman'])}"
     )
     words = Words(title, caption, " ".join(row["text"] for row in table))
     return make_figure("habits", words, draw_points(table, options), table, table, HABITS, options)
@@ -354,7 +355,7 @@ def habit_row(row: Question) -> Row:
     return {"generator": name, "judge": judge, "rate": rate["value"], "gap": gap["value"], **ends, "text": text}
 
 
-def say_correlation(estimate: Mapping[str, Any]) -> str:
+def format_correlation(estimate: Mapping[str, Any]) -> str:
     if estimate["value"] is None:
         return f"No rank correlation: {estimate['why']}."
     interval = f" ({estimate['ci'][0]:.2f} to {estimate['ci'][1]:.2f})" if estimate["ci"] else ""
@@ -403,3 +404,16 @@ RATING_FIGURES = {
     "mentions": TitledDraw("What naming the attribute does to ratings", draw_mentions),
     "habits": TitledDraw("Models that name attributes, and that reward it", draw_habits),
 }
+FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
+
+
+def draw_figure(name: str, question: Question, options: Options, simulated: Collection[str]) -> Figure:
+    """One of FIGURES; where raters are made up the drawing says so, and each row of its table."""
+    drawn, made_up = FIGURES[name].draw(question, options), {printable(rater) for rater in simulated}
+    if not made_up or not drawn.table:
+        return drawn
+    known = {printable(rater["rater"]) for rater in question["raters"]}
+    # A row that names no rater, such as all people's, rests on those who are made up too.
+    table = [row | {"simulated": bool(made_up & {*row.values()}) or not known & {*row.values()}} for row in drawn.table]
+    columns, spec = [*drawn.columns, Column("simulated", "simulated")], {"usermeta": {"mark": SIMULATED}}
+    return replace(drawn, table=table, columns=columns, spec=drawn.spec | spec, mark=SIMULATED)

@@ -89,8 +89,8 @@ def make_ratings(question: Row) -> RatingTables | None:
         return None
     writers, raters, both = found["generators"], found["raters"], found["habits"]["models"]
     return RatingTables(
-        answer=_say_ratings(found),
-        mentions=_say_mentions(found["mentions"]),
+        answer=_summarise_ratings(found),
+        mentions=_summarise_mentions(found["mentions"]),
         units=found["units"],
         drawn=found["drawn"],
         generators=make_table([WRITER, *OF_WRITERS, RATINGS], writers, "By the model that wrote the response"),
@@ -113,7 +113,7 @@ def _gaps(writers: Sequence[Row], raters: Sequence[str]) -> Table:
     return make_table(columns, [{"generator": row["generator"], **row["gaps"]} for row in writers], is_broad=True)
 
 
-def _say_ratings(found: Row) -> str:
+def _summarise_ratings(found: Row) -> str:
     """Whether personalised responses are worth more than generic ones, and whether judges see it as people do."""
     first = found["raters"][0]
     average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
@@ -123,7 +123,7 @@ def _say_ratings(found: Row) -> str:
     return f"{answer}; the mean rating is {average.text}{aside(average)}."
 
 
-def _say_mentions(counts: Row) -> str:
+def _summarise_mentions(counts: Row) -> str:
     decided = counts["named"] + counts["not_named"]
     told = f"{counts['given']:,} by the items’ own word, all others by rule {counts['rule']}"
     said = f"Responses that name the attribute they are rated for: {counts['named']:,} of {decided:,} ({told})."

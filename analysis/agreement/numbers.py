@@ -25,7 +25,7 @@ class Number(NamedTuple):
     why: str
 
 
-class Place(NamedTuple):
+class NumberPlace(NamedTuple):
     part: tuple[str, ...] = ()
     who: str = ""
     other: str = ""
@@ -35,17 +35,16 @@ class Place(NamedTuple):
 
 def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
     """Those of one question, in the order in which it holds them."""
-    for place, found in find_estimates(question, Place(unit=question.get("unit", ""))):
+    for place, found in find_estimates(question, NumberPlace(unit=question.get("unit", ""))):
         *names, last = place.measure
         measure, label = (names, last) if names and names[-1] in BY_LABEL else ([*names, last], "")
         low, high = found["ci"] or (None, None)
-        yield Number(
-            *(question["question"], ".".join(place.part), place.who, place.other, ".".join(measure), label),
-            *(found["value"], low, high, found["n"], found["units"], place.unit, found.get("why", "")),
-        )
+        about = question["question"], ".".join(place.part), place.who, place.other, ".".join(measure), label
+        sizes = found["n"], found["units"], place.unit, found.get("why", "")
+        yield Number(*about, found["value"], low, high, *sizes)
 
 
-def find_estimates(node: Mapping[str, Any], place: Place) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def find_estimates(node: Mapping[str, Any], place: NumberPlace) -> Iterator[tuple[NumberPlace, Mapping[str, Any]]]:
     """Rows of a list say whose they are; what else has a name is a part until there is somebody, then a measure."""
     if "value" in node and "ci" in node:
         yield place, node
@@ -58,5 +57,6 @@ def find_estimates(node: Mapping[str, Any], place: Place) -> Iterator[tuple[Plac
         for entry in each if isinstance(each, list) else [each]:
             if isinstance(entry, Mapping):
                 is_measure = not isinstance(each, list) and (place.who or "value" in entry or name in BY_LABEL)
-                inner = {"measure": (*place.measure, name)} if is_measure else {"part": (*place.part, name)}
-                yield from find_estimates(entry, place._replace(**inner))
+                measured = place._replace(measure=(*place.measure, name))
+                inner = measured if is_measure else place._replace(part=(*place.part, name))
+                yield from find_estimates(entry, inner)

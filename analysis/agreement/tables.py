@@ -281,7 +281,7 @@ F1_OF_ALL = Column(
 # In words --------------------------------------------------------------------------------------------------
 
 
-def say_answer(question: Row) -> str:
+def summarise_agreement(question: Row) -> str:
     """The page's first sentence."""
     if not question["labels"]:
         return "No label to compare yet."
@@ -294,10 +294,10 @@ def say_answer(question: Row) -> str:
     if raw.value is None or chance.value is None:
         return f"{who} have too few items in common to say how far they agree."
     beyond = f"beyond chance, {name} is {chance.text}{aside(chance)}"
-    return f"{who} give the same label in {raw.text} of comparisons{aside(raw)}; {beyond}.{_say_judges(question)}"
+    return f"{who} give the same label in {raw.text} of comparisons{aside(raw)}; {beyond}.{_summarise_judges(question)}"
 
 
-def _say_judges(question: Row) -> str:
+def _summarise_judges(question: Row) -> str:
     groups = groups_of(question)
     if question["group"] != "humans":
         return ""

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from analysis.agreement import gate_views, views
+from analysis.agreement import views
+from analysis.agreement.gate import views as gate_views
 
 app_name = "agreement"
 HERE = "console/<slug:slug>/agreement/"

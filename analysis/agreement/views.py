@@ -20,8 +20,8 @@ from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.annotations import (
     REVISED,
     WITHOUT,
-    Gathered,
     LabelChoice,
+    QuestionLabels,
     compare_raters,
     cross_table,
     find_items,
@@ -30,15 +30,15 @@ from analysis.agreement.annotations import (
     read_choice,
     write_choice,
 )
-from analysis.agreement.asked.tables import (
+from analysis.agreement.bundle.bundles import open_label_bundle
+from analysis.agreement.figures import AGREEMENT_FIGURES, FIGURES, draw_figure
+from analysis.agreement.follow_ups.tables import (
     make_categories,
+    make_mention_models,
+    make_mention_writers,
     make_reasonings,
     make_revisions,
-    make_told,
-    make_told_writers,
 )
-from analysis.agreement.bundle.bundles import open_label_bundle
-from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_matrix
 from analysis.agreement.kind_tables import (
     compare_published,
     make_maybe,
@@ -61,7 +61,6 @@ from surveys.studies.lifecycle import definition_of
 HERE = "agreement"
 PAGE_SIZE = 50
 KEPT_SECONDS = 3600
-FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
 
 
 def work_of(study: Study) -> AnnotationWork:
@@ -78,11 +77,13 @@ def overview(request: HttpRequest) -> HttpResponse:
     work, choice = work_of(request.study), read_choice(request.GET)
     found = rows_for(request.study, choice)
     question = pick_question(found, request.GET.get("question", ""))
-    page: dict[str, Any] = {"question": question, "answer": tables.say_answer(question)}
+    page: dict[str, Any] = {"question": question, "answer": tables.summarise_agreement(question)}
     if question["labels"]:
         page |= contents_of(question, found["times"], read_measure(request), read_least(request))
         if page["many"]:
-            page["heat"] = heat_map(question | {"least": read_least(request)}, read_measure(request))
+            page["heat"] = heat_map(
+                question | {"least": read_least(request)}, read_measure(request), found["simulated"]
+            )
         page["published"] = compare_published(work, question, choice.pilot) if question is found["questions"][0] else []
     return show(
         request,
@@ -125,15 +126,16 @@ def read_least(request: HttpRequest) -> int:
     return next((least for least in tables.LEASTS if asked == str(least)), tables.LEAST)
 
 
-def heat_map(question: dict[str, Any], measure: str) -> dict[str, Any]:
+def heat_map(question: dict[str, Any], measure: str, simulated: list[str]) -> dict[str, Any]:
     """The matrix of many raters as a figure, for a wide page and for a narrow one; drawn once for what it shows."""
-    about = json.dumps([question["question"], question["pairs"], question["least"], measure])
+    about = json.dumps([question["question"], question["pairs"], question["least"], measure, simulated])
     key = f"agreement-heat:{hashlib.sha256(about.encode()).hexdigest()}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
-        both = [draw_matrix(question, Options(narrow=narrow, measure=measure)) for narrow in (False, True)]
-        svgs = [render(each, "svg").decode() for each in both]
-        found = {"caption": both[0].caption, "wide": svgs[0], "narrow": svgs[1]}
+        both = {"wide": Options(measure=measure), "narrow": Options(narrow=True, measure=measure)}
+        drawn = {side: draw_figure("matrix", question, options, simulated) for side, options in both.items()}
+        found = {side: render(figure, "svg").decode() for side, figure in drawn.items()}
+        found |= {"caption": drawn["wide"].caption}
         cache.set(key, found, KEPT_SECONDS)
     return found | {side: mark_safe(found[side]) for side in ("wide", "narrow")}  # noqa: S308 - the renderer's
 
@@ -152,8 +154,8 @@ def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: 
         "revisions": make_revisions(question),
         "categories": make_categories(question),
         "reasonings": make_reasonings(question),
-        "told": make_told(question),
-        "told_writers": make_told_writers(question),
+        "mention_models": make_mention_models(question),
+        "mention_writers": make_mention_writers(question),
         "labels": question["values"],
         "raters": tables.make_raters(question, times),
         "scores": [*tables.SCORES, tables.F1_OF_ALL],
@@ -205,14 +207,13 @@ def write_groups(question: Mapping[str, Any]) -> str:
     writer.writerow(["grouping", "group", "measure", "n", "value", "low", "high", "why"])
     for name in tables.GROUP_TITLES:
         for row in question.get(f"by_{name}", ()):
-            writer.writerows([name, csv_cell(row[name]), *map(csv_cell, cells)] for cells in numbers_of(row))
+            numbers = {column.name: row[column.name] for column in tables.OF_PARTS}
+            numbers |= {f"share of {label}": row["shares"][label] for label in question["values"]}
+            for measure, found in numbers.items():
+                ends = found["ci"] or ("", "")
+                cells = [row[name], measure, found["n"], found["value"], *ends, found.get("why", "")]
+                writer.writerow([name, *map(csv_cell, cells)])
     return out.getvalue()
-
-
-def numbers_of(row: Mapping[str, Any]) -> Iterator[list[Any]]:
-    named = {column.name: row[column.name] for column in tables.OF_PARTS}
-    for name, found in [*named.items(), *((f"share of {label}", each) for label, each in row["shares"].items())]:
-        yield [name, found["n"], found["value"], *(found["ci"] or ("", "")), found.get("why", "")]
 
 
 @require_safe
@@ -222,10 +223,9 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     work_of(request.study)
     if name not in FIGURES or kind not in FIGURE_FILES:
         raise Http404
-    question = pick_question(rows_for(request.study, read_choice(request.GET)), request.GET.get("question", ""))
-    options = Options(measure=read_measure(request))
-    asked = question | {"least": read_least(request)}
-    drawn = FIGURES[name].draw(asked, options)
+    found = rows_for(request.study, read_choice(request.GET))
+    question = pick_question(found, request.GET.get("question", "")) | {"least": read_least(request)}
+    drawn = draw_figure(name, question, Options(measure=read_measure(request)), found["simulated"])
     content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
     response = HttpResponse(content, content_type=FIGURE_FILES[kind])
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
@@ -274,7 +274,7 @@ def differing(request: HttpRequest) -> HttpResponse:
     )
 
 
-def find_question(asked: list[Gathered], name: str) -> Gathered:
+def find_question(asked: list[QuestionLabels], name: str) -> QuestionLabels:
     """Raises Http404."""
     for each in asked:
         if each.question.name == name:

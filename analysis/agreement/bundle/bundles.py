@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.bundle.tables import tables_of
 from analysis.agreement.documents import document_of
-from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES
+from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_figure
 from analysis.agreement.numbers import Number, list_numbers
 from analysis.charts.figure import Figure, Options
 from analysis.exports.codebook import Column, as_document, as_markdown
@@ -97,9 +97,8 @@ def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
     """Of each question with labels those that it has, named by it."""
     for question in found["questions"]:
         if question["labels"]:
-            figures = AGREEMENT_FIGURES | (RATING_FIGURES if "ratings" in question else {})
-            for name, figure in figures.items():
-                yield f"{question['question']}-{name}", figure.draw(question, Options())
+            for name in (*AGREEMENT_FIGURES, *(RATING_FIGURES if "ratings" in question else ())):
+                yield f"{question['question']}-{name}", draw_figure(name, question, Options(), found["simulated"])
 
 
 def open_label_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> LabelBundle:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Case, F, Q, Value, When
 
-from analysis.agreement.ratings import read_mentions
+from analysis.agreement.follow_ups.mention_rule import read_mentions
 from analysis.exports.codebook import Column, Row, Table, boolean, integer, moment, text
 from analysis.exports.exports import codebook_of, stream_rows
 from analysis.exports.people_tables import Selection

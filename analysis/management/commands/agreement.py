@@ -6,9 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.agreement.agreements import DRAWS, THRESHOLD, document_of, rows_for
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
-from analysis.agreement.asked.tables import make_categories, make_revisions, make_told, say_tables
+from analysis.agreement.documents import document_of
+from analysis.agreement.follow_ups.tables import format_tables, make_categories, make_mention_models, make_revisions
+from analysis.agreement.measuring import Measuring
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
@@ -26,8 +28,10 @@ class Command(StudyCommand):
         parser.add_argument("--without-simulated", action="store_true")
         parser.add_argument("--without", default="", choices=WITHOUT, help="labels of people that are left out")
         parser.add_argument("--revised", default="", choices=REVISED, help="statements that models revised")
-        parser.add_argument("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count")
-        parser.add_argument("--draws", type=int, default=DRAWS)
+        parser.add_argument(
+            "--threshold", type=int, default=Measuring.threshold, help="items that a pair must share to count"
+        )
+        parser.add_argument("--draws", type=int, default=Measuring.draws)
         parser.add_argument("--seed", type=int, default=0)
 
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
@@ -38,16 +42,16 @@ class Command(StudyCommand):
             not options["without_simulated"],
             *(options[name] for name in ("corpus", "cluster", "tag", "without", "revised")),
         )
-        found = rows_for(study, choice, options["seed"], options["draws"], options["threshold"])
+        found = rows_for(study, choice, **{name: options[name] for name in ("seed", "draws", "threshold")})
         if not found["questions"]:
             raise CommandError(
                 f"{study.slug} asks annotators nothing. Import annotations, or load an annotation study."
             )
-        texts = [*say_simulated(found["simulated"]), *map(say, found["questions"])]
+        texts = [*format_simulated(found["simulated"]), *map(say, found["questions"])]
         self.stdout.write(json.dumps(document_of(found), ensure_ascii=False) if options["json"] else "\n\n".join(texts))
 
 
-def say_simulated(raters: list[str]) -> list[str]:
+def format_simulated(raters: list[str]) -> list[str]:
     return [f"Simulated, not real: {len(raters)} of the raters ({', '.join(raters)})"] if raters else []
 
 
@@ -74,14 +78,22 @@ def say(question: dict[str, Any]) -> str:
     skew = [f"  {group['skew']}"] if group["skew"] else []
     return "\n".join(
         [
-            *(head, size, *numbers, majority, *skew, *say_pairs(question["pairs"]), *say_raters(question["raters"])),
-            *say_statements(question),
-            *say_tables([*make_revisions(question), make_categories(question), make_told(question)]),
+            *(
+                head,
+                size,
+                *numbers,
+                majority,
+                *skew,
+                *format_pairs(question["pairs"]),
+                *format_raters(question["raters"]),
+            ),
+            *format_statements(question),
+            *format_tables([*make_revisions(question), make_categories(question), make_mention_models(question)]),
         ]
     )
 
 
-def say_statements(question: dict[str, Any]) -> list[str]:
+def format_statements(question: dict[str, Any]) -> list[str]:
     """What was extracted and what models revised, of which the numbers above have only what was chosen."""
     return [
         f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, alpha {write(row['alpha']['value'])}, "
@@ -94,7 +106,7 @@ def say_statements(question: dict[str, Any]) -> list[str]:
     ]
 
 
-def say_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
+def format_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
     lines = [
         f"    {pair['a']} – {pair['b']}: "
         f"κ {write(pair['kappa']['value'])} {write_interval(pair['kappa']['ci'])}, n = {pair['n']}"
@@ -104,9 +116,9 @@ def say_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
     return ["  pairs", *lines, *more] if lines else []
 
 
-def say_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
+def format_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
     lines = [
-        f"    {rater['rater']}{say_kind(rater)}: n = {rater['n']}, against the majority of the others "
+        f"    {rater['rater']}{format_kind(rater)}: n = {rater['n']}, against the majority of the others "
         f"accuracy {write(rater['accuracy']['value'])}, F1 {write(rater['f1']['value'])} (n = {rater['compared']})"
         for rater in raters[:most]
     ]
@@ -114,7 +126,7 @@ def say_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
     return ["  raters", *lines, *more]
 
 
-def say_kind(rater: dict[str, Any]) -> str:
+def format_kind(rater: dict[str, Any]) -> str:
     words = [*([rater["kind"]] if rater["is_model"] else []), *rater["marks"]]
     return f" ({', '.join(words)})" if words else ""
 

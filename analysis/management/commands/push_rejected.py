@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.agreement.asked.categories import record_categories
+from analysis.agreement.follow_ups.categories import record_categories
 from analysis.people.stages.rejected import RULES, RejectedError, push_rejected
 from surveys.imports.files import ImportFault
 from surveys.imports.study_command import ACTOR, StudyCommand, find_study

@@ -15,7 +15,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from analysis.agreement.bundle.bundles import begin_label_bundle
+from analysis.agreement.agreements import rows_for
+from analysis.agreement.bundle.bundles import begin_label_bundle, draw_figures
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement, skip
 from surveys.annotation.work import next_tasks, open_task, seal_task
@@ -246,6 +247,18 @@ def test_simulated_raters_are_named(tmp_path: Path) -> None:
     Participant.objects.filter(pseudonym=people[0]).update(origin="simulated")
     bundle(study, tmp_path)
     assert f"**Made up in part:** 1 of the raters are simulated ({people[0]})" in (tmp_path / "README.md").read_text()
+
+
+def test_figures_with_simulated_raters_say_so_and_whose_rows_are_made_up() -> None:
+    study, people = make_annotated()
+    Participant.objects.filter(pseudonym=people[0]).update(origin="simulated")
+    figures = dict(draw_figures(rows_for(study, draws=20)))
+    scores, corpora = (figures[f"relevance-{name}"] for name in ("scores", "corpora"))
+    assert {row["row"] for row in scores.table if row["simulated"]} == {people[0]}
+    assert all(row["simulated"] for row in corpora.table)
+    assert (scores.mark, scores.columns[-1].name) == ("Simulated, not real", "simulated")
+    Participant.objects.filter(pseudonym=people[0]).update(origin="prolific")
+    assert "simulated" not in dict(draw_figures(rows_for(study, draws=19)))["relevance-scores"].table[0]
 
 
 def test_the_pilot_stays_out(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ COEFFICIENTS = ("alpha_nominal", "alpha_ordinal", "alpha_interval", "fleiss", "a
 PAIR_MEASURES = ("raw", "kappa", "ac1", "kappa_linear", "kappa_quadratic", "spearman")
 
 
-class Bundle:
+class LabelTables:
     """The tables and the report; `questions` are those with labels, `shown` the tables that are printed at the end."""
 
     def __init__(self, folder: Path) -> None:
@@ -37,11 +37,11 @@ class Bundle:
         said = said.join(about, on="item")
         self.naming = read_table(folder, "naming").set_index(["item", "part"])["named"].to_dict()
         asked = [row for row in self.report["questions"] if row["labels"]]
-        self.questions = [Question(row, said[said["revises"] == ""], self.report["threshold"]) for row in asked]
+        self.questions = [QuestionTable(row, said[said["revises"] == ""], self.report["threshold"]) for row in asked]
         self.rng = np.random.default_rng(0)
 
 
-class Question:
+class QuestionTable:
     """One question: `given` has a row for each label, `labels` one for each rater and thing judged."""
 
     def __init__(self, row: Row, said: pd.DataFrame, threshold: int) -> None:
@@ -80,7 +80,7 @@ def kind_of(rater: str, is_model: str) -> int:
     return KINDS.get(rater.split(" ")[0], JUDGE) if is_model == "true" else PERSON
 
 
-class Ratings:
+class LabelCodes:
     """Codes that raters of several kinds gave to units, with whom or what each unit belongs to; k labels, q in use."""
 
     def __init__(self, table: pd.DataFrame, k: int, ordered: bool, numbers: list[float]) -> None:
@@ -188,7 +188,7 @@ def ac1(votes: np.ndarray, weights: np.ndarray, used: int) -> np.ndarray:
     return beyond_chance(same_label(votes, weights), chance)
 
 
-def coefficients(ratings: Ratings, votes: np.ndarray) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+def coefficients(ratings: LabelCodes, votes: np.ndarray) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     """Each coefficient that is defined for these votes, as a function of weights (draws, units)."""
     m = votes.sum(axis=1)
     if (m < 2).all():
@@ -205,7 +205,7 @@ def coefficients(ratings: Ratings, votes: np.ndarray) -> dict[str, Callable[[np.
     return found
 
 
-def once(ratings: Ratings) -> np.ndarray:
+def once(ratings: LabelCodes) -> np.ndarray:
     return np.ones((1, ratings.n_units))
 
 
@@ -224,14 +224,14 @@ def pair_kappa(cells: np.ndarray, apart: np.ndarray) -> np.ndarray:
     return 1 - (cells * apart).sum(axis=(1, 2)) / n / expected
 
 
-def tables_of(ratings: Ratings, pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def tables_of(ratings: LabelCodes, pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """(draws, k, k) how often one said i and the other j."""
     k = ratings.k
     hot = np.eye(k * k)[pair[:, 1] * k + pair[:, 2]]
     return (weights[:, pair[:, 0]] @ hot).reshape(-1, k, k)
 
 
-def pair_measures(ratings: Ratings, pair: np.ndarray) -> dict[str, float | None]:
+def pair_measures(ratings: LabelCodes, pair: np.ndarray) -> dict[str, float | None]:
     if not len(pair):
         return dict.fromkeys(PAIR_MEASURES)
     cells, places = tables_of(ratings, pair, once(ratings)), np.zeros(ratings.k)
@@ -259,7 +259,7 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float | None:
     return float(np.corrcoef(ranks["one"], ranks["other"])[0, 1])
 
 
-def mean_kappa(ratings: Ratings, pairs: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+def mean_kappa(ratings: LabelCodes, pairs: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
     """(draws,) mean over the pairs for which κ is defined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = [pair_kappa(tables_of(ratings, pair, weights), 1 - np.eye(ratings.k)) for pair in pairs]
@@ -271,7 +271,7 @@ def mean_kappa(ratings: Ratings, pairs: list[np.ndarray], weights: np.ndarray) -
 
 
 def interval(
-    measure: Callable[[np.ndarray], np.ndarray], ratings: Ratings, touched: np.ndarray, rng: np.random.Generator
+    measure: Callable[[np.ndarray], np.ndarray], ratings: LabelCodes, touched: np.ndarray, rng: np.random.Generator
 ) -> tuple[Ends, bool]:
     """Over users or items that are drawn whole, of a number that rests on the units `touched`; whether it was drawn."""
     u, m = len(set(ratings.drawn[touched])), ratings.n_drawn
@@ -329,7 +329,7 @@ class Compared:
         return {"accuracy": float(hits.sum() / true.sum())} | chosen
 
 
-def beside_others(ratings: Ratings, rater: int) -> np.ndarray:
+def beside_others(ratings: LabelCodes, rater: int) -> np.ndarray:
     """A voter beside the majority of the other voters; anybody else beside it once without each of them."""
     votes = ratings.votes(ratings.voters)
     mine = ratings.rater == rater
@@ -344,7 +344,7 @@ def beside_others(ratings: Ratings, rater: int) -> np.ndarray:
     return np.column_stack([units, majority(votes[units] - own[ratings.code[rows]]), said[units]])
 
 
-def beside_all(ratings: Ratings, rater: int) -> np.ndarray:
+def beside_all(ratings: LabelCodes, rater: int) -> np.ndarray:
     mine = ratings.rater == rater
     units = ratings.unit[mine]
     return np.column_stack([units, majority(ratings.votes(ratings.voters))[units], ratings.code[mine]])

@@ -19,10 +19,10 @@ from bundle_labels import (
     PAIR_MEASURES,
     PEOPLE,
     PERSON,
-    Bundle,
     Compared,
-    Question,
-    Ratings,
+    LabelCodes,
+    LabelTables,
+    QuestionTable,
     Row,
     beside_all,
     beside_others,
@@ -41,18 +41,18 @@ VIEWS = {"nominal": (0, 1, 2), "ordinal": (0, 1, 2), "maybe_is_no": (0, 0, 1), "
 GENERATOR, RELEVANT_BY = "generator", "relevant by"  # tags: who wrote a response, and who called attributes relevant
 
 
-def ratings_of(question: Question, rows: pd.DataFrame | None = None) -> Ratings:
+def ratings_of(question: QuestionTable, rows: pd.DataFrame | None = None) -> LabelCodes:
     table = question.labels if rows is None else rows
-    return Ratings(table, len(question.values), question.ordered, question.numbers)
+    return LabelCodes(table, len(question.values), question.ordered, question.numbers)
 
 
-def pairs_in(ratings: Ratings, group: str, threshold: int) -> list[np.ndarray]:
+def pairs_in(ratings: LabelCodes, group: str, threshold: int) -> list[np.ndarray]:
     """The pairs of a group that share enough items to count in a mean."""
     shared = ratings.pairs.items()
     return [rows for pair, rows in shared if ratings.is_pair_of(group, *pair) and len(rows) >= threshold]
 
 
-def mean_over(ratings: Ratings, pairs: list[np.ndarray]) -> float | None:
+def mean_over(ratings: LabelCodes, pairs: list[np.ndarray]) -> float | None:
     return known(mean_kappa(ratings, pairs, once(ratings))[0]) if pairs else None
 
 
@@ -65,7 +65,7 @@ def in_report(row: Row, name: str) -> float | None:
 # --- coefficients ------------------------------------------------------------
 
 
-def check_coefficients(bundle: Bundle) -> Checks:
+def check_coefficients(bundle: LabelTables) -> Checks:
     """Of each group of raters, with the intervals of all coefficients but raw agreement, which is a share."""
     for question in bundle.questions:
         ratings, row = ratings_of(question), question.row
@@ -90,7 +90,7 @@ def check_coefficients(bundle: Bundle) -> Checks:
                 yield Check(where, f"share of {label}", said["prevalence"][label], share)
 
 
-def majority_checks(question: Question, ratings: Ratings) -> Checks:
+def majority_checks(question: QuestionTable, ratings: LabelCodes) -> Checks:
     most = majority(ratings.votes(ratings.voters))
     yield Check(question.name, "ties", question.row["majority"]["tie"], int((most == -2).sum()))
     for code, label in enumerate(question.values):
@@ -101,7 +101,7 @@ def majority_checks(question: Question, ratings: Ratings) -> Checks:
 # --- pairs -------------------------------------------------------------------
 
 
-def check_pairs(bundle: Bundle) -> Checks:
+def check_pairs(bundle: LabelTables) -> Checks:
     for question in bundle.questions:
         ratings = ratings_of(question)
         place = {name: number for number, name in enumerate(ratings.names)}
@@ -118,7 +118,7 @@ def check_pairs(bundle: Bundle) -> Checks:
 
 
 def mean_checks(
-    bundle: Bundle, question: Question, ratings: Ratings, group: str, said: Row, measured: dict[Any, Row]
+    bundle: LabelTables, question: QuestionTable, ratings: LabelCodes, group: str, said: Row, measured: dict[Any, Row]
 ) -> Checks:
     kept = [
         pair
@@ -140,7 +140,7 @@ def mean_checks(
 # --- raters ------------------------------------------------------------------
 
 
-def check_raters(bundle: Bundle) -> Checks:
+def check_raters(bundle: LabelTables) -> Checks:
     for question in bundle.questions:
         ratings = ratings_of(question)
         yield from rater_checks(question.name, ratings, question.row["raters"], question.positive)
@@ -166,7 +166,7 @@ def check_raters(bundle: Bundle) -> Checks:
         yield from time_checks(bundle, question)
 
 
-def rater_checks(name: str, ratings: Ratings, raters: list[Row], positive: int | None) -> Checks:
+def rater_checks(name: str, ratings: LabelCodes, raters: list[Row], positive: int | None) -> Checks:
     for said in raters:
         rater, where = ratings.names.index(said["rater"]), f"{name}, {said['rater']}"
         yield from score_checks(where, said, Compared(beside_others(ratings, rater), ratings.k), positive)
@@ -182,7 +182,7 @@ def score_checks(where: str, said: Row, found: Compared, positive: int | None) -
         yield Check(where, name, said[name], value)
 
 
-def time_checks(bundle: Bundle, question: Question) -> Checks:
+def time_checks(bundle: LabelTables, question: QuestionTable) -> Checks:
     if question is not bundle.questions[0]:
         return
     every = pd.concat([each.given for each in bundle.questions])
@@ -195,7 +195,7 @@ def time_checks(bundle: Bundle, question: Question) -> Checks:
 # --- parts of the labels, and readings of Maybe ------------------------------
 
 
-def check_parts(bundle: Bundle) -> Checks:
+def check_parts(bundle: LabelTables) -> Checks:
     for question in bundle.questions:
         rows = question.labels
         people = rows[rows["kind"] == PERSON]
@@ -217,7 +217,7 @@ def check_parts(bundle: Bundle) -> Checks:
                     yield Check(f"{question.name}, {name} {said[name]}", label, said["shares"][label], share)
 
 
-def head_checks(question: Question, what: str, ratings: Ratings, said: Row) -> Checks:
+def head_checks(question: QuestionTable, what: str, ratings: LabelCodes, said: Row) -> Checks:
     """α (ordinal where labels have an order), mean κ, AC1 and raw agreement of people, or of all."""
     where, group = f"{question.name}, {what}", "humans" if "humans" in ratings.groups else "all"
     found = coefficients(ratings, ratings.votes(ratings.groups[group]))
@@ -232,13 +232,13 @@ def head_checks(question: Question, what: str, ratings: Ratings, said: Row) -> C
         yield Check(where, name, said[name]["value"], value)
 
 
-def check_maybe(bundle: Bundle) -> Checks:
+def check_maybe(bundle: LabelTables) -> Checks:
     """Three labels read four ways; where two are left each rater is scored on what is not supported."""
     for question in bundle.questions:
         for name, said in question.row.get("maybe", {}).items():
             codes = np.array(VIEWS[name])
             rows = question.labels.assign(code=codes[question.labels["code"]])
-            ratings = Ratings(rows, codes.max() + 1, name == "ordinal", [])
+            ratings = LabelCodes(rows, codes.max() + 1, name == "ordinal", [])
             yield from head_checks(question, name, ratings, said)
             if "raters" in said:
                 yield from rater_checks(f"{question.name}, {name}", ratings, said["raters"], 0)
@@ -247,7 +247,7 @@ def check_maybe(bundle: Bundle) -> Checks:
 # --- two responses side by side ----------------------------------------------
 
 
-def check_ratings(bundle: Bundle) -> Checks:
+def check_ratings(bundle: LabelTables) -> Checks:
     for question in bundle.questions:
         if said := question.row.get("ratings"):
             given = rated(bundle, question)
@@ -266,7 +266,7 @@ def check_ratings(bundle: Bundle) -> Checks:
                     yield Check(f"{where} by {rater}", "gap", gap["value"], gap_of(table))
 
 
-def rated(bundle: Bundle, question: Question) -> pd.DataFrame:
+def rated(bundle: LabelTables, question: QuestionTable) -> pd.DataFrame:
     given = question.given.assign(number=[question.numbers[code] for code in question.given["code"]])
     given["who"] = given["rater"].where(given["kind"] != PERSON, PEOPLE)
     given["generator"] = [str(tags.get(GENERATOR, "")) for tags in given["tags"]]
@@ -275,7 +275,7 @@ def rated(bundle: Bundle, question: Question) -> pd.DataFrame:
     return given
 
 
-def rating_checks(question: Question, given: pd.DataFrame, rows: list[Row], key: str, column: str) -> Checks:
+def rating_checks(question: QuestionTable, given: pd.DataFrame, rows: list[Row], key: str, column: str) -> Checks:
     middle = (question.numbers[0] + question.numbers[-1]) / 2
     for said in rows:
         table, where = given[given[column] == said[key]], f"{question.name}, {said[key]}"
@@ -307,7 +307,7 @@ def gap_of(table: pd.DataFrame) -> float | None:
     return float(named.mean() - others.mean()) if len(named) and len(others) else None
 
 
-def check_sides(bundle: Bundle) -> Checks:
+def check_sides(bundle: LabelTables) -> Checks:
     """How often the left side is preferred, and by judges that saw both orders the same side or response."""
     for question in bundle.questions:
         if said := question.row.get("sides"):
@@ -333,7 +333,7 @@ ORDERS: dict[str, Callable[[float, float], bool]] = {
     "right": lambda one, other: one > 0 and other > 0,
     "mixed": lambda one, other: (one == 0) != (other == 0),
 }
-PARTS: dict[str, Callable[[Bundle], Checks]] = {
+PARTS: dict[str, Callable[[LabelTables], Checks]] = {
     "coefficients": check_coefficients,
     "pairs": check_pairs,
     "raters": check_raters,
@@ -347,7 +347,7 @@ PARTS: dict[str, Callable[[Bundle], Checks]] = {
 # --- tables ------------------------------------------------------------------
 
 
-def tables(bundle: Bundle) -> Iterator[tuple[str, pd.DataFrame]]:
+def tables(bundle: LabelTables) -> Iterator[tuple[str, pd.DataFrame]]:
     """By question: coefficients of each group, raters against the majority, and ratings, all from the data alone."""
     for question in bundle.questions:
         ratings = ratings_of(question)
@@ -356,20 +356,20 @@ def tables(bundle: Bundle) -> Iterator[tuple[str, pd.DataFrame]]:
         yield f"{question.name}: against the majority of the others", score_table(ratings, question.positive)
         for name in ("maybe_is_no", "maybe_is_yes") if "maybe" in question.row else ():
             codes = np.array(VIEWS[name])
-            read = Ratings(question.labels.assign(code=codes[question.labels["code"]]), 2, False, [])
+            read = LabelCodes(question.labels.assign(code=codes[question.labels["code"]]), 2, False, [])
             yield f"{question.name}: as verifiers of what is not supported, {name}", score_table(read, 0)
         if "ratings" in question.row:
             yield f"{question.name}: ratings", rating_table(question, rated(bundle, question))
 
 
-def coefficient_column(ratings: Ratings, group: str, threshold: int) -> dict[str, float | None]:
+def coefficient_column(ratings: LabelCodes, group: str, threshold: int) -> dict[str, float | None]:
     found = coefficients(ratings, ratings.votes(ratings.groups[group]))
     return {name: value_of(found, name, once(ratings)) for name in COEFFICIENTS} | {
         "mean kappa": mean_over(ratings, pairs_in(ratings, group, threshold))
     }
 
 
-def rating_table(question: Question, given: pd.DataFrame) -> pd.DataFrame:
+def rating_table(question: QuestionTable, given: pd.DataFrame) -> pd.DataFrame:
     """Judges beside people: mean rating, share no better than generic, and rank correlation with people."""
     middle = (question.numbers[0] + question.numbers[-1]) / 2
     means = given.groupby(["who", "unit"])["number"].mean().round(9).unstack("who")
@@ -382,7 +382,7 @@ def rating_table(question: Question, given: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def score_table(ratings: Ratings, positive: int | None) -> pd.DataFrame:
+def score_table(ratings: LabelCodes, positive: int | None) -> pd.DataFrame:
     """Everybody against the others; `f1 against all` as in published tables."""
     rows = {}
     for rater, name in enumerate(ratings.names):
@@ -394,10 +394,10 @@ def score_table(ratings: Ratings, positive: int | None) -> pd.DataFrame:
 
 
 def main() -> int:
-    loaded: list[Bundle] = []
+    loaded: list[LabelTables] = []
 
-    def load(folder: Any) -> Bundle:
-        loaded.append(Bundle(folder))
+    def load(folder: Any) -> LabelTables:
+        loaded.append(LabelTables(folder))
         return loaded[0]
 
     status = compare(load, PARTS)

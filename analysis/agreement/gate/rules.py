@@ -94,7 +94,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AnnotatorFigures:
     """One annotator. What is None could not be measured and breaks no limit."""
 
     pseudonym: str
@@ -145,7 +145,7 @@ class Candidate:
         }
 
 
-def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) -> list[Candidate]:
+def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) -> list[AnnotatorFigures]:
     """Everybody who has labelled something, with figures from the labels that count."""
     raters = {rater["rater"]: rater for rater in question.get("raters", ()) if not rater["is_model"]}
     seconds = {row["rater"]: row["median_seconds"] for row in times}
@@ -155,7 +155,7 @@ def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) 
     found = []
     for person in annotators_of(study, pilot):
         name = rater_name(person.origin, person.pid, person.pseudonym)
-        candidate = Candidate(person.pseudonym, person.kept)
+        candidate = AnnotatorFigures(person.pseudonym, person.kept)
         if name in raters:
             candidate = measure(person.pseudonym, person.kept, raters[name], labels, pairs, seconds.get(name))
             others = [rater for rater in raters.values() if rater["rater"] != name and rater["n"]]
@@ -192,11 +192,11 @@ def measure(
     labels: tuple[str, ...],
     pairs: list[Row],
     seconds: float | None,
-) -> Candidate:
+) -> AnnotatorFigures:
     name = rater["rater"]
     own = [pair for pair in pairs if name in (pair["a"], pair["b"]) and pair["n"]]
     row = tuple((pair["b"] if pair["a"] == name else pair["a"], read_estimate(pair["kappa"])) for pair in own)
-    return Candidate(
+    return AnnotatorFigures(
         pseudonym=pseudonym,
         kept=kept,
         labels=rater["n"],
@@ -215,7 +215,7 @@ def read_limits(query: Mapping[str, str]) -> dict[str, float]:
     return {limit.name: limit.read(query.get(limit.name, "")) for limit in LIMITS}
 
 
-def broken_limits(person: Candidate, limits: Mapping[str, float]) -> list[str]:
+def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
     """What speaks against this person, in words; nothing when they would stay."""
     if not person.labels:
         return ["no labels that count"]
@@ -227,7 +227,7 @@ def broken_limits(person: Candidate, limits: Mapping[str, float]) -> list[str]:
     return broken
 
 
-def unsure_limits(person: Candidate, limits: Mapping[str, float]) -> list[str]:
+def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
     """Where the labels do not settle on which side of a limit this person is, in words: what is at issue and why."""
     unsure = []
     for limit, bound in limits_on(limits):
@@ -248,7 +248,7 @@ def limits_on(limits: Mapping[str, float]) -> list[tuple[Limit, float]]:
     return [(limit, limits[limit.name]) for limit in LIMITS if limit.judges and limits[limit.name] != limit.off]
 
 
-def say_rule(limits: Mapping[str, float], question: str) -> str:
+def format_rule(limits: Mapping[str, float], question: str) -> str:
     """The rule as one sentence, as it is frozen."""
     parts = [limit.says.format(limit.write(bound)) for limit, bound in limits_on(limits)]
     if any(limit.name.startswith("kappa") for limit, _ in limits_on(limits)):
