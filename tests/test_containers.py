@@ -213,7 +213,7 @@ def imported(*folders: str) -> set[str]:
         for module, _ in imports_of(path)
     }
     # What a replication bundle ships stands beside itself there, in one folder.
-    shipped = {path.stem for path in (ROOT / "analysis" / "report" / "bundle" / "script").glob("*.py")}
+    shipped = {path.stem for path in (ROOT / "analysis").glob("*/bundle/script/*.py")}
     labels = {"auth", "contenttypes"}  # of Django's own apps, whose models migrations ask for
     return found - set(sys.stdlib_module_names) - {folder.name for folder in ROOT.iterdir()} - shipped - labels
 

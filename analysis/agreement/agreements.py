@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -12,27 +13,27 @@ import numpy as np
 from django.db.models import BigIntegerField, Case, Count, Max, Q, QuerySet, When
 from django.db.models.functions import Cast
 
-from analysis.agreement.annotations import EVERYTHING, Gathered, LabelChoice, gather, line_up, number
-from analysis.agreement.asked.categories import measure_categories
-from analysis.agreement.asked.mentions import measure_told
-from analysis.agreement.asked.reasonings import measure_reasonings
-from analysis.agreement.asked.revisions import measure_revisions
-from analysis.agreement.ratings import MENTION_RULE, has_sides, measure_ratings
-from analysis.agreement.rejected import RULE_TAG
+from analysis.agreement.annotations import EVERYTHING, LabelChoice, QuestionLabels, gather, line_up, number
+from analysis.agreement.documents import document_of
+from analysis.agreement.follow_ups.categories import measure_categories
+from analysis.agreement.follow_ups.mention_rule import MENTION_RULE
+from analysis.agreement.follow_ups.mentions import measure_mention_models
+from analysis.agreement.follow_ups.reasonings import measure_reasonings
+from analysis.agreement.follow_ups.revisions import measure_revisions
+from analysis.agreement.measuring import Measuring
+from analysis.agreement.ratings import measure_ratings
 from analysis.agreement.trained import claims_of, measure_trained
 from analysis.models import Endpoint, Task
 from analysis.models.runs import LEADING_INSTRUCTIONS
 from analysis.report.reports import keep_part
 from analysis.stats.agreement.agreement import (
-    THRESHOLD,
     Agreement,
-    Shape,
-    add_shares,
-    measure_agreement,
-    shape_agreement,
-    shape_head,
-    shape_scores,
+    Row,
+    head_row,
+    rows_of,
+    score_row,
     write_estimate,
+    write_estimates,
 )
 from analysis.stats.agreement.estimates import FEW
 from analysis.stats.agreement.labels import KIND_NAMES, compare_orders, read_maybe
@@ -43,54 +44,45 @@ from analysis.stats.agreement.ratings import (
     measure_orders,
     measure_side_bias,
 )
-from analysis.stats.resampling import generator
 from surveys.annotation.counted import TRAINED, Label
+from surveys.annotation.shapes import REJECTED_BY
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
-AGREEMENT_VERSION = 16
-DRAWS = 1000
+AGREEMENT_VERSION = 17
 MAYBE = ("no", "maybe", "yes")
 MOST_GROUPS = 200  # of one kind, those with most labels
 
 
-def agreement_of(
-    study: Study,
-    choice: LabelChoice = EVERYTHING,
-    seed: int = 0,
-    draws: int = DRAWS,
-    threshold: int = THRESHOLD,
-    *,
-    in_parts: bool = True,
-) -> Shape:
-    """`{"study", "questions": […]}` of docs/annotation.md for the labels chosen; kept by what it is made of.
+def agreement_of(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) -> Row:
+    """`{"study", "questions": […]}` of docs/annotation.md for the labels chosen; `settings` as of Measuring."""
+    return document_of(rows_for(study, choice, **settings))
 
-    Without `in_parts` of raters and pairs alone, which a gate is about: the same numbers in much less time.
-    """
-    key = fingerprint(study, choice, seed, draws, threshold)
-    name = f"agreement {hash_inputs([*vars_of(choice), seed, draws, threshold, in_parts])[:16]}"
-    return keep_part(study, name, key, lambda: measure(study, choice, seed, draws, threshold, in_parts)).value
+
+def rows_for(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) -> Row:
+    """Every number as rows, question by question; kept by what it is made of."""
+    measuring = Measuring(study, choice, **settings)
+    name = f"agreement {hash_inputs([*measuring.settings, measuring.in_parts])[:16]}"
+    found: Row = keep_part(study, name, fingerprint(measuring), lambda: measure(measuring)).value
+    return found
 
 
 def hash_inputs(inputs: list[Any]) -> str:
     return hashlib.sha256(json.dumps(inputs, default=str).encode()).hexdigest()
 
 
-def vars_of(choice: LabelChoice) -> list[Any]:
-    return [choice.pilot, choice.simulated, choice.corpus, choice.cluster, choice.tag, choice.without, choice.revised]
-
-
-def fingerprint(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int) -> str:
+def fingerprint(measuring: Measuring) -> str:
     """Changes with every label, withdrawal, gate decision, taken slot, new item and reply of a model asked."""
-    said = Annotation.objects.filter(item__study=study).aggregate(last=Max("pk"), count=Count("pk"))
-    gate = GateVerdict.objects.filter(decision__study=study).aggregate(last=Max("pk"), count=Count("pk"))
-    slots = Slot.objects.filter(item__study=study, done_at__isnull=False).aggregate(
-        last=Max("done_at"), count=Count("pk")
-    )
-    items = AnnotationItem.objects.filter(study=study).aggregate(last=Max("pk"), count=Count("pk"))
-    told = replies_about(study).aggregate(last=Max("read_at"), count=Count("pk"))
-    inputs = [AGREEMENT_VERSION, MENTION_RULE, study.current_id, vars_of(choice), seed, draws, threshold]
-    return hash_inputs([*inputs, *said.values(), *gate.values(), *slots.values(), *items.values(), *told.values()])
+    study = measuring.study
+    stamps = {
+        Annotation.objects.filter(item__study=study): "pk",
+        GateVerdict.objects.filter(decision__study=study): "pk",
+        Slot.objects.filter(item__study=study, done_at__isnull=False): "done_at",
+        AnnotationItem.objects.filter(study=study): "pk",
+        replies_about(study): "read_at",
+    }
+    seen = [rows.aggregate(last=Max(newest), count=Count("pk")) for rows, newest in stamps.items()]
+    return hash_inputs([AGREEMENT_VERSION, MENTION_RULE, study.current_id, measuring.settings, seen])
 
 
 def replies_about(study: Study) -> QuerySet[Task]:
@@ -102,25 +94,22 @@ def replies_about(study: Study) -> QuerySet[Task]:
     return Task.objects.filter(about, values__isnull=False)
 
 
-def measure(study: Study, choice: LabelChoice, seed: int, draws: int, threshold: int, in_parts: bool = True) -> Shape:
-    asked = gather(study, choice)
-    marks, versions = find_marks(asked), find_versions(study)
-    questions = [
-        mark_raters(measure_question(study, each, choice, seed, draws, threshold, in_parts), marks, versions)
-        for each in asked
-    ]
+def measure(measuring: Measuring) -> Row:
+    asked = gather(measuring.study, measuring.choice)
+    marks, versions = find_marks(asked), find_versions(measuring.study)
+    questions = [mark_raters(measure_question(measuring, each), marks, versions) for each in asked]
     return {
-        "study": study.slug,
-        "threshold": threshold,
-        "seed": seed,
-        "simulated": find_simulated(study, asked),
+        "study": measuring.study.slug,
+        "threshold": measuring.threshold,
+        "seed": measuring.seed,
+        "simulated": find_simulated(measuring.study, asked),
         "claims": claims_of(questions),
         "questions": questions,
         "times": time_by_rater(asked),
     }
 
 
-def find_simulated(study: Study, asked: list[Gathered]) -> list[str]:
+def find_simulated(study: Study, asked: list[QuestionLabels]) -> list[str]:
     """The raters that the platform made up: simulated people, and judges whose replies are scripted."""
     rows = [row for each in asked for row in each.rows]
     judged = Annotation.objects.filter(item__study=study, detail__provider=Endpoint.Provider.FAKE)
@@ -129,7 +118,7 @@ def find_simulated(study: Study, asked: list[Gathered]) -> list[str]:
     return sorted(people | scripted & {row.rater for row in rows})
 
 
-def find_marks(asked: Iterable[Gathered]) -> dict[str, list[str]]:
+def find_marks(asked: Iterable[QuestionLabels]) -> dict[str, list[str]]:
     """By rater what these labels must be read with: an instruction that leads, a threshold that says yes to all."""
     given = {row.annotation for each in asked for row in each.given if row.is_model}
     models = Annotation.objects.filter(pk__in=given).order_by("judge")
@@ -150,7 +139,7 @@ def find_versions(study: Study) -> dict[str, str]:
     return dict(rows.values_list("judge", "detail__version"))
 
 
-def mark_raters(question: Shape, marks: dict[str, list[str]], versions: dict[str, str]) -> Shape:
+def mark_raters(question: Row, marks: dict[str, list[str]], versions: dict[str, str]) -> Row:
     for rater in question.get("raters", ()):
         rater["marks"] = marks.get(rater["rater"], [])
         rater |= {"version": versions[rater["rater"]]} if rater["rater"] in versions else {}
@@ -159,91 +148,66 @@ def mark_raters(question: Shape, marks: dict[str, list[str]], versions: dict[str
     return question
 
 
-def measure_question(
-    study: Study, asked: Gathered, choice: LabelChoice, seed: int, draws: int, threshold: int, in_parts: bool = True
-) -> Shape:
-    shape: Shape = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
-    # In scale order, as the confusion tables are: the order of keys does not survive in the database.
-    shape["values"] = list(asked.names)
+def measure_question(measuring: Measuring, asked: QuestionLabels) -> Row:
+    # `values` in scale order, as the confusion tables are: the order of keys does not survive in the database.
+    row: Row = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
+    row["values"] = list(asked.names)
     if not len(asked.labels.values):
-        return shape | {"items": 0, "annotators": 0, "labels": 0, "why": "Nobody has given a label yet."}
-    rng = generator(seed, study.slug, asked.question.name)
+        return row | {"items": 0, "annotators": 0, "labels": 0, "why": "Nobody has given a label yet."}
     positive = asked.question.positive
-    shape["positive"] = positive or (asked.names[1] if len(asked.names) == 2 else None)
-    found = measure_agreement(asked.labels, rng, asked.scale, threshold, draws, place_of(positive, asked.names))
-    shape |= shape_agreement(found, asked.names, asked.raters)
-    shape |= {"drawn": "users" if asked.by_user else "items", "interval": interval_of(asked, found.units)}
-    for row in (shape, *shape["groups"].values(), *shape["pairs"], *shape["raters"]):
-        row["unit"] = asked.unit
-    if not in_parts:
-        return shape
-    shape |= measure_groups(asked, seed, draws, threshold, study.slug)
-    if statements := measure_statements(study, asked, choice, seed, draws, threshold):
-        shape["by_statement"] = statements
-    if any(rules := count_rules(asked)):
-        shape["rejected_by"] = rules
-    if asked.names == MAYBE:
-        shape["maybe"] = measure_maybe(study, asked, seed, draws, threshold)
-    if trained := measure_trained(asked):
-        shape["trained"] = trained
-    if sides := measure_sides(asked):
-        shape |= {"sides": sides, "orders": measure_both_orders(asked)}
-    if revisions := measure_revisions(
-        study, asked, choice, generator(seed, study.slug, asked.question.name, "revisions"), draws
-    ):
-        shape["revisions"] = revisions
-    if reasonings := measure_reasonings(study, asked, choice):
-        shape["reasonings"] = reasonings
-    if categories := measure_categories(study, asked, choice):
-        shape["categories"] = categories
-    if has_sides(asked):
-        rng = generator(seed, study.slug, asked.question.name, "ratings")
-        shape["ratings"] = measure_ratings(study, asked, choice.pilot, rng, draws)
-        rng = generator(seed, study.slug, asked.question.name, "mentions")
-        if told := measure_told(study, asked, choice.pilot, rng, draws):
-            shape["ratings"]["mentions"]["models"] = told
-    return shape
+    row["positive"] = positive or (asked.names[1] if len(asked.names) == 2 else None)
+    found = measuring.measure(asked.labels, asked.scale, measuring.rng(asked), place_of(positive, asked.names))
+    row |= rows_of(found, asked.names, asked.raters)
+    drawn = "users" if asked.by_user else "items"
+    row |= {"unit": asked.unit, "drawn": drawn, "interval": interval_of(asked, found.units)}
+    if measuring.in_parts:
+        parts = {name: find(measuring, asked) for name, find in PARTS.items()}
+        row |= {name: part for name, part in parts.items() if part is not None}
+    if measuring.in_parts and "ratings" in row and (models := measure_mention_models(measuring, asked)):
+        row["ratings"]["mentions"]["models"] = models
+    return row
 
 
-def count_rules(asked: Gathered) -> dict[str, int]:
+def count_rules(measuring: Measuring, asked: QuestionLabels) -> dict[str, int] | None:
     """Of all items with a label, how many each rule of `push_rejected` chose; under "" those that none did."""
-    return Counter({row.item: str(row.tags.get(RULE_TAG, "")) for row in asked.rows}.values())
+    rules = Counter({row.item: str(row.tags.get(REJECTED_BY, "")) for row in asked.rows}.values())
+    return rules if any(rules) else None
 
 
 def place_of(label: str, names: Sequence[str]) -> int | None:
     return names.index(label) if label in names else None
 
 
-def interval_of(asked: Gathered, units: int) -> dict[str, str]:
+def interval_of(asked: QuestionLabels, units: int) -> dict[str, str]:
     """Which intervals most of its numbers have, and over what; shares have Wilson's. As in docs/methods.md."""
     return {"kind": "jackknife" if units < FEW else "bootstrap", "unit": asked.unit, "shares": "wilson"}
 
 
-def measure_maybe(study: Study, asked: Gathered, seed: int, draws: int, threshold: int) -> Shape:
+def measure_maybe(measuring: Measuring, asked: QuestionLabels) -> Row | None:
     """The main coefficients of the four ways to read Maybe, side by side; where two labels are left, scores too."""
+    if asked.names != MAYBE:
+        return None
     views = {}
     for name, view in read_maybe(asked.labels).items():
-        rng = generator(seed, study.slug, asked.question.name, name)
         is_scored = view.labels.n_labels == 2
         # Code 0 is no in both, so what is positive is no: a statement that is not supported.
-        found = measure_agreement(view.labels, rng, view.scale, threshold, draws, 0 if is_scored else None)
-        views[name] = shape_head(found) | (shape_verification(found, asked.raters) if is_scored else {})
+        found = measuring.measure(view.labels, view.scale, measuring.rng(asked, name), 0 if is_scored else None)
+        views[name] = head_row(found) | (verification(found, asked.raters) if is_scored else {})
     return views
 
 
-def shape_verification(found: Agreement, raters: Sequence[str]) -> Shape:
+def verification(found: Agreement, raters: Sequence[str]) -> Row:
     rows = [
-        {"rater": raters[rater.rater], "kind": KIND_NAMES[rater.kind], **shape_scores(rater)}
-        | ({"against_all": shape_scores(rater.against_all)} if rater.against_all else {})
+        {"rater": raters[rater.rater], "kind": KIND_NAMES[rater.kind], **score_row(rater)}
+        | ({"against_all": score_row(rater.against_all)} if rater.against_all else {})
         for rater in found.raters
     ]
-    return {"raters": rows, "together": shape_scores(found.together)}
+    return {"raters": rows, "together": score_row(found.together)}
 
 
-def measure_sides(asked: Gathered) -> Shape | None:
+def measure_sides(measuring: Measuring, asked: QuestionLabels) -> Row | None:
     """How often raters prefer what stands on the left, as shown; None for kinds without sides."""
-    rows = [row for row in asked.given if row.left in (GENERIC, PERSONALISED)]
-    if not rows:
+    if not (rows := find_sided(asked)):
         return None
     places = np.array([place_shown(asked, row) for row in rows])
     sides = np.select([places < 0, places > 0], [LEFT, RIGHT], NEITHER).astype(np.int8)
@@ -259,13 +223,19 @@ def measure_sides(asked: Gathered) -> Shape | None:
     }
 
 
-def place_shown(asked: Gathered, row: Label) -> float:
+def find_sided(asked: QuestionLabels) -> list[Label]:
+    return [row for row in asked.given if row.left in (GENERIC, PERSONALISED)]
+
+
+def place_shown(asked: QuestionLabels, row: Label) -> float:
     """Below 0 when the label, as it was shown, is for the left response, above 0 for the right one."""
     return asked.names.index(row.shown_value) - (len(asked.names) - 1) / 2
 
 
-def measure_both_orders(asked: Gathered) -> list[Shape]:
+def measure_both_orders(measuring: Measuring, asked: QuestionLabels) -> list[Row] | None:
     """Of each judge that was asked in both orders: how often the same response or the same side won, with intervals."""
+    if not find_sided(asked):
+        return None
     shown: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in asked.given:
         if row.is_model:
@@ -275,13 +245,14 @@ def measure_both_orders(asked: Gathered) -> list[Shape]:
         pairs = {unit: compare_orders(*places) for unit, places in units.items() if len(places) == 2}
         if pairs:
             shares = measure_orders(list(pairs.values()), np.array([wholes[unit] for unit in pairs]))
-            written = {name: write_estimate(each) for name, each in shares.items()}
             apart = len({wholes[unit] for unit in pairs})
-            found.append({"rater": rater, "pairs": len(pairs), "unit": asked.unit, "units": apart, **written})
+            found.append(
+                {"rater": rater, "pairs": len(pairs), "unit": asked.unit, "units": apart, **write_estimates(shares)}
+            )
     return found
 
 
-def time_by_rater(asked: list[Gathered]) -> list[Shape]:
+def time_by_rater(asked: list[QuestionLabels]) -> list[Row]:
     """Median active seconds of each person's annotations, and how many took less time than reading does."""
     times: dict[str, dict[int, Label]] = defaultdict(dict)
     for each in asked:
@@ -320,43 +291,39 @@ def statements_of(row: Label) -> Iterable[str]:
     return ["revised" if row.revises else "extracted"]
 
 
-GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {"corpus": corpora_of, "user": users_of, "tag": tags_of}
-ALL_GROUPINGS = GROUPINGS | {"statement": statements_of}
+GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {
+    "corpus": corpora_of,
+    "user": users_of,
+    "tag": tags_of,
+    "statement": statements_of,
+}
 
 
-def measure_groups(asked: Gathered, seed: int, draws: int, threshold: int, study: str) -> dict[str, list[Shape]]:
-    """`by_corpus`, `by_user` and `by_tag`: people's agreement and label shares, or judges' where nobody else labels."""
-    rows = grouped_rows(asked)
-    return {f"by_{name}": list(measure_each(asked, rows, name, seed, draws, threshold, study)) for name in GROUPINGS}
+def measure_statements(measuring: Measuring, asked: QuestionLabels) -> list[Row] | None:
+    """Extracted and revised statements beside each other, whichever are chosen; None where none is a revision."""
+    if not AnnotationItem.objects.filter(study=measuring.study, payload__has_key="before").exists():
+        return None
+    both = gather(measuring.study, replace(measuring.choice, revised="with"))
+    return measure_groups("statement", measuring, next(each for each in both if each.question == asked.question))
 
 
-def measure_statements(
-    study: Study, asked: Gathered, choice: LabelChoice, seed: int, draws: int, threshold: int
-) -> list[Shape]:
-    """Extracted and revised statements beside each other, whichever are chosen; empty where none is a revision."""
-    if not AnnotationItem.objects.filter(study=study, payload__has_key="before").exists():
-        return []
-    both = next(each for each in gather(study, replace(choice, revised="with")) if each.question == asked.question)
-    rows = grouped_rows(both)
-    return list(measure_each(both, rows, "statement", seed, draws, threshold, study.slug))
-
-
-def grouped_rows(asked: Gathered) -> list[Label]:
+def grouped_rows(asked: QuestionLabels) -> list[Label]:
     """Of people, or of judges where nobody else labels."""
     people, judges = ([row for row in asked.rows if row.is_model is is_model] for is_model in (False, True))
     return people or [row for row in judges if not row.is_baseline] or judges
 
 
-def measure_each(
-    asked: Gathered, rows: list[Label], grouping: str, seed: int, draws: int, threshold: int, study: str
-) -> Iterator[Shape]:
-    for value, chosen in group_rows(rows, ALL_GROUPINGS[grouping]):
+def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -> list[Row]:
+    """Agreement and label shares of people, or of judges where nobody else labels, in each group."""
+    found = []
+    for value, chosen in group_rows(grouped_rows(asked), GROUPINGS[grouping]):
         # Within one user there is no other to draw, so items are drawn.
         group = line_up(asked.question, chosen, by_user=grouping != "user")
-        rng = generator(seed, study, asked.question.name, grouping, value)
-        found = measure_agreement(group.labels, rng, group.scale, threshold, draws)
-        sizes = {"items": found.items, "n": found.labels, "unit": group.unit, "units": found.units}
-        yield {grouping: value, **sizes, "interval": interval_of(group, found.units), **shape_group(found, asked.names)}
+        of_group = measuring.measure(group.labels, group.scale, measuring.rng(asked, grouping, value))
+        sizes = {"items": of_group.items, "n": of_group.labels, "unit": group.unit, "units": of_group.units}
+        about = {grouping: value, **sizes, "interval": interval_of(group, of_group.units)}
+        found.append(about | head_row(of_group, asked.names))
+    return found
 
 
 def group_rows(rows: Iterable[Label], find: Callable[[Label], Iterable[str]]) -> list[tuple[str, list[Label]]]:
@@ -368,8 +335,17 @@ def group_rows(rows: Iterable[Label], find: Callable[[Label], Iterable[str]]) ->
     return [(value, groups[value]) for value in sorted(largest)]
 
 
-def shape_group(found: Agreement, names: Sequence[str]) -> Shape:
-    """Alpha, mean kappa, AC1 and raw agreement, each an estimate, and the share of each label with its interval."""
-    shape: Shape = {**shape_head(found), "ci": {}}
-    add_shares(shape, "shares", names, found.coefficients["all"].prevalence)
-    return shape
+# By its name in the JSON what stands beside the main numbers of a question; nothing where it gives None.
+PARTS: dict[str, Callable[[Measuring, QuestionLabels], Any]] = {
+    **{f"by_{name}": partial(measure_groups, name) for name in ("corpus", "user", "tag")},
+    "by_statement": measure_statements,
+    "rejected_by": count_rules,
+    "maybe": measure_maybe,
+    "trained": lambda measuring, asked: measure_trained(asked) or None,
+    "sides": measure_sides,
+    "orders": measure_both_orders,
+    "revisions": lambda measuring, asked: measure_revisions(measuring, asked) or None,
+    "reasonings": lambda measuring, asked: measure_reasonings(measuring, asked) or None,
+    "categories": measure_categories,
+    "ratings": measure_ratings,
+}

@@ -39,9 +39,14 @@ class LabelChoice:
     without: str = ""  # one of WITHOUT
     revised: str = ""  # one of REVISED
 
+    def has_tag(self, tags: Mapping[str, Any]) -> bool:
+        """Whether an item with these tags is chosen by them."""
+        name, _, value = self.tag.partition(":")
+        return not self.tag or str(tags.get(name, "")) == value
+
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class QuestionLabels:
     """The labels of one question with the names behind their codes.
 
     `given`: every label as it was given, `rows` one for each rater and unit: a judge that was asked in both orders of
@@ -83,7 +88,7 @@ WITHOUT = DOUBTS | {
 }
 
 
-def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[Gathered]:
+def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[QuestionLabels]:
     """Every question with its labels, in the order in which it is asked; those without a label too."""
     found: dict[str, list[Label]] = {question.name: [] for question in questions_of(study) if question.is_label}
     for label in iter_labels(study, pilot=choice.pilot, simulated=choice.simulated):
@@ -100,11 +105,10 @@ def fits(label: Label, choice: LabelChoice) -> bool:
         return False
     if choice.without and WITHOUT[choice.without][1](label):
         return False
-    name, _, value = choice.tag.partition(":")
-    return not choice.tag or str(label.tags.get(name, "")) == value
+    return choice.has_tag(label.tags)
 
 
-def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> Gathered:
+def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> QuestionLabels:
     """`by_user`: intervals draw users, where items are about users; an item about nobody stands for itself."""
     given, names = tuple(rows), question.values
     rows = join_both_orders(rows, names)
@@ -127,7 +131,7 @@ def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) ->
         is_baseline=np.isin(list(raters), [row.rater for row in rows if row.is_baseline]),
         is_trained=np.isin(list(raters), [row.rater for row in rows if row.is_trained]),
     )
-    return Gathered(
+    return QuestionLabels(
         question=question,
         labels=labels,
         scale=scale_of(question),
@@ -250,7 +254,7 @@ class Split:
         return self.first != self.second
 
 
-def compare_raters(asked: Gathered, a: str, b: str) -> list[Split]:
+def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
     """Everything that both labelled, in the items' order. Without `b`: `a` and the majority of the others, if any."""
     said: dict[str, dict[str, str]] = {}
     parts: dict[str, tuple[str, str]] = {}
@@ -276,7 +280,7 @@ def majority_without(labels: dict[str, str], rater: str, voters: set[str]) -> st
     return ranked[0][0] if ranked and not tied else ""
 
 
-def cross_table(asked: Gathered, splits: list[Split]) -> list[tuple[str, list[tuple[str, int]]]]:
+def cross_table(asked: QuestionLabels, splits: list[Split]) -> list[tuple[str, list[tuple[str, int]]]]:
     """Rows: labels of the second rater; columns: of the first."""
     counts = Counter((split.second, split.first) for split in splits)
     return [(second, [(first, counts[second, first]) for first in asked.names]) for second in asked.names]

@@ -1,7 +1,7 @@
 """Figures of agreement and of ratings: who agrees with whom, label shares, scores, what naming the attribute does."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import altair as alt
 from analysis.agreement.kind_tables import MEAN, OF_BOTH, UNNAMED
 from analysis.agreement.tables import MEASURES, clustered
 from analysis.charts.figure import (
+    SIMULATED,
     Columns,
     Figure,
     Options,
@@ -28,8 +29,8 @@ from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
 from surveys.console.wording import decimal, percent, sized
 
-Question = Mapping[str, Any]
-Draw = Callable[[Question, Sequence[str], Options], Figure]
+Question = dict[str, Any]
+Draw = Callable[[Question, Options], Figure]
 ROW, CELL, FOR_TEXT = 22, 54, 34  # px: of a row, of a cell at most, and of one that has room for its number
 ROOM, TEXT = 150, 60  # for names on the left, and for the number at the end
 TEXT_WITH_N = 110
@@ -50,11 +51,11 @@ VALUES: Columns = [
 ]
 
 
-def draw_matrix(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_matrix(question: Question, options: Options) -> Figure:
     """Of each two raters with enough items, by default Cohen's kappa; people before judges, many in clusters."""
     title = f"Who agrees with whom: {question['question']}"
     measure, least = options.measure or "kappa", question.get("least", 1)
-    pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and pair[measure] is not None]
+    pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and is_known(pair[measure])]
     table = [matrix_row(pair, measure) for pair in pairs]
     columns = [Column(measure, MEASURES[measure]) if column.name == "kappa" else column for column in MATRIX]
     if not table:
@@ -84,9 +85,9 @@ def draw_matrix(question: Question, labels: Sequence[str], options: Options) -> 
 
 
 def matrix_row(pair: Mapping[str, Any], measure: str) -> Row:
-    low, high = pair["ci"].get(measure) or (None, None)
+    low, high = pair[measure]["ci"] or (None, None)
     names = {side: printable(pair[side]) for side in "ab"}
-    return {**names, "n": pair["n"], measure: pair[measure], "low": low, "high": high}
+    return {**names, "n": pair["n"], measure: pair[measure]["value"], "low": low, "high": high}
 
 
 def both(row: Row, x: str, y: str, measure: str) -> Row:
@@ -117,22 +118,22 @@ class Axis:
 SHARES = Axis(0, 1, (0, 0.2, 0.4, 0.6, 0.8, 1))
 
 
-def draw_shares(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_shares(question: Question, options: Options) -> Figure:
     """What share of its labels each rater gives to each label."""
     table = [
-        value_row(label, rater["rater"], rater["n"], rater["distribution"][label], rater["ci"]["distribution"][label])
-        for label in labels
+        estimate_row(label, rater["rater"], rater["shares"][label])
+        for label in question.get("values", ())
         for rater in question.get("raters", ())
     ]
     title = f"How often each label is given: {question['question']}"
     return draw_values("shares", title, "Share of each rater’s labels, with 95 % intervals.", table, options)
 
 
-def draw_corpora(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_corpora(question: Question, options: Options) -> Figure:
     """What share of the labels each label takes in each corpus."""
     table = [
-        value_row(label, row["corpus"] or "no corpus named", row["n"], row["shares"][label], row["ci"]["shares"][label])
-        for label in labels
+        estimate_row(label, row["corpus"] or "no corpus named", row["shares"][label])
+        for label in question.get("values", ())
         for row in question.get("by_corpus", ())
     ]
     title = f"Labels by corpus: {question['question']}"
@@ -140,12 +141,10 @@ def draw_corpora(question: Question, labels: Sequence[str], options: Options) ->
     return draw_values("corpora", title, caption, table, options)
 
 
-def draw_scores(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_scores(question: Question, options: Options) -> Figure:
     """F1 of each rater against the majority of the others."""
     table = [
-        value_row("F1", rater["rater"], rater["compared"], rater["f1"], rater["ci"].get("f1"))
-        for rater in question.get("raters", ())
-        if rater["f1"] is not None
+        estimate_row("F1", rater["rater"], rater["f1"]) for rater in question.get("raters", ()) if is_known(rater["f1"])
     ]
     title = f"Each rater against the majority of the others: {question['question']}"
     caption = "F1 over the items where the others have a majority."
@@ -154,9 +153,14 @@ def draw_scores(question: Question, labels: Sequence[str], options: Options) -> 
     return draw_values("scores", title, caption, table, options, with_n=True)
 
 
-def value_row(part: str, name: str, n: int, value: float, ci: Sequence[float] | None) -> Row:
-    low, high = ci or (None, None)
-    return {"panel": printable(part), "row": printable(name), "n": n, "value": value, "low": low, "high": high}
+def estimate_row(part: str, name: str, found: Mapping[str, Any]) -> Row:
+    low, high = found["ci"] or (None, None)
+    ends = {"value": found["value"], "low": low, "high": high}
+    return {"panel": printable(part), "row": printable(name), "n": found["n"], **ends}
+
+
+def is_known(found: Mapping[str, Any]) -> bool:
+    return found["value"] is not None
 
 
 def draw_values(
@@ -175,11 +179,11 @@ def draw_values(
     parts = [part for row in table for part in parts_of(row, with_n)]
     panels = dict.fromkeys(row["panel"] for row in table)
     specs = [draw_panel(part, table, options, (axes or {}).get(part, SHARES), with_n) for part in panels]
-    words = Words(title, caption, say_ends(table))
+    words = Words(title, caption, summarise_ends(table))
     return make_figure(name, words, below(specs, 14), parts, table, VALUES, options)
 
 
-def say_ends(table: Sequence[Row]) -> str:
+def summarise_ends(table: Sequence[Row]) -> str:
     low, high = (pick(table, key=lambda row: row["value"]) for pick in (min, max))
     ends = [f"{row['value']:.2f} ({row['row']}, {row['panel']})" for row in (low, high)]
     return f"Values go from {ends[0]} to {ends[1]}."
@@ -228,23 +232,16 @@ HABITS: Columns = [
 ]
 
 
-def estimate_row(part: str, name: str, estimate: Mapping[str, Any]) -> Row:
-    return value_row(part, name, estimate["n"], estimate["value"], estimate["ci"])
-
-
-def is_known(estimate: Mapping[str, Any]) -> bool:
-    return estimate["value"] is not None
-
-
 # By the model that wrote ----------------------------------------------------------------------------------
 
 
-def draw_ratings(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_ratings(question: Question, options: Options) -> Figure:
     """Of each model's responses how ratings fall, their mean, and how many are no better than the generic one."""
     rows = [row for row in question.get("ratings", {}).get("generators", ()) if row["n"]]
     title = "Ratings by the model that wrote the response"
     if not rows:
         return empty_figure("ratings", title, NOTHING, VALUES, options)
+    labels = question["values"]
     named = [(row["generator"] or UNNAMED, row) for row in rows]
     shares = [estimate_row(label, name, row["shares"][label]) for name, row in named for label in labels]
     means = [estimate_row(MEAN.label, name, row["mean"]) for name, row in named]
@@ -259,7 +256,7 @@ def draw_ratings(question: Question, labels: Sequence[str], options: Options) ->
     parts = [*bars_of(shares), *(part for row in (*means, *low) for part in parts_of(row))]
     ends = f"{labels[0]}: the generic response is preferred, {labels[-1]}: the personalised one"
     caption = f"{ends}; the dashed line: neither. Lines are 95 % intervals."
-    words = Words(title, caption, say_ends(means))
+    words = Words(title, caption, summarise_ends(means))
     return make_figure("ratings", words, below(specs, 14), parts, [*shares, *means, *low], VALUES, options)
 
 
@@ -303,7 +300,7 @@ def draw_bars(shares: Sequence[Row], options: Options) -> Spec:
 ALL_RESPONSES, BY_WRITER = "All responses, by who rates", "By the model that wrote, rated by"
 
 
-def draw_mentions(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_mentions(question: Question, options: Options) -> Figure:
     """Of each rater the mean rating of responses that name the attribute minus that of the others."""
     found = question.get("ratings", {})
     table = [
@@ -330,7 +327,7 @@ def gap_reach(table: Sequence[Row]) -> int:
     return max(1, ceil(max(ends, default=1)))
 
 
-def draw_habits(question: Question, labels: Sequence[str], options: Options) -> Figure:
+def draw_habits(question: Question, options: Options) -> Figure:
     """Models that write and judge: how often they name the attribute, and how they rate responses that do."""
     found = question.get("ratings", {}).get("habits", {"models": ()})
     table = [habit_row(row) for row in found["models"] if is_known(row["mention_rate"]) and is_known(row["gap"])]
@@ -342,7 +339,7 @@ def draw_habits(question: Question, labels: Sequence[str], options: Options) -> 
         return empty_figure("habits", title, nothing, HABITS, options)
     caption = (
         "Across: share of a model’s responses that name the attribute. Up: its gap as a judge of all responses. "
-        f"Lines are 95 % intervals. {say_correlation(found['spearman'])}"
+        f"Lines are 95 % intervals. {format_correlation(found['spearman'])}"
     )
     words = Words(title, caption, " ".join(row["text"] for row in table))
     return make_figure("habits", words, draw_points(table, options), table, table, HABITS, options)
@@ -358,7 +355,7 @@ def habit_row(row: Question) -> Row:
     return {"generator": name, "judge": judge, "rate": rate["value"], "gap": gap["value"], **ends, "text": text}
 
 
-def say_correlation(estimate: Mapping[str, Any]) -> str:
+def format_correlation(estimate: Mapping[str, Any]) -> str:
     if estimate["value"] is None:
         return f"No rank correlation: {estimate['why']}."
     interval = f" ({estimate['ci'][0]:.2f} to {estimate['ci'][1]:.2f})" if estimate["ci"] else ""
@@ -407,3 +404,16 @@ RATING_FIGURES = {
     "mentions": TitledDraw("What naming the attribute does to ratings", draw_mentions),
     "habits": TitledDraw("Models that name attributes, and that reward it", draw_habits),
 }
+FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
+
+
+def draw_figure(name: str, question: Question, options: Options, simulated: Collection[str]) -> Figure:
+    """One of FIGURES; where raters are made up the drawing says so, and each row of its table."""
+    drawn, made_up = FIGURES[name].draw(question, options), {printable(rater) for rater in simulated}
+    if not made_up or not drawn.table:
+        return drawn
+    known = {printable(rater["rater"]) for rater in question["raters"]}
+    # A row that names no rater, such as all people's, rests on those who are made up too.
+    table = [row | {"simulated": bool(made_up & {*row.values()}) or not known & {*row.values()}} for row in drawn.table]
+    columns, spec = [*drawn.columns, Column("simulated", "simulated")], {"usermeta": {"mark": SIMULATED}}
+    return replace(drawn, table=table, columns=columns, spec=drawn.spec | spec, mark=SIMULATED)

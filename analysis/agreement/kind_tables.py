@@ -1,10 +1,10 @@
 """Tables that only some kinds of annotation have: ratings, Maybe read four ways, sides, and published values."""
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from analysis.agreement.tables import (
     F1_OF_ALL,
@@ -14,16 +14,16 @@ from analysis.agreement.tables import (
     aside,
     count,
     estimate,
+    groups_of,
     in_order,
     make_table,
+    mean_cell,
     read_estimate,
-    read_number,
     share_in,
 )
 from analysis.charts.tables import FINE, FINE_SHARE, PLAIN, SHARE, Cell, Column, Row, Table
 from surveys.studies.files.schema import AnnotationWork, is_worded_as_published
 
-Shape = Mapping[str, Any]
 MEAN = estimate("mean", "Mean rating")
 NO_BETTER = estimate("no_better", "Ratings no better than generic", SHARE)
 LOW_MEANS = estimate("no_better_means", "Responses whose mean is no better", SHARE)
@@ -82,15 +82,15 @@ class RatingTables:
     gaps: Table | None  # where several models wrote: of each the gap of each rater
 
 
-def make_ratings(question: Shape) -> RatingTables | None:
+def make_ratings(question: Row) -> RatingTables | None:
     """Nothing for questions without two responses side by side."""
     found = question.get("ratings")
     if not found:
         return None
     writers, raters, both = found["generators"], found["raters"], found["habits"]["models"]
     return RatingTables(
-        answer=_say_ratings(found),
-        mentions=_say_mentions(found["mentions"]),
+        answer=_summarise_ratings(found),
+        mentions=_summarise_mentions(found["mentions"]),
         units=found["units"],
         drawn=found["drawn"],
         generators=make_table([WRITER, *OF_WRITERS, RATINGS], writers, "By the model that wrote the response"),
@@ -113,7 +113,7 @@ def _gaps(writers: Sequence[Row], raters: Sequence[str]) -> Table:
     return make_table(columns, [{"generator": row["generator"], **row["gaps"]} for row in writers], is_broad=True)
 
 
-def _say_ratings(found: Shape) -> str:
+def _summarise_ratings(found: Row) -> str:
     """Whether personalised responses are worth more than generic ones, and whether judges see it as people do."""
     first = found["raters"][0]
     average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
@@ -123,7 +123,7 @@ def _say_ratings(found: Shape) -> str:
     return f"{answer}; the mean rating is {average.text}{aside(average)}."
 
 
-def _say_mentions(counts: Shape) -> str:
+def _summarise_mentions(counts: Row) -> str:
     decided = counts["named"] + counts["not_named"]
     told = f"{counts['given']:,} by the items’ own word, all others by rule {counts['rule']}"
     said = f"Responses that name the attribute they are rated for: {counts['named']:,} of {decided:,} ({told})."
@@ -133,14 +133,14 @@ def _say_mentions(counts: Shape) -> str:
 # Maybe, and sides ------------------------------------------------------------------------------------------
 
 
-def make_maybe(question: Shape) -> Table | None:
+def make_maybe(question: Row) -> Table | None:
     """What depends on how Maybe is read; nothing for questions without it."""
     views = question.get("maybe", {})
     rows = [{"view": label, **views[name]} for name, label in VIEWS.items() if name in views]
     return make_table([Column("view", "Maybe read as"), *OF_PARTS], rows, is_broad=True) if rows else None
 
 
-def make_verification(question: Shape) -> list[Table]:
+def make_verification(question: Row) -> list[Table]:
     """Each rater as a verifier: how well it finds statements that are not supported, with Maybe as either."""
     views = question.get("maybe", {})
     columns = [RATER, *SCORES, F1_OF_ALL, count("Compared", "compared")]
@@ -153,14 +153,14 @@ def make_verification(question: Shape) -> list[Table]:
     ]
 
 
-def make_orders(question: Shape) -> Table | None:
+def make_orders(question: Row) -> Table | None:
     """Judges that were asked in both orders: how often the response decides, and how often the side."""
     rows = question.get("orders", ())
     columns = [replace(RATER, label="Judge"), *OF_ORDERS, count("Asked twice", "pairs")]
     return make_table(columns, rows) if rows else None
 
 
-def make_trained(question: Shape) -> Table | None:
+def make_trained(question: Row) -> Table | None:
     """Models that learned from people beside the best prompted judge; nothing where there are not both."""
     rows = question.get("trained", ())
     if not rows:
@@ -179,7 +179,7 @@ def make_trained(question: Shape) -> Table | None:
     return make_table(columns, rows, is_broad=True)
 
 
-def make_sides(question: Shape) -> Table | None:
+def make_sides(question: Row) -> Table | None:
     """How often the left one is preferred, of all and of each rater; nothing for kinds without sides."""
     found = question.get("sides", {}).get("left", {})
     rows = [
@@ -219,7 +219,7 @@ NOT_THERE = "not among the raters"
 OTHER_WORDING = "other wording"
 
 
-def compare_published(work: AnnotationWork, question: Shape, pilot: bool) -> list[list[Cell]]:
+def compare_published(work: AnnotationWork, question: Row, pilot: bool) -> list[list[Cell]]:
     """Measure, where it stands, published, ours; nothing for kinds of which nothing is published."""
     rows = PUBLISHED.get(work.kind, ()) if question["labels"] else ()
     of_pilot = pilot and any(row.pilot for row in rows)
@@ -241,11 +241,11 @@ def compare_published(work: AnnotationWork, question: Shape, pilot: bool) -> lis
 class Need(NamedTuple):
     """What must hold for our number to have been measured as the published one was, and why it is left out else."""
 
-    holds: Callable[[Shape], bool]
+    holds: Callable[[Row], bool]
     why: str
 
 
-def _says_mentions(question: Shape) -> bool:
+def _says_mentions(question: Row) -> bool:
     """Whether a model told what names the attribute, or the items say so themselves."""
     if question.get("ratings", {}).get("mentions", {}).get("models"):
         return True
@@ -253,7 +253,7 @@ def _says_mentions(question: Shape) -> bool:
     return bool(counts["given"] == counts["named"] + counts["not_named"] + counts["undecided"])
 
 
-def _is_doubted(question: Shape) -> bool:
+def _is_doubted(question: Row) -> bool:
     """Whether all items are what somebody rejected or doubted, as `push_rejected --rule doubt` tags them."""
     return set(question.get("rejected_by", ())) == {"doubt"}
 
@@ -269,36 +269,35 @@ NEEDS = {
 }
 
 
-def _ours(question: Shape, group: str, measure: str) -> Cell:
+def _ours(question: Row, group: str, measure: str) -> Cell:
     kind, _, name = group.partition(":")
     if kind in _NAMED:
         return _NAMED[kind](question, name, measure)
-    groups = question["groups"]
+    groups = groups_of(question)
     if group == "models" and group not in groups:
         return Cell(why=NOT_THERE)
     kinds = {rater["kind"] for rater in question["raters"]} - {"baseline"}
     only = {"humans": {"person"}, "models": {"judge"}}
     found = groups["all" if kinds == only.get(group) else group]
     if not measure.startswith("share:"):
-        return read_number(found["mean_pairwise"], measure)
+        return mean_cell(found, measure)
     if "n" not in found:
         return RAW.cell(found)
     return share_in(found, measure.removeprefix("share:"))
 
 
-def _rater_score(question: Shape, name: str, measure: str) -> Cell:
+def _rater_score(question: Row, name: str, measure: str) -> Cell:
     for rater in question["raters"]:
         if rater["is_model"] and name in rater["rater"].lower():
             # The paper's reference is the majority of all people.
-            scores = rater.get("against_all", rater)
-            return read_number(scores, measure, scores["compared"])
+            return read_estimate(rater.get("against_all", rater)[measure])
     return Cell(why=NOT_THERE)
 
 
-def _rating(part: str, key: str) -> Callable[[Shape, str, str], Cell]:
+def _rating(part: str, key: str) -> Callable[[Row, str, str], Cell]:
     """The number of the first one with this in its name."""
 
-    def find(question: Shape, name: str, measure: str) -> Cell:
+    def find(question: Row, name: str, measure: str) -> Cell:
         for row in question.get("ratings", {}).get(part, ()):
             if name in row[key].lower() and measure in row:
                 return read_estimate(row[measure], SHARE if measure.startswith(SHARES) else PLAIN)
@@ -307,7 +306,7 @@ def _rating(part: str, key: str) -> Callable[[Shape, str, str], Cell]:
     return find
 
 
-def _written(question: Shape, name: str, measure: str) -> Cell:
+def _written(question: Row, name: str, measure: str) -> Cell:
     """How often a writer names attributes is as the first model told it says, as in the paper, where one was asked."""
     told = question.get("ratings", {}).get("mentions", {}).get("models") if measure == "mention_rate" else None
     for row in told[0]["generators"] if told else ():
@@ -317,7 +316,7 @@ def _written(question: Shape, name: str, measure: str) -> Cell:
 
 
 # How a group that is known by a part of a name is found.
-_NAMED: dict[str, Callable[[Shape, str, str], Cell]] = {
+_NAMED: dict[str, Callable[[Row, str, str], Cell]] = {
     "rater": _rater_score,
     "rated by": _rating("raters", "rater"),
     "written by": _written,

@@ -1,16 +1,16 @@
 """Ratings of personalised responses: by the model that wrote them, by whether they name the attribute, and by judge."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from analysis.agreement.annotations import Gathered, number
-from analysis.stats.agreement.agreement import write_estimate
+from analysis.agreement.annotations import QuestionLabels, number
+from analysis.agreement.follow_ups.mention_rule import MENTION_RULE, read_mentions
+from analysis.agreement.measuring import Measuring
+from analysis.stats.agreement.agreement import Row, write_estimate, write_estimates
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, bootstrap
 from analysis.stats.agreement.ratings import (
     NAMED,
@@ -27,7 +27,7 @@ from analysis.stats.agreement.ratings import (
 from analysis.stats.intervals import Floats
 from surveys.annotation.shapes import GENERATOR, RELEVANT_BY
 from surveys.models import AnnotationItem, Study
-from surveys.studies.files.kinds import GENERIC, PART, PERSONALISED
+from surveys.studies.files.kinds import PART
 
 PEOPLE = "people"
 MENTIONS = {"named": NAMED, "not_named": NOT_NAMED, "undecided": UNDECIDED}
@@ -38,10 +38,6 @@ NOTHING_DECIDED = "of no response can be told whether it names the attribute"
 CONSTANT = "needs two different ratings from the judge and from people on responses that both rated"
 TIED = "all models name the attribute equally often, or have the same gap"
 TOO_FEW = f"needs {FEWEST_MODELS} models that both wrote and judged responses"
-
-MENTION_RULE = 1  # raise when a word of the rule changes: it stands beside every number that rests on it
-
-Shape = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +76,7 @@ class Ratings:
         return by_people if by_people.any() else ~by_people
 
 
-def has_sides(asked: Gathered) -> bool:
+def has_sides(asked: QuestionLabels) -> bool:
     """Whether two responses stood side by side and were rated, with numbers, for each attribute."""
     rated = asked.question.per == "attributes" and asked.scale.numbers is not None
     return rated and bool(asked.rows) and bool(asked.rows[0].left)
@@ -89,7 +85,7 @@ def has_sides(asked: Gathered) -> bool:
 # --- from rows to codes -----------------------------------------------------
 
 
-def read_ratings(study: Study, asked: Gathered, pilot: bool) -> Ratings:
+def read_ratings(study: Study, asked: QuestionLabels, pilot: bool) -> Ratings:
     units = number(asked.units)
     names = [row.rater if row.is_model else PEOPLE for row in asked.given]
     raters = number([PEOPLE, *sorted({name for name in names if name != PEOPLE})])
@@ -117,7 +113,7 @@ def read_ratings(study: Study, asked: Gathered, pilot: bool) -> Ratings:
     )
 
 
-def find_mentions(study: Study, asked: Gathered, pilot: bool) -> dict[str, tuple[bool | None, bool]]:
+def find_mentions(study: Study, asked: QuestionLabels, pilot: bool) -> dict[str, tuple[bool | None, bool]]:
     """Of each unit whether its response names the attribute, and whether the item says so itself."""
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items))
     return {
@@ -127,40 +123,141 @@ def find_mentions(study: Study, asked: Gathered, pilot: bool) -> dict[str, tuple
     }
 
 
-def group_ratings(asked: Gathered) -> csr_array:
+def group_ratings(asked: QuestionLabels) -> csr_array:
     """(units, items): a user's ratings are drawn together, and without users those of one pair of responses."""
     units, unit = np.unique(asked.labels.clusters, return_inverse=True)
     return csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(len(units), len(unit)))
 
 
+# --- groups of ratings ------------------------------------------------------
+
+
+class RatingGroups(NamedTuple):
+    """Ratings, (ratings,) each its item, its place on the scale and its group; and what the groups are called."""
+
+    items: Codes
+    values: Codes
+    of: Codes
+    names: list[str]
+
+    def by_group(self, codes: Codes) -> list[int]:
+        """How many of these codes each group has."""
+        return np.bincount(codes, minlength=len(self.names)).tolist()
+
+    @property
+    def sizes(self) -> list[int]:
+        return self.by_group(self.of)
+
+    @property
+    def n_items(self) -> list[int]:
+        """By group its different items."""
+        return self.by_group(np.unique(np.stack([self.of, self.items]), axis=1)[0])
+
+    def decided(self, rows: Ratings) -> list[int]:
+        """By group its ratings of responses about which is decided whether they name the attribute."""
+        return self.by_group(self.of[rows.named[self.items] != UNDECIDED])
+
+    def rating_statistic(self, rows: Ratings) -> Statistic:
+        return rating_statistic(RatingRows(*self[:3]), rows.numbers, rows.n_items, len(self.names))
+
+    def gap_statistic(self, rows: Ratings) -> Statistic:
+        return gap_statistic(RatingRows(*self[:3]), rows.named, rows.numbers, rows.n_items, len(self.names))
+
+    def estimate_gaps(self, rows: Ratings, spread: Spread) -> list[Estimate]:
+        return spread.estimates(self.decided(rows), ONE_SIDED)
+
+
+def by_rater(rows: Ratings) -> RatingGroups:
+    return RatingGroups(rows.items, rows.values, rows.rater, rows.raters)
+
+
+def by_both(rows: Ratings) -> RatingGroups:
+    """By generator, and within it by rater."""
+    names = [f"{generator} {rater}" for generator in rows.generators for rater in rows.raters]
+    return RatingGroups(rows.items, rows.values, rows.generator[rows.items] * len(rows.raters) + rows.rater, names)
+
+
+def by_item(rows: Ratings, of_items: Codes, names: list[str]) -> RatingGroups:
+    """Of those whose ratings count, by a group of the item: the model that wrote it, or who chose its attributes."""
+    items = rows.items[rows.voting]
+    return RatingGroups(items, rows.values[rows.voting], of_items[items], names)
+
+
 # --- numbers ----------------------------------------------------------------
 
 
-def measure_ratings(study: Study, asked: Gathered, pilot: bool, rng: np.random.Generator, draws: int) -> Shape:
+def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
     """Every number with its n and interval, all from one bootstrap over users, or over pairs of responses."""
-    rows = read_ratings(study, asked, pilot)
-    models, ranks = match_models(rows), {rater: rank_judge(rows, rater) for rater in range(1, len(rows.raters))}
-    naming, gaps = naming_statistic(rows.generator, rows.named, len(rows.generators)), gaps_by_rater(rows)
-    statistics = [naming, gaps, gaps_by_both(rows), rate_raters(rows), rate_generators(rows)]
+    if not has_sides(asked):
+        return None
+    rows = read_ratings(measuring.study, asked, measuring.choice.pilot)
+    raters, both = by_rater(rows), by_both(rows)
+    writers = by_item(rows, rows.generator, rows.generators)
+    conditions = by_item(rows, rows.condition, rows.conditions)
+    models, judges = match_models(rows), range(1, len(rows.raters))
+    naming, gaps = naming_statistic(rows.generator, rows.named, len(rows.generators)), raters.gap_statistic(rows)
+    statistics = {
+        "naming": naming,
+        "gaps": gaps,
+        "gaps of both": both.gap_statistic(rows),
+        "raters": raters.rating_statistic(rows),
+        "writers": writers.rating_statistic(rows),
+        **{f"rank {judge}": rank_judge(rows, judge) for judge in judges},
+    }
     if len(models) >= FEWEST_MODELS:
-        statistics.append(habit_statistic(naming, gaps, *np.array(models).T))
-    has_conditions = len(rows.conditions) > 1
-    of_conditions = rate_conditions(rows) if has_conditions else []
-    found = bootstrap([*ranks.values(), *of_conditions, *statistics], rows.units, rng, draws)
-    correlations = dict(zip(ranks, found[: len(ranks)], strict=True))
-    by_condition = found[len(ranks) : len(ranks) + len(of_conditions)]
-    rates, of_raters, of_both, raters, generators, *habits = found[len(ranks) + len(of_conditions) :]
-    gap, rate = estimate_gaps(rows, of_raters["gap"]), estimate_rates(rows, rates["rate"])
-    return {
+        statistics["habits"] = habit_statistic(naming, gaps, *np.array(models).T)
+    if len(rows.conditions) > 1:
+        plain = conditions.rating_statistic(rows)
+        statistics |= {"conditions": plain, "difference": difference_statistic(plain)}
+    rng = measuring.rng(asked, "ratings")
+    spreads = dict(zip(statistics, bootstrap([*statistics.values()], rows.units, rng, measuring.draws), strict=True))
+    gap = raters.estimate_gaps(rows, spreads["gaps"]["gap"])
+    rate = estimate_rates(rows, spreads["naming"]["rate"])
+    of_both = both.estimate_gaps(rows, spreads["gaps of both"]["gap"])
+    found = {
         "unit": asked.unit,
         "units": rows.units.shape[0],
         "drawn": "users" if rows.by_user else "items",
         "mentions": count_mentions(rows),
-        "raters": shape_raters(rows, raters, gap, correlations),
-        "generators": shape_generators(rows, generators, rate, of_both["gap"]),
-        "habits": shape_habits(rows, models, rate, gap, habits),
-        **({"conditions": shape_conditions(rows, *by_condition)} if has_conditions else {}),
+        "raters": [
+            {"rater": name, "is_model": code > 0, **row, "gap": write_estimate(gap[code])}
+            | ({"spearman": write_estimate(correlate(rows, code, spreads[f"rank {code}"]))} if code else {})
+            for code, (name, row) in enumerate(write_ratings(rows, raters, spreads["raters"]))
+            if row["n"]
+        ],
+        "generators": [
+            {
+                "generator": name,
+                "items": int((rows.generator == code).sum()),
+                **row,
+                "mention_rate": write_estimate(rate[code]),
+                "gaps": write_gaps(rows, both, of_both, code),
+            }
+            for code, (name, row) in enumerate(write_ratings(rows, writers, spreads["writers"]))
+        ],
+        "habits": {
+            "models": [
+                {
+                    **{"generator": rows.generators[writer], "rater": rows.raters[judge]},
+                    **write_estimates({"mention_rate": rate[writer], "gap": gap[judge]}),
+                }
+                for writer, judge in models
+            ],
+            "spearman": write_estimate(
+                spreads["habits"]["spearman"].estimates([len(models)], TIED)[0]
+                if "habits" in spreads
+                else Estimate(None, len(models), None, TOO_FEW)
+            ),
+        },
     }
+    if "conditions" in spreads:
+        differences = spreads["difference"]["difference"].estimates(conditions.sizes, NO_RATING)
+        found["conditions"] = [
+            {"relevant_by": name, "items": int((rows.condition == code).sum()), **row}
+            | ({"difference": write_estimate(differences[code])} if code else {})
+            for code, (name, row) in enumerate(write_ratings(rows, conditions, spreads["conditions"]))
+        ]
+    return found
 
 
 def match_models(rows: Ratings) -> list[tuple[int, int]]:
@@ -173,41 +270,15 @@ def match_models(rows: Ratings) -> list[tuple[int, int]]:
     ]
 
 
-def rate_raters(rows: Ratings) -> Statistic:
-    rated = RatingRows(rows.items, rows.values, rows.rater)
-    return rating_statistic(rated, rows.numbers, rows.n_items, len(rows.raters))
-
-
-def rate_generators(rows: Ratings) -> Statistic:
-    items, values = rows.items[rows.voting], rows.values[rows.voting]
-    rated = RatingRows(items, values, rows.generator[items])
-    return rating_statistic(rated, rows.numbers, rows.n_items, len(rows.generators))
-
-
-def rate_conditions(rows: Ratings) -> list[Statistic]:
-    """By who called the attributes relevant: ratings, and the `difference` of each mean from the first, people's."""
-    items, values = rows.items[rows.voting], rows.values[rows.voting]
-    rated = RatingRows(items, values, rows.condition[items])
-    plain = rating_statistic(rated, rows.numbers, rows.n_items, len(rows.conditions))
+def difference_statistic(plain: Statistic) -> Statistic:
+    """Of each group the `difference` of its mean from the first group's, people's."""
 
     def measure(sums: Floats) -> dict[str, Floats]:
         means = plain.measure(sums)["mean"]
         return {"difference": means - means[:1]}
 
     low, high = plain.bounds
-    return [plain, Statistic(plain.summary, measure, bounds=(low - high, high - low))]
-
-
-def gaps_by_rater(rows: Ratings) -> Statistic:
-    rated = RatingRows(rows.items, rows.values, rows.rater)
-    return gap_statistic(rated, rows.named, rows.numbers, rows.n_items, len(rows.raters))
-
-
-def gaps_by_both(rows: Ratings) -> Statistic:
-    """Of each generator's responses the gap of each rater."""
-    cells = rows.generator[rows.items] * len(rows.raters) + rows.rater
-    n = len(rows.generators) * len(rows.raters)
-    return gap_statistic(RatingRows(rows.items, rows.values, cells), rows.named, rows.numbers, rows.n_items, n)
+    return Statistic(plain.summary, measure, bounds=(low - high, high - low))
 
 
 def rank_judge(rows: Ratings, rater: int) -> Statistic:
@@ -225,22 +296,12 @@ def mean_by_item(rows: Ratings, kept: np.ndarray) -> Floats:
         return np.round(sums / np.bincount(items, minlength=rows.n_items), 9)
 
 
-# --- shapes -----------------------------------------------------------------
+# --- rows -------------------------------------------------------------------
 
 
-def count_mentions(rows: Ratings) -> Shape:
+def count_mentions(rows: Ratings) -> Row:
     counts = {name: int((rows.named == code).sum()) for name, code in MENTIONS.items()}
     return {"rule": MENTION_RULE, **counts, "given": rows.given}
-
-
-def count_rated(rows: Ratings, groups: Codes, n_groups: int) -> list[int]:
-    """Ratings by group of responses about which is decided whether they name the attribute."""
-    return np.bincount(groups[rows.named[rows.items] != UNDECIDED], minlength=n_groups).tolist()
-
-
-def estimate_gaps(rows: Ratings, spread: Spread) -> list[Estimate]:
-    """By rater."""
-    return spread.estimates(count_rated(rows, rows.rater, len(rows.raters)), ONE_SIDED)
 
 
 def estimate_rates(rows: Ratings, spread: Spread) -> list[Estimate]:
@@ -249,174 +310,25 @@ def estimate_rates(rows: Ratings, spread: Spread) -> list[Estimate]:
     return spread.shares(n.tolist(), NOTHING_DECIDED)
 
 
-def count_rated_items(items: Codes, groups: Codes, n_groups: int) -> list[int]:
-    """By group its different items."""
-    pairs = np.unique(np.stack([groups, items]), axis=1)
-    return np.bincount(pairs[0], minlength=n_groups).tolist()
-
-
-def shape_ratings(spreads: dict[str, Spread], n: list[int], items: list[int], labels: tuple[str, ...]) -> list[Shape]:
-    """Mean, shares no better than generic and shares of labels of each group of `n` ratings of so many `items`."""
-    each = [size for size in n for _ in labels]
-    shares = spreads["shares"].shares(each, NO_RATING)
+def write_ratings(rows: Ratings, groups: RatingGroups, spreads: dict[str, Spread]) -> Iterator[tuple[str, Row]]:
+    """Of each group its name, mean, shares no better than generic, and how ratings fall."""
+    n, k = groups.sizes, len(rows.labels)
+    shares = spreads["shares"].shares([size for size in n for _ in rows.labels], NO_RATING)
     means, low = spreads["mean"].estimates(n, NO_RATING), spreads["no_better"].shares(n, NO_RATING)
-    low_means = spreads["low_means"].shares(items, NO_RATING)
-    return [
-        {
-            "n": size,
-            "units": mean.units,
-            "mean": write_estimate(mean),
-            "no_better": write_estimate(share),
-            "no_better_means": write_estimate(low_mean),
-            "shares": {
-                label: write_estimate(one)
-                for label, one in zip(labels, shares[at * len(labels) :][: len(labels)], strict=True)
-            },
-        }
-        for at, (size, mean, share, low_mean) in enumerate(zip(n, means, low, low_means, strict=True))
-    ]
+    low_means = spreads["low_means"].shares(groups.n_items, NO_RATING)
+    for at, name in enumerate(groups.names):
+        head = {"mean": means[at], "no_better": low[at], "no_better_means": low_means[at]}
+        of_labels = dict(zip(rows.labels, shares[at * k :][:k], strict=True))
+        row = {"n": n[at], "units": means[at].units, **write_estimates(head), "shares": write_estimates(of_labels)}
+        yield name, row
 
 
-def shape_raters(
-    rows: Ratings, spreads: dict[str, Spread], gaps: list[Estimate], correlations: dict[int, dict[str, Spread]]
-) -> list[Shape]:
-    sizes = np.bincount(rows.rater, minlength=len(rows.raters)).tolist()
-    found = shape_ratings(spreads, sizes, count_rated_items(rows.items, rows.rater, len(rows.raters)), rows.labels)
-    return [
-        {"rater": name, "is_model": code > 0, **found[code], "gap": write_estimate(gaps[code])}
-        | ({"spearman": write_estimate(correlate(rows, code, correlations[code]))} if code else {})
-        for code, name in enumerate(rows.raters)
-        if sizes[code]
-    ]
+def write_gaps(rows: Ratings, both: RatingGroups, gaps: list[Estimate], generator: int) -> Row:
+    """By rater, of those who rated this generator's responses."""
+    decided, first = both.decided(rows), generator * len(rows.raters)
+    return {rater: write_estimate(gaps[first + at]) for at, rater in enumerate(rows.raters) if decided[first + at]}
 
 
 def correlate(rows: Ratings, rater: int, spreads: dict[str, Spread]) -> Estimate:
     shared = np.intersect1d(rows.items[rows.rater == rater], rows.items[rows.rater == 0])
     return spreads["spearman"].estimates([len(shared)], CONSTANT)[0]
-
-
-def shape_generators(rows: Ratings, spreads: dict[str, Spread], rates: list[Estimate], gaps: Spread) -> list[Shape]:
-    n_raters, n_generators = len(rows.raters), len(rows.generators)
-    of_items = rows.generator[rows.items]
-    sizes = np.bincount(of_items[rows.voting], minlength=n_generators).tolist()
-    cells = count_rated(rows, of_items * n_raters + rows.rater, n_generators * n_raters)
-    by_both = gaps.estimates(cells, ONE_SIDED)
-    items = rows.items[rows.voting]
-    found = shape_ratings(spreads, sizes, count_rated_items(items, of_items[rows.voting], n_generators), rows.labels)
-    return [
-        {
-            "generator": name,
-            "items": int((rows.generator == code).sum()),
-            **found[code],
-            "mention_rate": write_estimate(rates[code]),
-            "gaps": {
-                rater: write_estimate(by_both[code * n_raters + at])
-                for at, rater in enumerate(rows.raters)
-                if cells[code * n_raters + at]
-            },
-        }
-        for code, name in enumerate(rows.generators)
-    ]
-
-
-def shape_conditions(rows: Ratings, spreads: dict[str, Spread], changes: dict[str, Spread]) -> list[Shape]:
-    """What responses are worth by whose word the attributes mattered, beside those that people called relevant."""
-    n_conditions, items = len(rows.conditions), rows.items[rows.voting]
-    of_items = rows.condition[items]
-    sizes = np.bincount(of_items, minlength=n_conditions).tolist()
-    found = shape_ratings(spreads, sizes, count_rated_items(items, of_items, n_conditions), rows.labels)
-    differences = changes["difference"].estimates(sizes, NO_RATING)
-    return [
-        {
-            "relevant_by": name,
-            "items": int((rows.condition == code).sum()),
-            **found[code],
-            **({"difference": write_estimate(differences[code])} if code else {}),
-        }
-        for code, name in enumerate(rows.conditions)
-    ]
-
-
-def shape_habits(
-    rows: Ratings,
-    models: list[tuple[int, int]],
-    rates: list[Estimate],
-    gaps: list[Estimate],
-    spreads: list[dict[str, Spread]],
-) -> Shape:
-    """Models in both roles, and the rank correlation over them where there are enough."""
-    few = Estimate(None, len(models), None, TOO_FEW)
-    found = [spread["spearman"].estimates([len(models)], TIED)[0] for spread in spreads]
-    return {
-        "models": [
-            {
-                "generator": rows.generators[writer],
-                "rater": rows.raters[judge],
-                "mention_rate": write_estimate(rates[writer]),
-                "gap": write_estimate(gaps[judge]),
-            }
-            for writer, judge in models
-        ],
-        "spearman": write_estimate(next(iter(found), few)),
-    }
-
-
-# --- whether a response names an attribute of the person, by a rule about words ---
-
-WORD = re.compile(r"[^\W_]+")
-SENTENCE = re.compile(r"[.!?;:](?=\s|$)|\n")
-SHORTEST = 3  # letters of a word that says something; figures may be shorter
-ENDINGS = ("ers", "ing", "ies", "er", "ed", "es", "s", "e", "y")
-# Words that join others, and those with which attributes are put: "The user is interested in …".
-EMPTY_WORDS = frozenset(
-    WORD.findall(
-        """
-    about also and any are because been being but can could did does doing for from get gets had has have having her
-    hers him his how into its just lot lots made make makes many may might more most much not off often one other our
-    out over she should since some sometimes such than that the their them then there these they this those through
-    too under until very was way well were what when where which while who whom whose why will with would you your
-    yours
-    appears attribute enjoys enjoy interest interested interests keen likely like likes love loves person prefer
-    preference prefers regular regularly seems tend tends use user users uses usually want wants
-    """
-    )
-)
-
-
-def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bool]]:
-    """Of each attribute of an item, by id: whether the personalised response names it, and whether the item says so."""
-    sentences = [words_of(sentence) for sentence in SENTENCE.split(payload[PERSONALISED])]
-    common = words_of(payload["prompt"]) | words_of(payload[GENERIC])
-    return {
-        part["id"]: (part["mentioned"], True)
-        if "mentioned" in part
-        else (names_attribute(part["text"], sentences, common), False)
-        for part in payload["attributes"]
-    }
-
-
-def names_attribute(attribute: str, sentences: Iterable[set[str]], common: set[str]) -> bool | None:
-    """Whether one sentence of the response holds at least half of the words that are the attribute's own.
-
-    Its own are those that are not `common`, the words of the prompt and of the generic response: they would be there
-    for anybody. None where no word is left, so that nothing can be told.
-    """
-    own = words_of(attribute) - common
-    if not own:
-        return None
-    needed = ceil(len(own) / 2)
-    return any(len(own & sentence) >= needed for sentence in sentences)
-
-
-def words_of(text: str) -> set[str]:
-    """The words that say something, without their endings."""
-    words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY_WORDS)
-    return {cut_ending(word) for word in words if len(word) >= SHORTEST or word.isdecimal()}
-
-
-def cut_ending(word: str) -> str:
-    """`developers` and `developing` are `develop`; at least three letters stay, and `class` is left as it is."""
-    for ending in ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST and not word.endswith("ss"):
-            return word.removesuffix(ending)
-    return word

@@ -1,8 +1,7 @@
 """One question's agreement as a page shows it: the answer in words, the matrix of raters, and tables of numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,47 +10,23 @@ from analysis.stats.agreement.labels import KIND_NAMES
 from analysis.stats.agreement.pairs import cluster_order
 from surveys.console.wording import sized
 
-Shape = Mapping[str, Any]
 
-
-def read_estimate(found: Shape, form: NumberFormat = PLAIN) -> Cell:
+def read_estimate(found: Row, form: NumberFormat = PLAIN) -> Cell:
     return Cell(found["value"], form, found["ci"], found["n"], found.get("why", ""))
 
 
-def read_number(shape: Shape, name: str, n: int | None = None, form: NumberFormat = PLAIN) -> Cell:
-    """The number of this name out of a shape that has its interval under `ci` and reasons under `why`."""
-    why = at(shape, f"why.{name}") or at(shape, f"ci.why.{name}") or ""
-    return Cell(shape.get(name), form, at(shape, f"ci.{name}"), n, why)
-
-
-def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "") -> Column:
+def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "", short: str = "") -> Column:
     """A column of estimates, each with its interval and n; `missing` is why a row has none."""
 
     def read(row: Row) -> Cell:
         return read_estimate(row[name], form) if name in row else Cell(why=missing)
 
-    return Column(name, label, form, read=read)
-
-
-def measured(name: str, label: str, form: NumberFormat = PLAIN, short: str = "", count: str = "") -> Column:
-    """A column of numbers of rows that have all intervals together; `count` is where such a row has n."""
-    return Column(
-        name, label, form, short=short, read=lambda row: read_number(row, name, row[count] if count else None, form)
-    )
+    return Column(name, label, form, short=short, read=read)
 
 
 def coefficient(name: str, label: str, form: NumberFormat = PLAIN, short: str = "") -> Column:
     """A column of a coefficient over all raters of a group."""
-    path = name.replace("alpha_", "alpha.")
-    of_scale = path.replace("alpha.", "alpha.why.") if path != name else f"why.{name}"
-
-    def read(group: Row) -> Cell:
-        if "n" not in group:
-            return Cell(why="for pairs only")
-        why = at(group, of_scale) or at(group, f"ci.why.{name}") or ""
-        return Cell(at(group, path), form, at(group, f"ci.{name}"), group["n"], why)
-
-    return Column(name, label, form, short=short, read=read)
+    return estimate(name, label, form, "for pairs only", short)
 
 
 ALPHA_NOMINAL = coefficient("alpha_nominal", "Krippendorff’s α, nominal", short="α nominal")
@@ -65,13 +40,13 @@ COEFFICIENTS = (
     coefficient("ac1", "Gwet’s AC1", short="AC1"),
     RAW,
 )
-KAPPA = measured("kappa", "Cohen’s κ", short="kappa")
+KAPPA = estimate("kappa", "Cohen’s κ", short="kappa")
 # Of two raters, and as a mean over pairs.
 OF_PAIRS = (
     KAPPA,
-    measured("kappa_linear", "κ, linear weights", short="kappa linear"),
-    measured("kappa_quadratic", "κ, quadratic weights", short="kappa quadratic"),
-    measured("spearman", "Spearman’s ρ", short="spearman"),
+    estimate("kappa_linear", "κ, linear weights", short="kappa linear"),
+    estimate("kappa_quadratic", "κ, quadratic weights", short="kappa quadratic"),
+    estimate("spearman", "Spearman’s ρ", short="spearman"),
 )
 MEASURES = {column.name: column.label for column in OF_PAIRS}
 # What each part of the labels, and each reading of Maybe, has.
@@ -82,10 +57,10 @@ OF_PARTS = (
     estimate("raw", "Raw agreement", SHARE),
 )
 SCORES = (
-    measured("accuracy", "Accuracy", SHARE, count="compared"),
-    measured("precision", "Precision", count="compared"),
-    measured("recall", "Recall", count="compared"),
-    measured("f1", "F1", count="compared"),
+    estimate("accuracy", "Accuracy", SHARE),
+    estimate("precision", "Precision"),
+    estimate("recall", "Recall"),
+    estimate("f1", "F1"),
 )
 GROUPS = {
     "all": "All",
@@ -101,7 +76,7 @@ GROUP_TITLES = {
     "statement": "As extracted and revised",
 }
 MOST_RATERS = 60
-TIE = "tie"
+MAKES_THE_MAJORITY = {"value": None, "ci": None, "n": None, "why": "one of those who make the majority"}
 FEW_RATERS = 12  # of more the matrix is drawn, those who agree beside one another, and its table is folded
 LEAST, LEASTS = 5, (1, 5, 10, 20, 50)  # items that both labelled, below which a cell is empty
 MOST_PAIRS = 300
@@ -133,7 +108,7 @@ class MatrixRow:
     cells: list[MatrixCell]
 
 
-def make_matrix(question: Shape, measure: str, least: int = LEAST) -> list[MatrixRow]:
+def make_matrix(question: Row, measure: str, least: int = LEAST) -> list[MatrixRow]:
     """People first, then judges; nothing when there are too many raters for a matrix."""
     raters = clustered(question, measure)
     if len(raters) > MOST_RATERS:
@@ -145,11 +120,15 @@ def make_matrix(question: Shape, measure: str, least: int = LEAST) -> list[Matri
     ]
 
 
-def pairs_of(question: Shape) -> dict[frozenset[str], Shape]:
+def groups_of(question: Row) -> dict[str, Row]:
+    return {row["group"]: row for row in question["groups"]}
+
+
+def pairs_of(question: Row) -> dict[frozenset[str], Row]:
     return {frozenset((pair["a"], pair["b"])): pair for pair in question["pairs"]}
 
 
-def clustered(question: Shape, measure: str) -> list[Row]:
+def clustered(question: Row, measure: str) -> list[Row]:
     """People, judges and baselines; of many raters each kind so ordered that those who agree stand together."""
     raters = in_order(question["raters"])
     if len(raters) <= FEW_RATERS:
@@ -158,44 +137,51 @@ def clustered(question: Shape, measure: str) -> list[Row]:
     for kind in KIND_NAMES:
         some = [rater for rater in raters if rater["kind"] == kind]
         values = [
-            [found.get(frozenset((one["rater"], other["rater"])), {}).get(measure) for other in some] for one in some
+            [at(found.get(frozenset((one["rater"], other["rater"]))), f"{measure}.value") for other in some]
+            for one in some
         ]
         ordered += [some[place] for place in cluster_order(np.array(values, dtype=float).reshape(len(some), len(some)))]
     return ordered
 
 
-def _cell(one: Shape, other: str, found: Mapping[frozenset[str], Shape], measure: str, least: int) -> MatrixCell:
+def _cell(one: Row, other: str, found: Mapping[frozenset[str], Row], measure: str, least: int) -> MatrixCell:
     name = one["rater"]
     if name == other:
         return MatrixCell(name, other, Cell(n=one["n"]), "own", is_own=True)
     pair = found[frozenset((name, other))]
     if 0 < pair["n"] < least:
         return MatrixCell(name, other, Cell(n=pair["n"], why=f"{sized(pair['n'])}: too few"), "none")
-    number = read_number(pair, measure, pair["n"])
+    number = pair_cell(pair, measure)
     return MatrixCell(name, other, number, tone_of(number.value))
+
+
+def pair_cell(pair: Row, measure: str) -> Cell:
+    """With the items that both labelled as its n, also where the measure is undefined."""
+    return replace(read_estimate(pair[measure]), n=pair["n"])
 
 
 def tone_of(value: float | None) -> str:
     return "none" if value is None else f"k{sum(value >= step for step in STEPS)}"
 
 
-def make_pairs(question: Shape) -> list[tuple[Shape, list[Cell]]]:
+def make_pairs(question: Row) -> list[tuple[Row, list[Cell]]]:
     """The pairs that share items, those with most first."""
     shared = sorted((pair for pair in question["pairs"] if pair["n"]), key=lambda pair: -pair["n"])
-    return [(pair, [read_number(pair, name, pair["n"]) for name in MEASURES]) for pair in shared[:MOST_PAIRS]]
+    return [(pair, [pair_cell(pair, name) for name in MEASURES]) for pair in shared[:MOST_PAIRS]]
 
 
 # Tables ----------------------------------------------------------------------------------------------------
 
 
-def label_columns(question: Shape) -> list[tuple[str, int | None]]:
+def label_columns(question: Row) -> list[tuple[str, int | None]]:
     """The groups' names with how many items their coefficients compare."""
-    return [(label, question["groups"][name].get("n")) for name, label in _group_columns(question)]
+    groups = groups_of(question)
+    return [(label, groups[name].get("n")) for name, label in _group_columns(question)]
 
 
-def _group_columns(question: Shape) -> list[tuple[str, str]]:
+def _group_columns(question: Row) -> list[tuple[str, str]]:
     """The groups of raters there are; one when there are only people or only judges."""
-    groups = question["groups"]
+    groups = groups_of(question)
     if "n" in groups.get("humans", {}):
         return [(name, label) for name, label in GROUPS.items() if name in groups]
     if "baselines" in groups and any(rater["kind"] == "person" for rater in question["raters"]):
@@ -203,48 +189,53 @@ def _group_columns(question: Shape) -> list[tuple[str, str]]:
     return [("all", "All raters")]
 
 
-def make_coefficients(question: Shape) -> list[tuple[str, list[Cell]]]:
-    groups = [question["groups"][name] for name, _ in _group_columns(question)]
+def make_coefficients(question: Row) -> list[tuple[str, list[Cell]]]:
+    groups = [groups_of(question)[name] for name, _ in _group_columns(question)]
     rows = [(each.label, [each.cell(group) for group in groups]) for each in COEFFICIENTS]
-    rows += [(f"Mean {each.label}", [each.cell(group["mean_pairwise"]) for group in groups]) for each in OF_PAIRS]
+    rows += [(f"Mean {each.label}", [mean_cell(group, each.name) for group in groups]) for each in OF_PAIRS]
     return [(label, numbers) for label, numbers in rows if any(number.value is not None for number in numbers)]
 
 
-def make_shares(question: Shape, labels: Sequence[str]) -> Table:
+def mean_cell(group: Row, measure: str) -> Cell:
+    """A mean over pairs; how many these are stands in no cell."""
+    return replace(read_estimate(group["means"][measure]), n=None)
+
+
+def make_shares(question: Row) -> Table:
     """The share of each label among the labels of each group, with the items whose majority it is."""
-    named = [(question["groups"][name], f"Share, {label.lower()}") for name, label in _group_columns(question)]
-    groups = [(group, head) for group, head in named if "n" in group]
-
-    def numbers(label: str) -> list[Cell]:
-        shares = [share_in(group, label) if label != TIE else Cell(why="no label") for group, _ in groups]
-        return [Cell(label), *shares, Cell(question["majority"][label], COUNT)]
-
-    heads = [
-        Column("label", "Label"),
-        *(Column("", head, SHARE) for _, head in groups),
-        count("Items with this majority"),
+    groups = [(groups_of(question)[name], f"Share, {label.lower()}") for name, label in _group_columns(question)]
+    groups = [(group, head) for group, head in groups if "n" in group]
+    rows = [
+        [Cell(label), *(share_in(group, label) for group, _ in groups), Cell(question["majority"][label], COUNT)]
+        for label in question["values"]
     ]
-    return Table(heads, [numbers(label) for label in (*labels, TIE)])
+    rows.append([Cell("tie"), *(Cell(why="no label") for _ in groups), Cell(question["ties"], COUNT)])
+    heads = [Column("label", "Label"), *(Column("", head, SHARE) for _, head in groups)]
+    return Table([*heads, count("Items with this majority")], rows)
 
 
-def share_in(group: Shape, label: str) -> Cell:
-    return Cell(group["prevalence"][label], SHARE, group["ci"]["prevalence"][label])
+def share_in(group: Row, label: str) -> Cell:
+    found = group["shares"][label]
+    return Cell(found["value"], SHARE, found["ci"])
 
 
-def make_groups(question: Shape, labels: Sequence[str]) -> list[tuple[str, Table]]:
+def make_groups(question: Row) -> list[tuple[str, Table]]:
     """Agreement and label shares by corpus, kind of item and user, each where there are several."""
     return [
         (title, make_table([Column(name, name.capitalize(), nothing="none named"), *columns], rows, is_broad=True))
-        for columns in [[*map(share_column, labels), *OF_PARTS, count("Labels")]]
+        for columns in [[*map(share_column, question["values"]), *OF_PARTS, count("Labels")]]
         for name, title in GROUP_TITLES.items()
         if len(rows := question.get(f"by_{name}", ())) > 1
     ]
 
 
 def share_column(label: str) -> Column:
-    return Column(
-        label, label, SHARE, read=lambda row: Cell(row["shares"][label], SHARE, row["ci"]["shares"][label], row["n"])
-    )
+    return Column(label, label, SHARE, read=lambda row: share_of(row, label))
+
+
+def share_of(row: Row, label: str) -> Cell:
+    """Of what a rater, or raters of a part of the labels, gave."""
+    return replace(share_in(row, label), n=row["n"])
 
 
 def make_table(columns: Sequence[Column], rows: Sequence[Row], title: str = "", *, is_broad: bool = False) -> Table:
@@ -256,18 +247,15 @@ def in_order(raters: Sequence[Row]) -> list[Row]:
     return sorted(raters, key=lambda rater: KIND_NAMES.index(rater["kind"]))
 
 
-def make_raters(question: Shape, labels: Sequence[str], times: Sequence[Shape]) -> list[Row]:
+def make_raters(question: Row, times: Sequence[Row]) -> list[Row]:
     """Each rater with label shares, scores against the majority of the others, alpha without them, time, confusion."""
-    by_rater = {row["rater"]: row for row in times}
+    by_rater, labels = {row["rater"]: row for row in times}, question["values"]
     return [
         rater
         | {
-            "shares": [
-                Cell(rater["distribution"][label], SHARE, rater["ci"]["distribution"][label], rater["n"])
-                for label in labels
-            ],
+            "shares": [share_of(rater, label) for label in labels],
             "scores": [*(score.cell(rater) for score in SCORES), F1_OF_ALL.cell(rater)],
-            "without": read_number(rater, "alpha_without"),
+            "without": replace(read_estimate(rater["alpha_without"]), n=None),
             "time": by_rater.get(rater["rater"], {}),
             "confusion": _confusion(rater, labels),
         }
@@ -275,44 +263,45 @@ def make_raters(question: Shape, labels: Sequence[str], times: Sequence[Shape]) 
     ]
 
 
-def _confusion(rater: Shape, labels: Sequence[str]) -> list[tuple[str, list[tuple[str, int]]]]:
+def _confusion(rater: Row, labels: Sequence[str]) -> list[tuple[str, list[tuple[str, int]]]]:
     """Of a rater without a vote against the majority of all, so that it can be read item by item."""
     counts = rater.get("against_all", rater)["confusion"]
     return [(label, list(zip(labels, row, strict=True))) for label, row in zip(labels, counts, strict=True)]
 
 
-def _f1_of_all(row: Row) -> Cell:
-    whole = row.get("against_all")
-    return read_number(whole, "f1", whole["compared"]) if whole else Cell(why="one of those who make the majority")
-
-
-F1_OF_ALL = Column("against_all", "F1 against all", PLAIN, read=_f1_of_all)  # the majority of all who vote
+# Against the majority of all who vote.
+F1_OF_ALL = Column(
+    "against_all",
+    "F1 against all",
+    PLAIN,
+    read=lambda row: SCORES[-1].cell(row.get("against_all", {"f1": MAKES_THE_MAJORITY})),
+)
 
 
 # In words --------------------------------------------------------------------------------------------------
 
 
-def say_answer(question: Shape) -> str:
+def summarise_agreement(question: Row) -> str:
     """The page's first sentence."""
     if not question["labels"]:
         return "No label to compare yet."
     if question["annotators"] < 2:
         return f"One rater has given {question['labels']:,} labels; agreement needs two."
-    group = question["groups"][question["group"]]
+    group = groups_of(question)[question["group"]]
     who = "Raters" if question["group"] == "all" else "People"
-    raw, kappa, alpha = RAW.cell(group), KAPPA.cell(group["mean_pairwise"]), ALPHA_NOMINAL.cell(group)
+    raw, kappa, alpha = RAW.cell(group), mean_cell(group, "kappa"), ALPHA_NOMINAL.cell(group)
     name, chance = ("κ", kappa) if kappa.value is not None else ("α", alpha)
     if raw.value is None or chance.value is None:
         return f"{who} have too few items in common to say how far they agree."
     beyond = f"beyond chance, {name} is {chance.text}{aside(chance)}"
-    return f"{who} give the same label in {raw.text} of comparisons{aside(raw)}; {beyond}.{_say_judges(question)}"
+    return f"{who} give the same label in {raw.text} of comparisons{aside(raw)}; {beyond}.{_summarise_judges(question)}"
 
 
-def _say_judges(question: Shape) -> str:
-    groups = question["groups"]
+def _summarise_judges(question: Row) -> str:
+    groups = groups_of(question)
     if question["group"] != "humans":
         return ""
-    judges, across = (KAPPA.cell(groups[name]["mean_pairwise"]) for name in ("models", "across"))
+    judges, across = (mean_cell(groups[name], "kappa") for name in ("models", "across"))
     parts = [
         f"{words} {number.text}{aside(number)}"
         for words, number in (("judges with one another", judges), ("judges with people", across))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.agreement.annotations import Gathered, majority_without
+from analysis.agreement.annotations import QuestionLabels, majority_without
 from analysis.stats.agreement.agreement import write_estimate
 from analysis.stats.agreement.labels import choose_voters
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores
@@ -17,11 +17,11 @@ from surveys.console.wording import INTERVAL, decimal, plural, sized
 FEWEST = 20  # things that both labelled
 SWAPS = 2_000
 NOT_TOLD = "not told apart"
-Shape = dict[str, Any]
+Row = dict[str, Any]
 Bools = NDArray[np.bool_]
 
 
-def measure_trained(asked: Gathered) -> list[Shape]:
+def measure_trained(asked: QuestionLabels) -> list[Row]:
     """Of each trained model its F1 (of the positive label; accuracy where there is none) minus the best judge's.
 
     Both are held against people's majority on the same things; the best judge is the one with the highest value there,
@@ -50,8 +50,8 @@ def measure_trained(asked: Gathered) -> list[Shape]:
 
 
 def beside(
-    asked: Gathered, rater: str, judge: str, said: dict[str, dict[str, str]], people: dict[str, str]
-) -> Shape | None:
+    asked: QuestionLabels, rater: str, judge: str, said: dict[str, dict[str, str]], people: dict[str, str]
+) -> Row | None:
     """One trained model and one judge; None where they have too little in common."""
     units = [unit for unit in people if rater in said[unit] and judge in said[unit]]
     if len(units) < FEWEST:
@@ -107,7 +107,7 @@ def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: NDArray[np.int64
     return tail_p(abs(seen), np.abs(drawn), 2.0 ** min(m, 1000))
 
 
-def claims_of(questions: list[Shape]) -> list[Shape]:
+def claims_of(questions: list[Row]) -> list[Row]:
     """Which trained models surely differ from the best judge, over all pairs of trained models and judges.
 
     Says so in their rows too (`beats`).

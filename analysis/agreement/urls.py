@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from analysis.agreement import gate_views, views
+from analysis.agreement import views
+from analysis.agreement.gate import views as gate_views
 
 app_name = "agreement"
 HERE = "console/<slug:slug>/agreement/"
@@ -11,6 +12,7 @@ urlpatterns = [
     path(HERE, views.overview, name="overview"),
     path(f"{HERE}numbers.json", views.numbers, name="numbers"),
     path(f"{HERE}groups.csv", views.groups, name="groups"),
+    path(f"{HERE}bundle.zip", views.bundle, name="bundle"),
     path(f"{HERE}figures/<slug:name>.<slug:kind>", views.figure, name="figure"),
     path(f"{HERE}items/", views.differing, name="differing"),
     path(f"{HERE}items/<int:key>/", views.item, name="item"),

@@ -4,23 +4,24 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from analysis.agreement import tables
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.annotations import (
     REVISED,
     WITHOUT,
-    Gathered,
     LabelChoice,
+    QuestionLabels,
     compare_raters,
     cross_table,
     find_items,
@@ -29,14 +30,15 @@ from analysis.agreement.annotations import (
     read_choice,
     write_choice,
 )
-from analysis.agreement.asked.tables import (
+from analysis.agreement.bundle.bundles import open_label_bundle
+from analysis.agreement.figures import AGREEMENT_FIGURES, FIGURES, draw_figure
+from analysis.agreement.follow_ups.tables import (
     make_categories,
+    make_mention_models,
+    make_mention_writers,
     make_reasonings,
     make_revisions,
-    make_told,
-    make_told_writers,
 )
-from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_matrix
 from analysis.agreement.kind_tables import (
     compare_published,
     make_maybe,
@@ -49,7 +51,8 @@ from analysis.agreement.kind_tables import (
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, csv_cell, figure_csv
-from surveys.annotation.counted import counted, questions_of, rater_name
+from analysis.report.bundle_views import send_bundle
+from surveys.annotation.counted import counted, rater_name
 from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork
@@ -58,7 +61,6 @@ from surveys.studies.lifecycle import definition_of
 HERE = "agreement"
 PAGE_SIZE = 50
 KEPT_SECONDS = 3600
-FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
 
 
 def work_of(study: Study) -> AnnotationWork:
@@ -73,14 +75,15 @@ def work_of(study: Study) -> AnnotationWork:
 @study_page()
 def overview(request: HttpRequest) -> HttpResponse:
     work, choice = work_of(request.study), read_choice(request.GET)
-    found = agreement_of(request.study, choice)
+    found = rows_for(request.study, choice)
     question = pick_question(found, request.GET.get("question", ""))
-    page: dict[str, Any] = {"question": question, "answer": tables.say_answer(question)}
+    page: dict[str, Any] = {"question": question, "answer": tables.summarise_agreement(question)}
     if question["labels"]:
-        labels = labels_of(request.study, question)
-        page |= contents_of(question, labels, found["times"], read_measure(request), read_least(request))
+        page |= contents_of(question, found["times"], read_measure(request), read_least(request))
         if page["many"]:
-            page["heat"] = heat_map(question | {"least": read_least(request)}, labels, read_measure(request))
+            page["heat"] = heat_map(
+                question | {"least": read_least(request)}, read_measure(request), found["simulated"]
+            )
         page["published"] = compare_published(work, question, choice.pilot) if question is found["questions"][0] else []
     return show(
         request,
@@ -123,27 +126,21 @@ def read_least(request: HttpRequest) -> int:
     return next((least for least in tables.LEASTS if asked == str(least)), tables.LEAST)
 
 
-def heat_map(question: dict[str, Any], labels: tuple[str, ...], measure: str) -> dict[str, Any]:
+def heat_map(question: dict[str, Any], measure: str, simulated: list[str]) -> dict[str, Any]:
     """The matrix of many raters as a figure, for a wide page and for a narrow one; drawn once for what it shows."""
-    about = json.dumps([question["question"], question["pairs"], question["least"], measure])
+    about = json.dumps([question["question"], question["pairs"], question["least"], measure, simulated])
     key = f"agreement-heat:{hashlib.sha256(about.encode()).hexdigest()}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
-        both = [draw_matrix(question, labels, Options(narrow=narrow, measure=measure)) for narrow in (False, True)]
-        svgs = [render(each, "svg").decode() for each in both]
-        found = {"caption": both[0].caption, "wide": svgs[0], "narrow": svgs[1]}
+        both = {"wide": Options(measure=measure), "narrow": Options(narrow=True, measure=measure)}
+        drawn = {side: draw_figure("matrix", question, options, simulated) for side, options in both.items()}
+        found = {side: render(figure, "svg").decode() for side, figure in drawn.items()}
+        found |= {"caption": drawn["wide"].caption}
         cache.set(key, found, KEPT_SECONDS)
     return found | {side: mark_safe(found[side]) for side in ("wide", "narrow")}  # noqa: S308 - the renderer's
 
 
-def labels_of(study: Study, question: dict[str, Any]) -> tuple[str, ...]:
-    """The question's labels in the order of its scale, which stored JSON objects don't keep."""
-    return next(each.values for each in questions_of(study) if each.name == question["question"])
-
-
-def contents_of(
-    question: dict[str, Any], labels: tuple[str, ...], times: list[dict[str, Any]], measure: str, least: int
-) -> dict[str, Any]:
+def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: str, least: int) -> dict[str, Any]:
     return {
         "matrix": tables.make_matrix(question, measure, least),
         "many": len(question["raters"]) > tables.FEW_RATERS,
@@ -151,16 +148,16 @@ def contents_of(
         "more_pairs": sum(pair["n"] > 0 for pair in question["pairs"]) > tables.MOST_PAIRS,
         "columns": tables.label_columns(question),
         "coefficients": tables.make_coefficients(question),
-        "shares": tables.make_shares(question, labels),
-        "groups": tables.make_groups(question, labels),
+        "shares": tables.make_shares(question),
+        "groups": tables.make_groups(question),
         "ratings": make_ratings(question),
         "revisions": make_revisions(question),
         "categories": make_categories(question),
         "reasonings": make_reasonings(question),
-        "told": make_told(question),
-        "told_writers": make_told_writers(question),
-        "labels": labels,
-        "raters": tables.make_raters(question, labels, times),
+        "mention_models": make_mention_models(question),
+        "mention_writers": make_mention_writers(question),
+        "labels": question["values"],
+        "raters": tables.make_raters(question, times),
         "scores": [*tables.SCORES, tables.F1_OF_ALL],
         "together": question["together"] | {"scores": [score.cell(question["together"]) for score in tables.SCORES]},
         "maybe": make_maybe(question),
@@ -170,7 +167,7 @@ def contents_of(
         "orders": make_orders(question),
         "sides": make_sides(question),
         "neither": question.get("sides", {}).get("neither"),
-        "skew": question["skew"],
+        "skew": tables.groups_of(question)[question["group"]]["skew"],
     }
 
 
@@ -186,36 +183,37 @@ def numbers(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @study_page()
+def bundle(request: HttpRequest) -> HttpResponseBase:
+    """The replication bundle of labels."""
+    work_of(request.study)
+    return send_bundle(request, open_label_bundle)
+
+
+@require_safe
+@study_page()
 def groups(request: HttpRequest) -> HttpResponse:
     """One question's agreement and label shares by corpus, kind of item and user, as a table."""
     work_of(request.study)
-    question = pick_question(agreement_of(request.study, read_choice(request.GET)), request.GET.get("question", ""))
-    response = HttpResponse(
-        write_groups(question, labels_of(request.study, question)), content_type=FIGURE_FILES["csv"]
-    )
+    question = pick_question(rows_for(request.study, read_choice(request.GET)), request.GET.get("question", ""))
+    response = HttpResponse(write_groups(question), content_type=FIGURE_FILES["csv"])
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-groups.csv"'
     return response
 
 
-def write_groups(question: Mapping[str, Any], labels: Sequence[str]) -> str:
+def write_groups(question: Mapping[str, Any]) -> str:
     """A row for each number of each group, with its n, interval, and the reason where one is undefined."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["grouping", "group", "measure", "n", "value", "low", "high", "why"])
     for name in tables.GROUP_TITLES:
         for row in question.get(f"by_{name}", ()):
-            writer.writerows([name, csv_cell(row[name]), *map(csv_cell, cells)] for cells in numbers_of(row, labels))
+            numbers = {column.name: row[column.name] for column in tables.OF_PARTS}
+            numbers |= {f"share of {label}": row["shares"][label] for label in question["values"]}
+            for measure, found in numbers.items():
+                ends = found["ci"] or ("", "")
+                cells = [row[name], measure, found["n"], found["value"], *ends, found.get("why", "")]
+                writer.writerow([name, *map(csv_cell, cells)])
     return out.getvalue()
-
-
-def numbers_of(row: Mapping[str, Any], labels: Sequence[str]) -> Iterator[list[Any]]:
-    for column in tables.OF_PARTS:
-        found = row[column.name]
-        yield [column.name, found["n"], found["value"], *(found["ci"] or ("", "")), found.get("why", "")]
-    why = row["ci"].get("why", {}).get("shares", "")
-    for label in labels:
-        ci = row["ci"]["shares"][label]
-        yield [f"share of {label}", row["n"], row["shares"][label], *(ci or ("", "")), "" if ci else why]
 
 
 @require_safe
@@ -225,10 +223,9 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     work_of(request.study)
     if name not in FIGURES or kind not in FIGURE_FILES:
         raise Http404
-    question = pick_question(agreement_of(request.study, read_choice(request.GET)), request.GET.get("question", ""))
-    options = Options(measure=read_measure(request))
-    asked = question | {"least": read_least(request)}
-    drawn = FIGURES[name].draw(asked, labels_of(request.study, question), options)
+    found = rows_for(request.study, read_choice(request.GET))
+    question = pick_question(found, request.GET.get("question", "")) | {"least": read_least(request)}
+    drawn = draw_figure(name, question, Options(measure=read_measure(request)), found["simulated"])
     content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
     response = HttpResponse(content, content_type=FIGURE_FILES[kind])
     response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
@@ -277,7 +274,7 @@ def differing(request: HttpRequest) -> HttpResponse:
     )
 
 
-def find_question(asked: list[Gathered], name: str) -> Gathered:
+def find_question(asked: list[QuestionLabels], name: str) -> QuestionLabels:
     """Raises Http404."""
     for each in asked:
         if each.question.name == name:

@@ -1,16 +1,21 @@
 """The page that waits for a replication bundle: workers compute its report, and the file comes when that is there."""
 
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.answers.kept import keep
 from analysis.answers.readings import unread
+from analysis.exports.views import YES
 from analysis.models import MetricValue
+from analysis.report.bundle.bundles import Bundle, open_bundle
 from analysis.report.filters import Filters
 from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
@@ -18,14 +23,45 @@ from analysis.report.reports import ReportError, check_definition, views_for
 from analysis.report.tasks import enqueue_report
 from surveys.console.pages import show, study_page
 from surveys.models import Study
+from surveys.studies.lifecycle import definition_of
 
 HERE = "export"
 
 
 @require_safe
 @study_page()
+def bundle(request: HttpRequest) -> HttpResponseBase:
+    """The replication bundle; with the pasted texts only where they are asked for."""
+    return labels_instead(request) or send_bundle(request, open_bundle)
+
+
+def send_bundle(request: HttpRequest, open_it: Callable[..., Bundle]) -> HttpResponseBase:
+    """The file, or the export page with a sentence that says why there is none."""
+    try:
+        made = open_it(request.user, request.study.slug, texts=request.GET.get("texts", "").lower() in YES)
+    except ReportError as error:
+        messages.error(request, str(error))
+        return redirect("export:page", request.study.slug)
+    response = StreamingHttpResponse(made.chunks(), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{made.filename}"'
+    return response
+
+
+def labels_instead(request: HttpRequest) -> HttpResponse | None:
+    """To the bundle of labels, where people annotate: its report is there at once."""
+    study = request.study
+    if study.current_id is None or definition_of(study.current_id).annotation is None:
+        return None
+    texts = {"texts": "1"} if "texts" in request.GET else {}
+    return redirect(f"{reverse('agreement:bundle', args=[study.slug])}?{urlencode(texts)}".rstrip("?"))
+
+
+@require_safe
+@study_page()
 def prepare(request: HttpRequest) -> HttpResponse:
     """Have what is missing computed; when nothing is, the page hands out the file by itself."""
+    if elsewhere := labels_instead(request):
+        return elsewhere
     try:
         page = bundle_page(request.study)
     except ReportError as error:

@@ -24,7 +24,7 @@ register_one_of("file", FIGURE_FILES)
 app_name = "compare"
 HERE = "console/<slug:slug>/compare/"
 urlpatterns = [
-    path("console/<slug:slug>/export/bundle.zip", views.bundle, name="bundle"),
+    path("console/<slug:slug>/export/bundle.zip", bundle_views.bundle, name="bundle"),
     path("console/<slug:slug>/export/bundle/", bundle_views.prepare, name="prepare-bundle"),
     path("console/<slug:slug>/export/bundle/progress/", bundle_views.progress, name="bundle-progress"),
     path(HERE, views.overview, name="overview"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.models.training import Task
-from analysis.stats.agreement.agreement import shape_estimates, write_estimate
+from analysis.stats.agreement.agreement import beside, write_estimate, write_estimates
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores, says
 from analysis.stats.lexical import choose_precise_threshold, choose_threshold
 from analysis.training.examples import TEST, TRAIN, VALID, Labelled, came_with_split, fill_split, hash_text
@@ -187,7 +187,7 @@ def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Shape:
         "n": cases.n,
         "groups": cases.n_groups,
         "positives": int(cases.truth.sum()),
-        **shape_estimates(measure_scores(cases, scored, names).items()),
+        **beside(write_estimates(measure_scores(cases, scored, names)), names),
     }
 
 

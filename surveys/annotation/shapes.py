@@ -16,6 +16,7 @@ OWN_KEYS = (*LONGEST, "purpose", "gold", "explanation", "tags")
 HISTORY = "history"
 GENERATOR = "generator"  # the tag that names the model which wrote what is judged
 RELEVANT_BY = "relevant by"  # tag of items whose attributes a model chose, not people
+REJECTED_BY = "rejected by"  # tag of items that others rejected: the rule that chose them
 
 Conversations = list[dict[str, Any]]
 

@@ -119,7 +119,7 @@ TABLE: dict[str, Row] = {
     **{f"answers:{name}": posts() for name in ("read", "undo", "decide-spellings", "undo-spellings")},
     "answers:answer": reads(ids={"key": "answer"}),
     "answers:decide": posts(ids={"key": "answer"}),
-    **{f"agreement:{name}": reads(labelled=True) for name in ("overview", "numbers", "groups", "gate")},
+    **{f"agreement:{name}": reads(labelled=True) for name in ("overview", "numbers", "groups", "bundle", "gate")},
     "agreement:figure": reads(rest={"name": "matrix", "kind": "json"}, labelled=True),
     "agreement:differing": reads(query="?question=relevance&a=mini", labelled=True),
     "agreement:item": reads(ids={"key": "item"}, labelled=True),

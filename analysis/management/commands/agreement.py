@@ -6,10 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.agreement.agreements import DRAWS, THRESHOLD, agreement_of
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
-from analysis.agreement.asked.tables import make_categories, make_revisions, make_told, say_tables
-from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS
+from analysis.agreement.documents import document_of
+from analysis.agreement.follow_ups.tables import format_tables, make_categories, make_mention_models, make_revisions
+from analysis.agreement.measuring import Measuring
+from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import Study
 
@@ -24,8 +26,8 @@ class Command(StudyAction):
         flag("--without-simulated"),
         arg("--without", default="", choices=WITHOUT, help="labels of people that are left out"),
         arg("--revised", default="", choices=REVISED, help="statements that models revised"),
-        arg("--threshold", type=int, default=THRESHOLD, help="items that a pair must share to count"),
-        arg("--draws", type=int, default=DRAWS),
+        arg("--threshold", type=int, default=Measuring.threshold, help="items that a pair must share to count"),
+        arg("--draws", type=int, default=Measuring.draws),
         arg("--seed", type=int, default=0),
     )
 
@@ -34,7 +36,7 @@ class Command(StudyAction):
             raise CommandError("--draws and --threshold must be 1 or more.")
         given = (options[name] for name in ("corpus", "cluster", "tag", "without", "revised"))
         choice = LabelChoice(options["pilot"], not options["without_simulated"], *given)
-        found = agreement_of(study, choice, options["seed"], options["draws"], options["threshold"])
+        found = rows_for(study, choice, **{name: options[name] for name in ("seed", "draws", "threshold")})
         if not found["questions"]:
             raise CommandError(
                 f"{study.slug} asks annotators nothing. Import annotations, or load an annotation study."
@@ -42,13 +44,13 @@ class Command(StudyAction):
         return found
 
     def as_json(self, report: Report) -> str:
-        return json.dumps(report, ensure_ascii=False)
+        return json.dumps(document_of(report), ensure_ascii=False)
 
     def tell(self, report: Report, options: Options) -> str:
-        return "\n\n".join([*say_simulated(report["simulated"]), *map(say, report["questions"])])
+        return "\n\n".join([*format_simulated(report["simulated"]), *map(say, report["questions"])])
 
 
-def say_simulated(raters: list[str]) -> list[str]:
+def format_simulated(raters: list[str]) -> list[str]:
     return [f"Simulated, not real: {len(raters)} of the raters ({', '.join(raters)})"] if raters else []
 
 
@@ -62,58 +64,68 @@ def say(question: dict[str, Any]) -> str:
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
     size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
-    rows = [(column.short, column.cell(question)) for column in COEFFICIENTS]
-    rows += [(f"mean {column.short}", column.cell(question["mean_pairwise"])) for column in OF_PAIRS]
+    group = groups_of(question)[question["group"]]
+    rows = [(column.short, column.cell(group)) for column in COEFFICIENTS]
+    rows += [(f"mean {column.short}", column.cell(group["means"])) for column in OF_PAIRS]
     numbers = [
         f"  {name:<22}{write(number.value):>8}  {write_interval(number.ci)}"
         for name, number in rows
         if number.value is not None
     ]
-    counts = [f"{label} {question['majority'][label]}" for label in (*question["values"], "tie")]
-    majority = f"  majority: {', '.join(counts)}"
-    skew = [f"  {question['skew']}"] if question.get("skew") else []
+    counts = [f"{label} {question['majority'][label]}" for label in question["values"]]
+    majority = f"  majority: {', '.join(counts)}, tie {question['ties']}"
+    skew = [f"  {group['skew']}"] if group["skew"] else []
     return "\n".join(
         [
-            *(head, size, *numbers, majority, *skew, *say_pairs(question["pairs"]), *say_raters(question["raters"])),
-            *say_statements(question),
-            *say_tables([*make_revisions(question), make_categories(question), make_told(question)]),
+            *(
+                head,
+                size,
+                *numbers,
+                majority,
+                *skew,
+                *format_pairs(question["pairs"]),
+                *format_raters(question["raters"]),
+            ),
+            *format_statements(question),
+            *format_tables([*make_revisions(question), make_categories(question), make_mention_models(question)]),
         ]
     )
 
 
-def say_statements(question: dict[str, Any]) -> list[str]:
+def format_statements(question: dict[str, Any]) -> list[str]:
     """What was extracted and what models revised, of which the numbers above have only what was chosen."""
     return [
         f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, alpha {write(row['alpha']['value'])}, "
         + ", ".join(
-            f"{value} {100 * row['shares'][value]:.1f} % {write_interval(row['ci']['shares'][value])}".rstrip()
+            f"{value} {100 * share['value']:.1f} % {write_interval(share['ci'])}".rstrip()
             for value in question["values"]
+            for share in [row["shares"][value]]
         )
         for row in question.get("by_statement", ())
     ]
 
 
-def say_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
+def format_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
     lines = [
         f"    {pair['a']} – {pair['b']}: "
-        f"κ {write(pair['kappa'])} {write_interval(pair['ci']['kappa'])}, n = {pair['n']}"
+        f"κ {write(pair['kappa']['value'])} {write_interval(pair['kappa']['ci'])}, n = {pair['n']}"
         for pair in pairs[:most]
     ]
     more = [f"    … and {len(pairs) - most} more pairs (--json has them all)"] if len(pairs) > most else []
     return ["  pairs", *lines, *more] if lines else []
 
 
-def say_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
+def format_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
     lines = [
-        f"    {rater['rater']}{say_kind(rater)}: n = {rater['n']}, against the majority of the others "
-        f"accuracy {write(rater['accuracy'])}, F1 {write(rater['f1'])} (n = {rater['compared']})"
+        f"    {rater['rater']}{format_kind(rater)}: n = {rater['n']}, against the majority of the others "
+        f"accuracy {write(rater['accuracy']['value'])}, F1 {write(rater['f1']['value'])} (n = {rater['compared']})"
         for rater in raters[:most]
     ]
     more = [f"    … and {len(raters) - most} more raters"] if len(raters) > most else []
     return ["  raters", *lines, *more]
 
 
-def say_kind(rater: dict[str, Any]) -> str:
+def format_kind(rater: dict[str, Any]) -> str:
     words = [*([rater["kind"]] if rater["is_model"] else []), *rater["marks"]]
     return f" ({', '.join(words)})" if words else ""
 

@@ -3,10 +3,12 @@
 import sys
 from pathlib import Path
 
+from analysis.agreement.bundle.bundles import begin_label_bundle
 from analysis.report.bundle.bundles import begin_bundle, write_bundle
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import sides_in
 from analysis.report.reports import ReportError
+from surveys.annotation.counted import questions_of
 from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, writing
 from surveys.models import Study
 
@@ -14,11 +16,12 @@ from surveys.models import Study
 class Command(StudyAction):
     help = (
         "Write the replication bundle of a study: definition, codebook, pseudonymised data, report, figures, and a "
-        "script that recomputes them. Pasted texts are left out unless asked for; names and ids always."
+        "script that recomputes them. Pasted texts, what annotators were shown and replies are left out unless asked "
+        "for; names and ids always."
     )
     arguments = (
         arg("file", type=Path, help="the zip file to write"),
-        flag("--texts", "with what people pasted and models replied"),
+        flag("--texts", "with what people pasted or were shown, and what models replied"),
         arg("--compare", metavar="SIDE", help="one side of its pair, as in report; else the usual two"),
         arg("--with", metavar="SIDE", help="the other side"),
     )
@@ -28,7 +31,8 @@ class Command(StudyAction):
 
     def carry_out(self, study: Study, options: Options) -> Report:
         path = options["file"]
-        bundle = begin_bundle(study, ACTOR, options["texts"], tuple(sides_in(options)))
+        begin = begin_label_bundle if questions_of(study) else begin_bundle
+        bundle = begin(study, ACTOR, options["texts"], tuple(sides_in(options)))
         with writing(path):
             write_bundle(bundle, path, show_part)
         return {"study": study.slug, "file": str(path), "files": len(bundle.files), "bytes": path.stat().st_size}

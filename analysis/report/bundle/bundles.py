@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -35,7 +35,7 @@ from analysis.report.reports import Progress, ReportError, check_definition, rep
 from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("recompute.py", "bundle_data.py", "bundle_beyond.py", "bundle_pair.py")
+SCRIPTS = ("recompute.py", "bundle_checks.py", "bundle_data.py", "bundle_beyond.py", "bundle_pair.py")
 # Tables that the exports have too.
 EXPORTED = (
     *("participants", "context", "flags", "timings", "flow"),
@@ -61,9 +61,14 @@ def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator
     yield from data_files(study, codebook, texts)
     yield "definitions.json", as_json(report["definitions"])
     yield "report.json", as_json(report)
-    yield from figure_files(report)
-    for name in SCRIPTS:
-        yield name, whole((HERE / "script" / name).read_text(encoding="utf-8"))
+    drawn = ((name, FIGURES[name.partition("-")[0]](report, options)) for name, options in figures_of(report))
+    yield from figure_files(drawn)
+    yield from script_files(HERE / "script", *SCRIPTS)
+
+
+def script_files(folder: Path, *names: str) -> Iterator[File]:
+    for name in names:
+        yield name, whole((folder / name).read_text(encoding="utf-8"))
 
 
 def whole(text: str) -> Iterator[bytes]:
@@ -163,10 +168,9 @@ def unnamed(row: Row, shared: set[str]) -> Row:
 # --- figures -----------------------------------------------------------------
 
 
-def figure_files(report: Mapping[str, Any]) -> Iterator[File]:
+def figure_files(figures: Iterable[tuple[str, Figure]]) -> Iterator[File]:
     """Each figure as spec, picture and table."""
-    for name, options in figures_of(report):
-        figure = FIGURES[name.partition("-")[0]](report, options)
+    for name, figure in figures:
         yield f"figures/{name}.json", as_json(spec_of(figure))
         yield f"figures/{name}.svg", iter([render(figure, "svg", "print")])
         yield f"figures/{name}.csv", table_of(figure)
@@ -210,18 +214,22 @@ class Bundle:
     def filename(self) -> str:
         return f"{self.study.slug}-bundle.zip"
 
-    def chunks(self, progress: Progress | None = None) -> Chunks:
-        """The zip file, piece by piece. New answers are read first."""
+    def contents(self, progress: Progress | None = None) -> Iterator[File]:
+        """New answers are read first."""
         read_new(self.study, anew=False)
         found = report(self.study, Filters(compare=self.compare), progress=progress)
+        yield from list_files(self.study, found, self.texts)
+
+    def chunks(self, progress: Progress | None = None) -> Chunks:
+        """The zip file, piece by piece."""
         with TemporaryFile() as file:
-            self.write(file, found)
+            self.write(file, self.contents(progress))
             yield from read_back(file)
 
-    def write(self, file: IO[bytes], found: dict[str, Any]) -> None:
+    def write(self, file: IO[bytes], contents: Iterator[File]) -> None:
         self.files = []
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, chunks in list_files(self.study, found, self.texts):
+            for name, chunks in contents:
                 self.files.append(add(archive, name, chunks))
             add(archive, MANIFEST, iter([manifest_of(self.study, self.files)]))
 

@@ -4,18 +4,14 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
-from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.answers.compared import runs_of
 from analysis.charts.theme import COLUMN_PX
 from analysis.exports.formats import FIGURE_FILES
-from analysis.exports.views import YES
-from analysis.report.bundle.bundles import open_bundle
 from analysis.report.columns import ASKED
 from analysis.report.filters import FilterError, Filters, filter_options
 from analysis.report.glance import FAR, GLANCES
@@ -49,7 +45,7 @@ from analysis.report.pages.shown import (
 from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pairs.sides import offered_sides
 from analysis.report.parts import DEFINITIONS
-from analysis.report.reports import ReportError, findings
+from analysis.report.reports import findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
 from surveys.studies.access import studies_of
@@ -372,17 +368,3 @@ def where_compared(row: dict[str, Any]) -> str:
     if row["main"]:
         return "on every page"
     return "Distances only: of several settings the others show temperature 1, the longest history, the most answers"
-
-
-@require_safe
-@study_page()
-def bundle(request: HttpRequest) -> HttpResponseBase:
-    """The replication bundle; with the pasted texts only where they are asked for."""
-    try:
-        made = open_bundle(request.user, request.study.slug, texts=request.GET.get("texts", "").lower() in YES)
-    except ReportError as error:
-        messages.error(request, str(error))
-        return redirect("export:page", request.study.slug)
-    response = StreamingHttpResponse(made.chunks(), content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="{made.filename}"'
-    return response

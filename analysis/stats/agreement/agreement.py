@@ -1,6 +1,6 @@
-"""How far raters agree on one question: all that methods.md names under Agreement, from one bootstrap, and as JSON."""
+"""How far raters agree on one question: all that methods.md names under Agreement, from one bootstrap, and as rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,109 +163,100 @@ def explain_skew(coefficients: Coefficients, mean_kappa: Estimate) -> str:
     )
 
 
-# --- as a JSON object: what is undefined is null, and the `why` beside it says so ---
+# --- as rows: each names what it is about, and each of its numbers is an estimate ---
 
-Shape = dict[str, Any]
+Row = dict[str, Any]
 UNORDERED = Estimate(None, 0, None, NO_ORDER)
+COEFFICIENTS = ("alpha_nominal", "alpha_ordinal", "alpha_interval", "fleiss", "ac1", "raw")
 
 
-def shape_agreement(agreement: Agreement, labels: Sequence[str], raters: Sequence[str]) -> Shape:
-    """The names of labels and raters by code. The coefficients are those of people where models label too."""
-    group = "humans" if "humans" in agreement.coefficients else "all"
+def write_estimate(estimate: Estimate) -> Row:
+    """A number with its interval and n; where one of the two is undefined, with the reason."""
+    ci = None if estimate.ci is None else list(estimate.ci)
+    row: Row = {"value": estimate.value, "ci": ci, "n": estimate.n, "units": estimate.units}
+    return row | ({"why": estimate.why} if estimate.value is None or estimate.ci is None else {})
+
+
+def write_estimates(estimates: Mapping[str, Estimate]) -> Row:
+    return {name: write_estimate(each) for name, each in estimates.items()}
+
+
+def rows_of(found: Agreement, labels: Sequence[str], raters: Sequence[str]) -> Row:
+    """`groups`, `pairs`, `raters` and `together` as rows, by the names of labels and raters; `group`: whose the main
+    numbers are, people's where models label too.
+    """
     return {
-        "items": agreement.items,
-        "annotators": len(agreement.raters),
-        "labels": agreement.labels,
-        "units": agreement.units,
-        "draws": agreement.draws,
-        "group": group,
-        **shape_group(agreement, group, labels),
-        "groups": {name: shape_group(agreement, name, labels) for name in find_groups(agreement)},
-        "pairs": [shape_pair(pair, raters) for pair in agreement.pairs],
-        "majority": {"tie" if code == TIE else labels[code]: n for code, n in agreement.majority.items()},
-        "voters": [raters[code] for code in agreement.voters],
-        "raters": [shape_rater(rater, labels, raters) for rater in agreement.raters],
-        "together": shape_scores(agreement.together),
+        "items": found.items,
+        "annotators": len(found.raters),
+        "labels": found.labels,
+        "draws": found.draws,
+        "units": found.coefficients[head_group(found)].raw.units,
+        "group": head_group(found),
+        "groups": [group_row(found, group, labels) for group in find_groups(found)],
+        "pairs": [pair_row(pair, raters) for pair in found.pairs],
+        "majority": {label: found.majority[code] for code, label in enumerate(labels)},
+        "ties": found.majority[TIE],
+        "voters": [raters[code] for code in found.voters],
+        "raters": [rater_row(rater, labels, raters) for rater in found.raters],
+        "together": score_row(found.together),
     }
 
 
-def find_groups(agreement: Agreement) -> list[str]:
+def head_group(found: Agreement) -> str:
+    return "humans" if "humans" in found.coefficients else "all"
+
+
+def find_groups(found: Agreement) -> list[str]:
     """The groups of raters; that of baselines only where there are some."""
-    has_baselines = any(rater.kind >= BASELINE for rater in agreement.raters)
-    return [name for name in agreement.means if has_baselines or name != "baselines"]
+    has_baselines = any(rater.kind >= BASELINE for rater in found.raters)
+    return [name for name in found.means if has_baselines or name != "baselines"]
 
 
-def shape_group(agreement: Agreement, group: str, labels: Sequence[str]) -> Shape:
-    means = agreement.means[group]
-    pairwise = {"mean_pairwise": shape_estimates(name_measures(means))}
-    if group not in agreement.coefficients:
-        return pairwise
-    found = agreement.coefficients[group]
-    return shape_coefficients(found, means["kappa"], labels) | pairwise | {"skew": agreement.skew[group]}
-
-
-def shape_coefficients(found: Coefficients, mean_kappa: Estimate, labels: Sequence[str]) -> Shape:
-    alphas = [("nominal", found.alpha_nominal), ("ordinal", found.alpha_ordinal), ("interval", found.alpha_interval)]
-    shape = {
-        "n": found.raw.n,
-        "units": found.raw.units,
-        "alpha": shape_values(alphas),
-        **shape_values([("fleiss", found.fleiss), ("ac1", found.ac1), ("raw", found.raw)]),
-        "ci": shape_intervals([*name_coefficients(found), ("kappa", mean_kappa)]),
+def group_row(found: Agreement, group: str, labels: Sequence[str]) -> Row:
+    """Of groups that are only pairs of raters their means alone."""
+    row: Row = {"group": group, "means": write_estimates(name_measures(found.means[group]))}
+    if group not in found.coefficients:
+        return row
+    coefficients = found.coefficients[group]
+    return row | {
+        "n": coefficients.raw.n,
+        "units": coefficients.raw.units,
+        **{name: write_estimate(getattr(coefficients, name)) for name in COEFFICIENTS},
+        "shares": share_row(labels, coefficients.prevalence),
+        "skew": found.skew[group],
     }
-    add_shares(shape, "prevalence", labels, found.prevalence)
-    return shape
 
 
-def name_coefficients(found: Coefficients) -> list[tuple[str, Estimate]]:
-    names = ("alpha_nominal", "alpha_ordinal", "alpha_interval", "fleiss", "ac1", "raw")
-    return [(name, getattr(found, name)) for name in names]
+def name_measures(measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    return {name: measures.get(name, UNORDERED) for name in MEASURES}
 
 
-def name_measures(measures: dict[str, Estimate]) -> list[tuple[str, Estimate]]:
-    return [(name, measures.get(name, UNORDERED)) for name in MEASURES]
+def share_row(labels: Sequence[str], shares: Sequence[Estimate]) -> Row:
+    return write_estimates(dict(zip(labels, shares, strict=True)))
 
 
-def shape_pair(pair: Pair, raters: Sequence[str]) -> Shape:
+def pair_row(pair: Pair, raters: Sequence[str]) -> Row:
     named = name_measures(pair.measures)
-    units = max(each.units for _, each in named)
-    return {"a": raters[pair.a], "b": raters[pair.b], "n": pair.n, "units": units, **shape_estimates(named)}
+    units = max(each.units for each in named.values())
+    return {"a": raters[pair.a], "b": raters[pair.b], "n": pair.n, "units": units, **write_estimates(named)}
 
 
-def add_shares(shape: Shape, name: str, labels: Sequence[str], shares: Sequence[Estimate]) -> None:
-    """The share of each label under `name`, its interval under `ci`; a label may be any word, so `why` is above."""
-    shape[name] = {label: share.value for label, share in zip(labels, shares, strict=True)}
-    shape["ci"][name] = {label: write_interval(share) for label, share in zip(labels, shares, strict=True)}
-    for place, reasons in (
-        (shape, [share.why for share in shares if share.value is None]),
-        (shape["ci"], [share.why for share in shares if share.ci is None]),
-    ):
-        if reasons:
-            place.setdefault("why", {})[name] = reasons[0]
-
-
-def shape_rater(rater: RaterScores, labels: Sequence[str], raters: Sequence[str]) -> Shape:
-    named = [*rater.scores.items(), ("alpha_without", rater.alpha_without), ("mean_kappa", rater.mean_kappa)]
-    shape = {
+def rater_row(rater: RaterScores, labels: Sequence[str], raters: Sequence[str]) -> Row:
+    return {
         "rater": raters[rater.rater],
         "is_model": rater.is_model,
         "kind": KIND_NAMES[rater.kind],
         "n": rater.n,
         "units": rater.distribution[0].units,
         "partners": rater.mean_kappa.n,
-        **shape_compared(rater),
-        **shape_estimates(named),
-        **({"against_all": shape_scores(rater.against_all)} if rater.against_all else {}),
+        **score_row(rater),
+        **write_estimates({"alpha_without": rater.alpha_without, "mean_kappa": rater.mean_kappa}),
+        **({"against_all": score_row(rater.against_all)} if rater.against_all else {}),
+        "shares": share_row(labels, rater.distribution),
     }
-    add_shares(shape, "distribution", labels, rater.distribution)
-    return shape
 
 
-def shape_scores(scores: Scores) -> Shape:
-    return shape_compared(scores) | shape_estimates(scores.scores.items())
-
-
-def shape_compared(scores: Scores) -> Shape:
+def score_row(scores: Scores) -> Row:
     """`compared` items in `comparisons`: more of these where an item is compared with several majorities."""
     return {
         "compared": scores.compared,
@@ -273,45 +264,36 @@ def shape_compared(scores: Scores) -> Shape:
         "ties": scores.ties,
         "alone": scores.alone,
         "confusion": scores.confusion.tolist(),
+        **write_estimates(scores.scores),
     }
 
 
-def shape_estimates(estimates: Iterable[tuple[str, Estimate]]) -> Shape:
-    """Values by name, with their intervals under `ci`."""
-    named = list(estimates)
-    return shape_values(named) | {"ci": shape_intervals(named)}
-
-
-def shape_values(named: Sequence[tuple[str, Estimate]]) -> Shape:
-    why = {name: each.why for name, each in named if each.value is None}
-    return {name: each.value for name, each in named} | ({"why": why} if why else {})
-
-
-def shape_intervals(named: Sequence[tuple[str, Estimate]]) -> Shape:
-    why = {name: each.why for name, each in named if each.ci is None}
-    return {name: write_interval(each) for name, each in named} | ({"why": why} if why else {})
-
-
-def write_interval(estimate: Estimate) -> list[float] | None:
-    return None if estimate.ci is None else list(estimate.ci)
-
-
-def write_estimate(estimate: Estimate) -> Shape:
-    """A number that stands by itself, with its interval and n."""
-    shape: Shape = {"value": estimate.value, "ci": write_interval(estimate), "n": estimate.n, "units": estimate.units}
-    return shape | ({"why": estimate.why} if estimate.value is None or estimate.ci is None else {})
-
-
-def shape_head(found: Agreement) -> Shape:
-    """Alpha, mean kappa, AC1 and raw agreement of people, or of all where there are no models."""
-    group = "humans" if "humans" in found.coefficients else "all"
-    coefficients, means = found.coefficients[group], found.means[group]
+def head_row(found: Agreement, labels: Sequence[str] | None = None) -> Row:
+    """Alpha, mean kappa, AC1 and raw agreement of people, or of all where there are no models; with `labels` shares."""
+    group = head_group(found)
+    coefficients = found.coefficients[group]
+    ordinal = coefficients.alpha_ordinal
     named = {
-        "alpha": coefficients.alpha_ordinal
-        if coefficients.alpha_ordinal.value is not None
-        else coefficients.alpha_nominal,
-        "kappa": means["kappa"],
+        "alpha": coefficients.alpha_nominal if ordinal.value is None else ordinal,
+        "kappa": found.means[group]["kappa"],
         "ac1": coefficients.ac1,
         "raw": coefficients.raw,
     }
-    return {name: write_estimate(each) for name, each in named.items()}
+    shares = {} if labels is None else {"shares": share_row(labels, found.coefficients["all"].prevalence)}
+    return write_estimates(named) | shares
+
+
+def beside(row: Mapping[str, Any], names: Iterable[str]) -> Row:
+    """A row whose estimates stand as plain values, with their intervals under `ci` and reasons under `why`."""
+    named = {name: row[name] for name in names}
+    return {**row} | values(named) | {"ci": intervals(named)}
+
+
+def values(named: Mapping[str, Any]) -> Row:
+    why = {name: each["why"] for name, each in named.items() if each["value"] is None}
+    return {name: each["value"] for name, each in named.items()} | ({"why": why} if why else {})
+
+
+def intervals(named: Mapping[str, Any]) -> Row:
+    why = {name: each["why"] for name, each in named.items() if each["ci"] is None}
+    return {name: each["ci"] for name, each in named.items()} | ({"why": why} if why else {})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.views import write_groups
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement
@@ -90,8 +90,8 @@ def test_judges_count_where_nobody_else_labels() -> None:
 
 
 def test_file_has_a_row_for_each_number_with_its_reason(study: Study) -> None:
-    question = question_of(study, threshold=20)
-    rows = list(csv.DictReader(io.StringIO(write_groups(question, ("no", "yes")))))
+    question = rows_for(study, draws=200, threshold=20)["questions"][0]
+    rows = list(csv.DictReader(io.StringIO(write_groups(question))))
     assert len(rows) == (2 + 3 + 2) * (4 + 2)
     kappa = next(row for row in rows if (row["group"], row["measure"]) == ("real", "kappa"))
     assert (kappa["value"], kappa["why"]) == ("", "no two raters share 20 items")

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 
+from analysis.agreement.documents import question_document
 from analysis.agreement.tables import tone_of
 from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.labels import record_judgement
@@ -116,7 +117,8 @@ def test_the_file_of_numbers_is_what_the_page_shows(annotated: tuple[Client, lis
     client, _ = annotated
     response = client.get(reverse("agreement:numbers", args=["teas"]))
     assert "teas-agreement.json" in response["Content-Disposition"]
-    assert json.loads(response.content)["questions"] == open_page(client).context["questions"]
+    shown = [question_document(question) for question in open_page(client).context["questions"]]
+    assert json.loads(response.content)["questions"] == shown
 
 
 @pytest.mark.parametrize(("name", "rows"), [("matrix", 12), ("shares", 8), ("corpora", 2), ("scores", 4)])

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.agreement import agreements
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.annotations import WITHOUT, LabelChoice, gather, scale_of
 from analysis.agreement.tables import label_columns, make_coefficients
 from surveys.annotation.imports.labels import import_annotations
@@ -205,7 +205,7 @@ def test_baselines_stand_beside_people_where_no_judge_labels(tmp_path: Path) -> 
         for n in range(40)
         for rater, says in said.items()
     ]
-    (question,) = agreement_of(import_rows(tmp_path / "labels.csv", rows, header), draws=20)["questions"]
+    (question,) = rows_for(import_rows(tmp_path / "labels.csv", rows, header), draws=20)["questions"]
     assert label_columns(question) == [("People", 40), ("People with baselines", None)]
     people, baselines = dict(make_coefficients(question))["Mean Cohen’s κ"]
     assert people.value > 0.9 and abs(baselines.value) < 0.05

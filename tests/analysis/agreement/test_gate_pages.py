@@ -7,14 +7,14 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 
-from analysis.agreement import agreements
-from analysis.agreement.gate_rules import (
+from analysis.agreement import measuring
+from analysis.agreement.gate.rules import (
     LIMITS,
-    Candidate,
+    AnnotatorFigures,
     broken_limits,
+    format_rule,
     measure_distance,
     read_limits,
-    say_rule,
     unsure_limits,
 )
 from analysis.charts.tables import PLAIN, SHARE, Cell
@@ -99,8 +99,8 @@ def test_a_moved_slider_gets_only_the_part_that_changes(piloted) -> None:
 def test_each_position_of_the_slider_of_shared_items_is_computed_once(piloted, monkeypatch) -> None:
     _, client, _ = piloted
     computed = []
-    measure = agreements.measure_agreement
-    monkeypatch.setattr(agreements, "measure_agreement", lambda *given: computed.append(given) or measure(*given))
+    measure = measuring.measure_agreement
+    monkeypatch.setattr(measuring, "measure_agreement", lambda *given: computed.append(given) or measure(*given))
     for shared in ("5", "10", "5", "10"):
         client.get(address_of("gate"), {"shared": shared})
     assert len(computed) == 2  # of its one question, without groups
@@ -186,19 +186,21 @@ def test_the_invite_list_holds_the_kept_and_is_recorded(piloted) -> None:
 
 
 def test_a_decision_stands_beside_what_its_figures_leave_open() -> None:
-    person = Candidate("p", None, labels=30, agreement=Cell(0.25, PLAIN, (0.1, 0.4), 3))
+    person = AnnotatorFigures("p", None, labels=30, agreement=Cell(0.25, PLAIN, (0.1, 0.4), 3))
     assert broken_limits(person, read_limits({"kappa": "0.2"})) == []
     assert unsure_limits(person, read_limits({"kappa": "0.2"})) == ["mean κ may be 0.10 to 0.40, on either side of 0.2"]
     assert unsure_limits(person, read_limits({"kappa": "0.05"})) == []
     assert unsure_limits(person, read_limits({"kappa": "-0.2"})) == []  # no part of the rule
-    alike = Candidate("p", None, labels=30, agreement=Cell(1, PLAIN, None, 3, "no interval: every draw is alike"))
+    alike = AnnotatorFigures(
+        "p", None, labels=30, agreement=Cell(1, PLAIN, None, 3, "no interval: every draw is alike")
+    )
     assert unsure_limits(alike, read_limits({})) == ["mean κ has no interval: every draw is alike"]
 
 
 def test_what_could_not_be_measured_breaks_no_limit() -> None:
     limits = read_limits({"kappa": "0.9", "seconds": "60"})
-    assert broken_limits(Candidate("p", None, labels=3), limits) == []
-    assert broken_limits(Candidate("p", None), limits) == ["no labels that count"]
+    assert broken_limits(AnnotatorFigures("p", None, labels=3), limits) == []
+    assert broken_limits(AnnotatorFigures("p", None), limits) == ["no labels that count"]
 
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", "2", "x"])
@@ -207,9 +209,9 @@ def test_a_limit_out_of_bounds_is_where_its_slider_starts(text: str) -> None:
 
 
 def test_the_rule_says_only_the_limits_that_are_on() -> None:
-    assert say_rule({limit.name: limit.off for limit in LIMITS}, "q") == "Everybody with labels that count is kept."
+    assert format_rule({limit.name: limit.off for limit in LIMITS}, "q") == "Everybody with labels that count is kept."
     limits = read_limits({"kappa": "-0.2", "labels": "10", "share": "0.9"})
-    assert say_rule(limits, "q").startswith(
+    assert format_rule(limits, "q").startswith(
         "Kept: at least 10 labels and no label that takes more than 90\u202f% of theirs"
     )
 
@@ -221,7 +223,7 @@ def test_the_gate_has_two_sides() -> None:
     for name, kappa, distance in (("kept", 0.5, 0.1), ("low", 0.3, 0.1), ("alike", 0.9, 0.1), ("far", 0.5, 0.4)):
         far = Cell(distance, SHARE, (distance - 0.15, distance + 0.15), 30)
         agreement = Cell(kappa, PLAIN, (kappa - 0.01, kappa + 0.01), 2)
-        found[name] = Candidate(name, None, labels=30, agreement=agreement, distance=far)
+        found[name] = AnnotatorFigures(name, None, labels=30, agreement=agreement, distance=far)
     assert {name: broken_limits(person, limits) for name, person in found.items()} == {
         "kept": [],
         "low": ["mean κ 0.3"],
@@ -230,14 +232,14 @@ def test_the_gate_has_two_sides() -> None:
     }
     (unsure,) = unsure_limits(found["kept"], limits)
     assert unsure.startswith("distance from the others’ labels may be") and "on either side of 20" in unsure
-    rule = say_rule(limits, "relevance")
+    rule = format_rule(limits, "relevance")
     assert "a mean κ of 0.4 or more with the others" in rule and "a mean κ of 0.6 or less with the others" in rule
 
 
 def test_distance_is_from_the_mean_of_the_others() -> None:
     """Yes and no by three people: 0.2 and 0.8, 0.4 and 0.6, 0.9 and 0.1. From the third the others' mean is 0.3."""
     raters = [
-        {"rater": name, "n": 100, "distribution": {"y": y, "n": 1 - y}}
+        {"rater": name, "n": 100, "shares": {"y": {"value": y}, "n": {"value": 1 - y}}}
         for name, y in zip("abc", (0.2, 0.4, 0.9), strict=True)
     ]
     far = measure_distance(raters[2], raters[:2], ("y", "n"))

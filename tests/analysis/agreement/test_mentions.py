@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from analysis.agreement.ratings import cut_ending, read_mentions, words_of
+from analysis.agreement.follow_ups.mention_rule import cut_ending, read_mentions, words_of
 
 PROMPT = "What is a good plan for Sunday?"
 GENERIC = "Take a walk in the park."

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import RATING_FIGURES, bars_of
 from analysis.agreement.kind_tables import PUBLISHED, compare_published
 from analysis.charts.figure import Options
@@ -62,7 +62,7 @@ def test_bars_of_one_model_lie_end_to_end() -> None:
 
 @pytest.mark.parametrize("name", list(RATING_FIGURES))
 def test_figures_without_ratings_say_so(name: str) -> None:
-    drawn = RATING_FIGURES[name].draw({"question": "relevance"}, ("no", "yes"), Options())
+    drawn = RATING_FIGURES[name].draw({"question": "relevance"}, Options())
     assert drawn.table == [] and drawn.alt
 
 
@@ -86,7 +86,7 @@ def test_groups_are_a_table_and_a_file(rated: Study) -> None:
 
 
 def test_published_values_stand_beside_ours_with_their_place(rated: Study) -> None:
-    question = agreement_of(rated, draws=20)["questions"][0]
+    question = rows_for(rated, draws=20)["questions"][0]
     worded = replace(make_work(kind="preference"), wording="recentering-humans")
     lines = {name.text: row for name, *row in compare_published(worded, question, pilot=False)}
     where, theirs, ours = lines["Mean rating by people"]
@@ -98,7 +98,7 @@ def test_published_values_stand_beside_ours_with_their_place(rated: Study) -> No
 def test_published_values_are_marked_where_people_are_asked_in_other_words(rated: Study) -> None:
     page = lines_of(log_in(rated).get(reverse("agreement:overview", args=["teas"])))
     assert "table 6; other wording" in page
-    question = agreement_of(rated, draws=20)["questions"][0]
+    question = rows_for(rated, draws=20)["questions"][0]
     own = replace(
         make_work(kind="preference"), wording="recentering-humans", wordings=(QuestionWords("preference", "Which?"),)
     )
@@ -113,7 +113,7 @@ def test_shares_of_errors_stand_beside_published_ones_only_where_a_judge_named_a
         pass
 
     def first() -> Cell:
-        question = agreement_of(study, draws=5)["questions"][0]
+        question = rows_for(study, draws=5)["questions"][0]
         return compare_published(make_work(kind="error"), question, pilot=False)[0][-1]
 
     assert (first().value, first().why.startswith("left out: in the paper a model named")) == (None, True)
@@ -133,7 +133,7 @@ def test_published_shares_of_judges_stand_beside_ours_where_nobody_else_labels()
         record_judgement(item, "mini", {"error": error})
 
     def first() -> Cell:
-        question = agreement_of(study, draws=5)["questions"][0]
+        question = rows_for(study, draws=5)["questions"][0]
         return compare_published(make_work(kind="error"), question, pilot=False)[0][-1]
 
     assert first().value == 0.5
@@ -144,5 +144,5 @@ def test_published_shares_of_judges_stand_beside_ours_where_nobody_else_labels()
 def test_error_categories_have_published_shares() -> None:
     study = make_annotation_study(kind="error")
     shares = {row.measure.removeprefix("share:"): row.value for row in PUBLISHED["error"]}
-    values = agreement_of(study, draws=5)["questions"][0]["values"]
+    values = rows_for(study, draws=5)["questions"][0]["values"]
     assert list(shares) == values and sum(shares.values()) == pytest.approx(1)

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.agreement import retrieval_raters
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import draw_scores
 from analysis.agreement.retrieval_raters import (
     RetrievalRaterError,
@@ -146,8 +146,8 @@ def test_the_figure_says_on_how_many_items_each_was_tested(monkeypatch: pytest.M
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "mini", {"relevance": "yes"})
     rated = rate(study, "bm25", score_bm25).rated
-    question = agreement_of(study, draws=5)["questions"][0]
-    drawn = draw_scores(question, ("no", "yes"), Options())
+    question = rows_for(study, draws=5)["questions"][0]
+    drawn = draw_scores(question, Options())
     sizes = {row["row"]: row["n"] for row in drawn.table}
     assert (sizes["mini"], sizes["bm25"]) == (32, rated) and 0 < rated < 32
     rows = drawn.spec["datasets"]["rows"]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.agreement.trained import Shape, beside, claims_of, swapped_p
+from analysis.agreement.trained import Row, beside, claims_of, swapped_p
 
 MODELS, JUDGES = ("trained a", "trained b"), ("judge 1", "judge 2", "judge 3")
 ITEMS = 80
 
 
-def study_of(seed: int, right: float = 0.75, of_models: float = 0.75, positive: str | None = "yes") -> list[Shape]:
+def study_of(seed: int, right: float = 0.75, of_models: float = 0.75, positive: str | None = "yes") -> list[Row]:
     """Raters who are right about as many items, each by themselves."""
     dice = np.random.default_rng(seed)
     units = [f"item {number}" for number in range(ITEMS)]

@@ -6,15 +6,10 @@ import io
 import json
 import random
 import re
-import runpy
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -25,11 +20,12 @@ from django.utils import timezone
 
 from analysis.answers import aliases
 from analysis.models import Completion, SimulatedUser
-from analysis.report.bundle.bundles import begin_bundle, open_bundle, write_bundle
+from analysis.report.bundle.bundles import begin_bundle, open_bundle
 from analysis.report.filters import FilterError
 from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.unpacked import change, read_csv, recompute, recompute_elsewhere, unpack
 from tests.analysis.runs.baseline_factories import make_call, make_item
 from tests.factories import make_account, make_participant, make_study
 
@@ -88,50 +84,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "bundle.zip").write_bytes(BUILT["zip"])
     zipfile.ZipFile(io.BytesIO(BUILT["zip"])).extractall(tmp_path)
     return tmp_path
-
-
-def unpack(study: Study, folder: Path, **options: Any) -> None:
-    write_bundle(begin_bundle(study, "tests", **options), folder / "bundle.zip")
-    with zipfile.ZipFile(folder / "bundle.zip") as archive:
-        archive.extractall(folder)
-
-
-def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
-    """By the bundle's own script, here: to import pandas in a process of its own takes seconds."""
-    names = {"path": [str(folder), *sys.path], "argv": ["recompute.py", str(folder)]}
-    try:
-        with patch.multiple(sys, **names), redirect_stdout(io.StringIO()) as out:
-            status = runpy.run_path(str(folder / "recompute.py"))["main"]()
-    finally:
-        for name in ("bundle_data", "bundle_beyond", "bundle_pair"):  # the next bundle has its own
-            sys.modules.pop(name, None)
-    return subprocess.CompletedProcess(names["argv"], status, out.getvalue(), "")
-
-
-def recompute_elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:
-    """In a process that knows nothing of the project, as somebody else would run it."""
-    command = [sys.executable, "-I", "-c", STARTED, str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env={})
-
-
-# Nothing of the project may be found: neither Django nor our own modules.
-STARTED = """
-import runpy, sys
-sys.modules["django"] = sys.modules["analysis"] = sys.modules["surveys"] = sys.modules["scipy"] = None
-sys.path.insert(0, sys.argv[1])
-runpy.run_path(sys.argv[1] + "/recompute.py", run_name="__main__")
-"""
-
-
-def read_csv(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / "data" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def change(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 @pytest.fixture

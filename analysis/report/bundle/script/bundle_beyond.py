@@ -5,22 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bundle_data import (
-    FEWEST_UNITS,
-    LETTERS,
-    Bundle,
-    Check,
-    Checks,
-    Ends,
-    Row,
-    distance,
-    incidence,
-    interval_checks,
-    item_intervals,
-    place,
-    t_quantile,
-    vocabulary_of,
-)
+from bundle_checks import Check, Checks, Ends, interval_checks, t_quantile
+from bundle_data import FEWEST_UNITS, LETTERS, Bundle, Row, distance, incidence, item_intervals, place, vocabulary_of
 
 EULER = 0.57721566490153286
 NAMED = 5

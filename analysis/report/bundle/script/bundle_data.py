@@ -2,49 +2,21 @@
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from bundle_checks import Ends, read_table, t_quantile, unguard
 
 Row = dict[str, Any]
 LETTERS = "ABCDEFGH"
 DRAWS = 1000
-EXACT = 1e-6
-OF_WIDTH = 0.3  # of an interval's width: so far may an end that was drawn anew lie from the reported one
 SETTINGS = ("source", "model", "temperature", "history_size", "per_user", "corpus", "personas", "imported", "settings")
 MEASURES = ("unique", "top5_coverage", "entropy_bits")
 FEWEST_UNITS = 5  # for an interval that is no share's
 Z = NormalDist().inv_cdf(0.975)
-
-
-class Check(NamedTuple):
-    """One number: where it stands, what the report says and what the data say."""
-
-    where: str
-    name: str
-    reported: Any
-    found: Any
-    tolerance: float = 0.0
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.name} is {show(self.reported)} in the report, {show(self.found)} by the data"
-
-    @property
-    def agrees(self) -> bool:
-        if self.reported is None or self.found is None:
-            return self.reported is None and self.found is None
-        return abs(self.reported - self.found) <= self.tolerance + EXACT * max(1.0, abs(self.reported))
-
-
-Checks = Iterator[Check]
-
-
-def show(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.6g}"
 
 
 class Bundle:
@@ -65,7 +37,7 @@ class Bundle:
 
     def read(self, name: str) -> pd.DataFrame:
         """Cells are texts, empty ones included; those of the columns below are numbers or truth values."""
-        table = pd.read_csv(self.folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False)
+        table = read_table(self.folder, name)
         for column in table.columns.intersection(NUMBERS):
             table[column] = pd.to_numeric(table[column])
         for column in table.columns.intersection(TRUTHS):
@@ -153,11 +125,6 @@ NUMBERS = ("version", "rules_version", "run", "user", "repeat", "prompt_tokens",
 TRUTHS = ("flagged", "excluded", "counted", "imported", "simulated", "per_user", "pilot", "decided", "newest", "read")
 
 
-def unguard(cell: str) -> str:
-    """Without the apostrophe that keeps spreadsheets from taking a cell for a formula."""
-    return cell[1:] if len(cell) > 1 and cell[0] == "'" and cell[1] in "=+-@\t\r" else cell
-
-
 # --- measures ----------------------------------------------------------------
 
 
@@ -212,23 +179,6 @@ def redraw(units: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rng.multinomial(n, np.full(n, 1 / n), size=DRAWS) @ units
 
 
-def known(value: Any) -> float | None:
-    return None if value is None or math.isnan(value) else float(value)
-
-
-Ends = tuple[float, float] | None
-
-
-def interval_checks(where: str, name: str, reported: list[float] | None, found: Ends, loosely: float = 0.0) -> Checks:
-    """Both ends; where one of the two has no interval, neither may have."""
-    if reported is None or found is None:
-        yield Check(where, name, reported and reported[0], found and found[0])
-        return
-    room = loosely * max(reported[1] - reported[0], found[1] - found[0]) + 1e-3 * bool(loosely)
-    for side, value, end in zip(("low", "high"), reported, found, strict=True):
-        yield Check(where, f"{name} ({side})", value, float(end), room)
-
-
 def drawn_interval(drawn: np.ndarray, value: float, units: int) -> Ends:
     """From draws of units, round the value, and wider for few of them."""
     ends = np.nanpercentile(drawn, [2.5, 97.5]) - np.nanmean(drawn)
@@ -252,14 +202,6 @@ def error_interval(name: str, units: np.ndarray) -> Ends:
     half = t_quantile(m - 1) * error
     most = 1.0 if name == "top5_coverage" else math.inf
     return None if error < 1e-12 else (max(value - half, 0.0), min(value + half, most))
-
-
-def t_quantile(freedom: int) -> float:
-    """97.5 % of Student's t: with t = sqrt(freedom) tan(angle), the angle's density is cos(angle)^(freedom - 1)."""
-    angle = np.linspace(0, math.pi / 2, 200_001)
-    density = np.cos(angle) ** (freedom - 1)
-    area = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    return math.sqrt(freedom) * math.tan(float(np.interp(0.95, area / area[-1], angle)))
 
 
 def share_interval(hits: np.ndarray, sizes: np.ndarray) -> list[Ends]:

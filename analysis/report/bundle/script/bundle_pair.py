@@ -7,7 +7,8 @@ from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
-from bundle_data import LETTERS, Bundle, Check, Checks, Row, by_unit, incidence, interval_checks, place, vocabulary_of
+from bundle_checks import Check, Checks, interval_checks
+from bundle_data import LETTERS, Bundle, Row, by_unit, incidence, place, vocabulary_of
 
 ITEMS, OPTIONS, VARIETY = "items of the pair", "options of the pair", "variety of the pair"
 # Of the 4 in 100 that chance may have anywhere on the page, the part of each; shared among those that there are.

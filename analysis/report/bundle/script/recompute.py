@@ -7,26 +7,21 @@ compared to six digits; random ones (rarefied measures, intervals of distances) 
 do. The p values, `precision`, and the intervals of differences and rarefied measures come from the platform alone.
 """
 
-import hashlib
-import json
 import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from bundle_beyond import check_mixes, distance_bounds, missing_from, population_checks, share_checks
+from bundle_checks import OF_WIDTH, Check, Checks, compare, interval_checks, known
 from bundle_data import (
     DRAWS,
     MEASURES,
-    OF_WIDTH,
     SETTINGS,
     Bundle,
-    Check,
-    Checks,
     Row,
     by_unit,
     distance,
@@ -34,9 +29,7 @@ from bundle_data import (
     drawn_interval,
     error_interval,
     incidence,
-    interval_checks,
     item_intervals,
-    known,
     letter_counts,
     measure,
     novel_share,
@@ -51,7 +44,6 @@ from bundle_data import (
 )
 from bundle_pair import check_pair
 
-SHOWN = 20
 SPLITS = 100  # of offline runs into a reference and those held out
 
 # --- figures -----------------------------------------------------------------
@@ -443,40 +435,8 @@ def grouped(rows: list[Row], *names: str) -> list[tuple[tuple[Any, ...], list[Ro
     return list(found.items())
 
 
-# --- the end -----------------------------------------------------------------
-
-
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def changed_files(folder: Path) -> Iterator[str]:
-    listed = json.loads((folder / "MANIFEST.json").read_text(encoding="utf-8"))["files"]
-    for entry in listed:
-        path = folder / entry["name"]
-        if not path.exists():
-            yield f"{entry['name']} is missing"
-        elif digest(path) != entry["sha256"]:
-            yield f"{entry['name']} is not the file that the bundle was made with"
-
-
 def main() -> int:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
-    changed = list(changed_files(folder))
-    for line in changed:
-        print(f"MANIFEST.json: {line}")
-    bundle, wrong = Bundle(folder), 0
-    for name, check in FIGURES.items():
-        checks = list(check(bundle))
-        differing = [entry for entry in checks if not entry.agrees]
-        wrong += len(differing)
-        print(f"{name}: {len(checks):,} numbers, {len(differing):,} differ")
-        for entry in differing[:SHOWN]:
-            print(f"  {entry}")
-        if len(differing) > SHOWN:
-            print(f"  … and {len(differing) - SHOWN:,} more")
-    print("All numbers agree." if not wrong else f"{wrong:,} numbers differ.")
-    return 1 if wrong or changed else 0
+    return compare(Bundle, FIGURES)
 
 
 if __name__ == "__main__":

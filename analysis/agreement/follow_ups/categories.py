@@ -1,17 +1,17 @@
 """What models say is wrong with doubted attributes, beside what annotators say: as shares, and as raters."""
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
 from django.db.models import Q
 
-from analysis.agreement.annotations import Gathered, LabelChoice
-from analysis.agreement.asked.revisions import QUALITY, chosen_items
-from analysis.agreement.rejected import find_rejected
+from analysis.agreement.annotations import LabelChoice, QuestionLabels
+from analysis.agreement.follow_ups.revisions import ACCEPTED, QUALITY, chosen_items
+from analysis.agreement.measuring import Measuring
 from analysis.models import Run, Task
-from analysis.stats.agreement.agreement import write_estimate
+from analysis.stats.agreement.agreement import Row, write_estimates
 from analysis.stats.agreement.estimates import estimate_clustered_share
+from surveys.annotation.counted import iter_labels
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
@@ -19,60 +19,66 @@ from surveys.studies.files.kinds import ERROR
 CATEGORY, REASON = "category-", "reason-"  # how the instructions of their runs begin
 NOTHING = "no model named a mistake"
 
-Shape = dict[str, Any]
 
-
-def counted_items(study: Study, choice: LabelChoice) -> Any:
+def counted_items(measuring: Measuring) -> Any:
     """As labels are chosen: what models revised is a group of its own."""
-    rows, revised = chosen_items(choice).filter(study=study), Q(payload__has_key="before")
-    return rows if choice.revised == "with" else rows.filter(revised if choice.revised else ~revised)
+    rows, revised, asked = chosen_items(measuring), Q(payload__has_key="before"), measuring.choice.revised
+    return rows if asked == "with" else rows.filter(revised if asked else ~revised)
 
 
-def newest_of(study: Study, choice: LabelChoice, instruction: str) -> dict[Run, dict[int, Task]]:
+def newest_of(measuring: Measuring, instruction: str) -> dict[Run, dict[int, Task]]:
     """The newest readable reply of each author about each item."""
-    rows = Task.objects.filter(annotation_item__in=counted_items(study, choice), values__isnull=False)
+    rows = Task.objects.filter(annotation_item__in=counted_items(measuring), values__isnull=False)
     rows = rows.filter(run__instruction__startswith=instruction).order_by("pk").select_related("annotation_item")
     runs = {run.pk: run for run in Run.objects.filter(tasks__in=rows).select_related("endpoint").distinct()}
     by_author: dict[str, tuple[Run, dict[int, Task]]] = {}
-    name, _, value = choice.tag.partition(":")
     for task in rows:
-        if not choice.tag or str(task.annotation_item.tags.get(name, "")) == value:
+        if measuring.choice.has_tag(task.annotation_item.tags):
             run = runs[task.run_id]
             by_author.setdefault(run.author, (run, {}))[1][task.annotation_item_id] = task
     return dict(by_author[author] for author in sorted(by_author))
 
 
-def measure_categories(study: Study, asked: Gathered, choice: LabelChoice) -> Shape | None:
+def measure_categories(measuring: Measuring, asked: QuestionLabels) -> Row | None:
     """What models say is wrong with what people doubt: of each the share of every category, over users or items."""
     if asked.question.name != QUALITY.name:
         return None
-    found = newest_of(study, choice, CATEGORY)
-    reasons = {run.author: len(tasks) for run, tasks in newest_of(study, choice, REASON).items()}
+    found = newest_of(measuring, CATEGORY)
+    reasons = {run.author: len(tasks) for run, tasks in newest_of(measuring, REASON).items()}
     if not found and not reasons:
         return None
     return {
-        "doubted": count_doubted(study, choice),
+        "doubted": count_doubted(measuring),
         "reasons": [{"model": author, "n": n} for author, n in reasons.items()],
         "models": [measure_model(run.author, list(tasks.values()), asked) for run, tasks in found.items()],
     }
 
 
-def measure_model(author: str, tasks: list[Task], asked: Gathered) -> Shape:
+def measure_model(author: str, tasks: list[Task], asked: QuestionLabels) -> Row:
     items = [task.annotation_item for task in tasks]
     wholes = [("user", item.cluster) if asked.by_user and item.cluster else ("item", item.key) for item in items]
     codes = {whole: code for code, whole in enumerate(dict.fromkeys(wholes))}
     said, units = np.array([task.values["category"] for task in tasks]), np.array([codes[whole] for whole in wholes])
-    shares = {value: write_estimate(estimate_clustered_share(said == value, units, NOTHING)) for value in ERROR.values}
-    return {"model": author, "n": len(tasks), "unit": asked.unit, "units": len(codes), "shares": shares}
+    shares = {value: estimate_clustered_share(said == value, units, NOTHING) for value in ERROR.values}
+    return {
+        "model": author,
+        "n": len(tasks),
+        "unit": asked.unit,
+        "units": len(codes),
+        "shares": write_estimates(shares),
+    }
 
 
-def count_doubted(study: Study, choice: LabelChoice) -> int:
+def count_doubted(measuring: Measuring) -> int:
     """Items that one person says makes no sense, or maybe."""
-    name, _, value = choice.tag.partition(":")
-    rows = counted_items(study, choice).filter(key__in=find_rejected(study, "doubt", choice.pilot, revised=True))
-    return Counter(not choice.tag or str(tags.get(name, "")) == value for tags in rows.values_list("tags", flat=True))[
-        True
-    ]
+    labels = iter_labels(measuring.study, pilot=measuring.choice.pilot)
+    doubted = {
+        row.item for row in labels if row.question == QUALITY.name and not row.is_model and row.value != ACCEPTED
+    }
+    return sum(
+        measuring.choice.has_tag(tags)
+        for tags in counted_items(measuring).filter(key__in=doubted).values_list("tags", flat=True)
+    )
 
 
 def record_categories(study: Study, into: Study) -> int:
@@ -82,7 +88,7 @@ def record_categories(study: Study, into: Study) -> int:
     """
     items = AnnotationItem.objects.filter(study=into, pilot=False, source=study.slug).select_related("study__current")
     by_key, new = {item.key: item for item in items}, 0
-    for run, tasks in newest_of(study, LabelChoice(revised="with"), CATEGORY).items():
+    for run, tasks in newest_of(Measuring(study, LabelChoice(revised="with")), CATEGORY).items():
         rater = f"{run.endpoint.name} {run.instruction}"[:150]
         said = Annotation.objects.filter(item__study=into, judge=rater)
         before = said.count()

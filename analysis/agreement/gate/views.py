@@ -9,19 +9,19 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.agreement.agreements import agreement_of
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.annotations import LabelChoice
-from analysis.agreement.gate_rules import (
+from analysis.agreement.gate.rules import (
     LIMITS,
     SHARED,
-    Candidate,
+    AnnotatorFigures,
     broken_limits,
     find_candidates,
+    format_rule,
     read_limits,
-    say_rule,
     unsure_limits,
 )
-from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside
+from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside, groups_of
 from analysis.agreement.views import pick_question, work_of
 from analysis.charts.tables import PLAIN, Cell
 from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
@@ -40,7 +40,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
     pilot = has_pilot and query.get("part") != "main"
     limits = read_limits(query)
     shared = round(limits[SHARED.name])
-    found = agreement_of(request.study, LabelChoice(pilot=pilot), threshold=shared, in_parts=False)
+    found = rows_for(request.study, LabelChoice(pilot=pilot), threshold=shared, in_parts=False)
     question = pick_question(found, query.get("question", ""))
     people = find_candidates(request.study, pilot, question, found["times"])
     broken = {person.pseudonym: broken_limits(person, limits) for person in people}
@@ -56,16 +56,16 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
         "broken": broken,
         "unsure": {person.pseudonym: unsure_limits(person, limits) for person in people},
         "stay": sum(not faults for faults in broken.values()),
-        "rule": say_rule(limits, question["question"]),
+        "rule": format_rule(limits, question["question"]),
         "alpha": find_alpha(question),
     }
 
 
-def find_alpha(question: Mapping[str, Any]) -> Cell:
+def find_alpha(question: dict[str, Any]) -> Cell:
     """Of the people: alpha of ordered labels where they have an order, as in the column of alpha without each."""
     if not question["labels"]:
         return Cell(why=question["why"])
-    group = question["groups"][question["group"]]
+    group = groups_of(question)[question["group"]]
     ordinal = ALPHA_ORDINAL.cell(group)
     return ALPHA_NOMINAL.cell(group) if ordinal.value is None else ordinal
 
@@ -77,7 +77,7 @@ def gate(request: HttpRequest) -> HttpResponse:
     broken = page["broken"]
     page["rows"] = [(one, not broken[one.pseudonym], "") for one in page["people"]]
     if request.headers.get("HX-Request"):
-        page["rows"] = tell_rows(page)
+        page["rows"] = list_people(page)
         frame = {"study": request.study, "live": True, "may_act": may(request, Role.RESEARCHER)}
         return render(request, "agreement/_who_stays.html", frame | page)
     return show_gate(request, page)
@@ -90,15 +90,15 @@ def show_gate(request: HttpRequest, page: dict[str, Any], status: int = 200, **m
         "agreement/gate.html",
         HERE,
         status=status,
-        decisions=[tell_decision(decision) for decision in decisions],
+        decisions=[describe_decision(decision) for decision in decisions],
         kept=kept_people(request.study).count(),
         may_invite=may(request, Role.OWNER),
-        **page | {"rows": tell_rows(page)},
+        **page | {"rows": list_people(page)},
         **more,
     )
 
 
-def tell_rows(page: Mapping[str, Any]) -> list[tuple[Candidate, list[str], list[str], bool, str]]:
+def list_people(page: Mapping[str, Any]) -> list[tuple[AnnotatorFigures, list[str], list[str], bool, str]]:
     """Each person with what speaks against them, what is not sure, and what is chosen and noted."""
     return [
         (person, page["broken"][person.pseudonym], page["unsure"][person.pseudonym], kept, note)
@@ -106,16 +106,16 @@ def tell_rows(page: Mapping[str, Any]) -> list[tuple[Candidate, list[str], list[
     ]
 
 
-def tell_decision(decision: GateDecision) -> dict[str, Any]:
+def describe_decision(decision: GateDecision) -> dict[str, Any]:
     verdicts = list(decision.verdicts.all())
     return {
         "decision": decision,
-        "kept": [(verdict, tell_kappa(verdict)) for verdict in verdicts if verdict.kept],
-        "excluded": [(verdict, tell_kappa(verdict)) for verdict in verdicts if not verdict.kept],
+        "kept": [(verdict, format_kappa(verdict)) for verdict in verdicts if verdict.kept],
+        "excluded": [(verdict, format_kappa(verdict)) for verdict in verdicts if not verdict.kept],
     }
 
 
-def tell_kappa(verdict: GateVerdict) -> str:
+def format_kappa(verdict: GateVerdict) -> str:
     """The mean kappa that a verdict rests on, with its interval, where one was frozen."""
     figures = verdict.figures
     number = Cell(figures.get("mean_kappa"), PLAIN, figures.get("mean_kappa_ci"))
@@ -154,12 +154,12 @@ def decide(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('agreement:gate', args=[request.study.slug])}?part={page['part']}")
 
 
-def read_verdict(given: Mapping[str, str], person: Candidate) -> tuple[bool, str]:
+def read_verdict(given: Mapping[str, str], person: AnnotatorFigures) -> tuple[bool, str]:
     note = given.get(f"note-{person.pseudonym}", "").replace("\x00", "").strip()
     return given[f"keep-{person.pseudonym}"] == "yes", note[:LONGEST_NOTE]
 
 
-def find_fault(rows: list[tuple[Candidate, bool, str]], broken: Mapping[str, list[str]], reason: str) -> str:
+def find_fault(rows: list[tuple[AnnotatorFigures, bool, str]], broken: Mapping[str, list[str]], reason: str) -> str:
     """Why this can't be decided yet; nothing when it can."""
     if not rows:
         return "There is nobody to decide about."

@@ -9,7 +9,7 @@ from analysis.agreement.tables import count, estimate, make_table
 from analysis.charts.tables import COUNT, FINE_SHARE, SHARE, Cell, Column, Table
 from surveys.studies.files.kinds import ERROR
 
-Shape = Mapping[str, Any]
+Row = Mapping[str, Any]
 OF_CHANGES = (
     estimate("before", "Before", SHARE),
     estimate("after", "After", SHARE),
@@ -20,20 +20,20 @@ OF_TOLD = (estimate("agreement", "Same as the rule", SHARE), estimate("kappa", "
 ACCEPTANCE = {"accepted": "Share of its labels, mean over attributes", "majority": "Attributes that most accept"}
 
 
-def make_revisions(question: Shape) -> list[Table]:
+def make_revisions(question: Row) -> list[Table]:
     """Of each model that revised attributes how many are accepted before and after."""
     columns = [Column("words", "“Makes sense”"), *OF_CHANGES, count("Attributes")]
     return [
         make_table(
             columns,
             [{"words": words, "n": row["compared"], **row[name]} for name, words in ACCEPTANCE.items()],
-            say_revised(row),
+            summarise_revisions(row),
         )
         for row in question.get("revisions", ())
     ]
 
 
-def say_revised(row: Shape) -> str:
+def summarise_revisions(row: Row) -> str:
     waiting = row["revised"] - row["compared"]
     said = f"{row['generator'] or 'no model named'}: {row['revised']:,} revised, {row['withdrawn']:,} withdrawn"
     said += f", {waiting:,} without labels yet" if waiting else ""
@@ -41,22 +41,22 @@ def say_revised(row: Shape) -> str:
     return f"{said}; flagged by {chosen}" if chosen else said
 
 
-def make_reasonings(question: Shape) -> list[tuple[Table, list[Shape]]]:
+def make_reasonings(question: Row) -> list[tuple[Table, list[Row]]]:
     """Of each model that reasons how often it names the attribute, before and after it learned; and what it says."""
     columns = [Column("words", "Reasoning"), *OF_REASONINGS]
     words = {"words": "Names the attribute, by the rule of words"}
     return [
-        (make_table(columns, [words | row["named"]], say_reasonings(row)), row["rows"])
+        (make_table(columns, [words | row["named"]], summarise_reasonings(row)), row["rows"])
         for row in question.get("reasonings", ())
     ]
 
 
-def say_reasonings(row: Shape) -> str:
+def summarise_reasonings(row: Row) -> str:
     said = f"{row['rater']}: {row['n']:,} asked before and after, {row['changed']:,} with another label after"
     return f"{said}, of these {row['changed_to_people']:,} with that of most people"
 
 
-def make_categories(question: Shape) -> Table | None:
+def make_categories(question: Row) -> Table | None:
     """Of each model how often it names each kind of mistake, beside what was published."""
     rows = question.get("categories", {}).get("models")
     if not rows:
@@ -72,16 +72,16 @@ def make_categories(question: Shape) -> Table | None:
         *(estimate(row["model"], f"{row['model']} (n = {row['n']:,})", SHARE) for row in rows),
         Column("published", "Table 5 of the paper", FINE_SHARE, why=lambda row: "not published"),
     ]
-    return make_table(columns, kinds, say_categories(question["categories"]), is_broad=len(rows) > 1)
+    return make_table(columns, kinds, summarise_categories(question["categories"]), is_broad=len(rows) > 1)
 
 
-def say_categories(found: Shape) -> str:
+def summarise_categories(found: Row) -> str:
     reasons = "; ".join(f"{row['n']:,} by {row['model']}" for row in found["reasons"])
     said = f"Of {found['doubted']:,} attributes that somebody doubts"
     return f"{said}; reasons: {reasons}" if reasons else said
 
 
-def make_told(question: Shape) -> Table | None:
+def make_mention_models(question: Row) -> Table | None:
     """Models that say which attributes a response names, beside the word rule; gaps of people, or the first judge."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
@@ -91,7 +91,7 @@ def make_told(question: Shape) -> Table | None:
     return make_table(columns, gaps, "Models beside the word rule", is_broad=True)
 
 
-def make_told_writers(question: Shape) -> Table | None:
+def make_mention_writers(question: Row) -> Table | None:
     """Of each writer how often its responses name the attribute, as each model says, and as the rule does."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
@@ -109,12 +109,14 @@ def make_told_writers(question: Shape) -> Table | None:
     return make_table(columns, writers, "Responses that name the attribute", is_broad=True)
 
 
-def say_tables(tables: Sequence[Table | None]) -> list[str]:
+def format_tables(tables: Sequence[Table | None]) -> list[str]:
     """For the terminal: each number with its interval, or the reason why there is none."""
-    return ["\n".join([f"  {table.title}", *(say_row(table, row) for row in table.rows)]) for table in tables if table]
+    return [
+        "\n".join([f"  {table.title}", *(format_row(table, row) for row in table.rows)]) for table in tables if table
+    ]
 
 
-def say_row(table: Table, row: Sequence[Cell]) -> str:
+def format_row(table: Table, row: Sequence[Cell]) -> str:
     numbers = zip(table.columns[1:], row[1:], strict=True)
     said = [f"{column.label} {cell.words}" for column, cell in numbers if column.format is not COUNT]
     return f"    {row[0].text}: {'; '.join(said)}"

@@ -1,28 +1,26 @@
 """What a model says before it decides, before and after it learned from people, side by side, as in table 7."""
 
-from typing import Any
-
 import numpy as np
 
-from analysis.agreement.annotations import Gathered, LabelChoice, majority_without
-from analysis.agreement.asked.revisions import chosen_items
-from analysis.agreement.ratings import SENTENCE, names_attribute, words_of
-from analysis.stats.agreement.agreement import write_estimate
+from analysis.agreement.annotations import QuestionLabels, majority_without
+from analysis.agreement.follow_ups.mention_rule import SENTENCE, names_attribute, words_of
+from analysis.agreement.follow_ups.revisions import chosen_items
+from analysis.agreement.measuring import Measuring
+from analysis.stats.agreement.agreement import Row, write_estimate
 from analysis.stats.agreement.estimates import estimate_clustered_share
 from surveys.annotation.counted import TRAINED, newest
-from surveys.models import Annotation, AnnotationItem, Study
+from surveys.models import Annotation, AnnotationItem
 from surveys.studies.files.kinds import PART
 
 MOST_SHOWN = 20  # of each model
 NOTHING = "the rule decides of no reasoning"
-Shape = dict[str, Any]
 
 
-def measure_reasonings(study: Study, asked: Gathered, choice: LabelChoice) -> list[Shape]:
+def measure_reasonings(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
     """Of each model that reasons and was asked before it learned too: both, and how often they name the attribute."""
     rows = newest(Annotation.objects.filter(judge__startswith=f"{TRAINED} ", detail__has_key="reasoning"))
-    rows = rows.filter(item__in=chosen_items(choice).filter(study=study), state=Annotation.State.GIVEN)
-    by_model: dict[str, list[Shape]] = {}
+    rows = rows.filter(item__in=chosen_items(measuring), state=Annotation.State.GIVEN)
+    by_model: dict[str, list[Row]] = {}
     people, keys = majorities(asked), set(asked.items)
     for row in rows.select_related("item").order_by("judge", "item__position"):
         for part in row.detail["reasoning"]:
@@ -31,7 +29,7 @@ def measure_reasonings(study: Study, asked: Gathered, choice: LabelChoice) -> li
     return [measure_model(rater, told, asked) for rater, told in by_model.items()]
 
 
-def majorities(asked: Gathered) -> dict[str, str]:
+def majorities(asked: QuestionLabels) -> dict[str, str]:
     """What most people say of each unit."""
     labels: dict[str, dict[str, str]] = {}
     for row in asked.rows:
@@ -40,7 +38,7 @@ def majorities(asked: Gathered) -> dict[str, str]:
     return {unit: majority_without(said, "", voters) for unit, said in labels.items()}
 
 
-def put_beside(asked: Gathered, row: Annotation, part: Shape, people: dict[str, str]) -> Shape:
+def put_beside(asked: QuestionLabels, row: Annotation, part: Row, people: dict[str, str]) -> Row:
     item, of_part = row.item, f"{PART}{part['part']}" if part["part"] else ""
     attribute = attribute_of(item, part["part"])
     return {
@@ -69,7 +67,7 @@ def is_named(attribute: str, said: str, item: AnnotationItem) -> bool | None:
     return names_attribute(attribute, sentences, words_of(item.payload.get("prompt", "")))
 
 
-def measure_model(rater: str, rows: list[Shape], asked: Gathered) -> Shape:
+def measure_model(rater: str, rows: list[Row], asked: QuestionLabels) -> Row:
     wholes = [("user", row["user"]) if asked.by_user and row["user"] else ("item", row["item"]) for row in rows]
     codes = {whole: code for code, whole in enumerate(dict.fromkeys(wholes))}
     units = np.array([codes[whole] for whole in wholes])

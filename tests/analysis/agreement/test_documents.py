@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from analysis.stats.agreement.agreement import measure_agreement, shape_agreement
+from analysis.agreement.documents import question_document
+from analysis.stats.agreement.agreement import measure_agreement, rows_of
 from analysis.stats.agreement.labels import NOMINAL, Scale
 from tests.analysis.stats.label_factories import draw_labels, make_labels
 
@@ -14,7 +15,9 @@ SHARES = {"prevalence", "distribution"}  # of these the reason stands above, as 
 def shape(labels, names, scale=NOMINAL):
     agreement = measure_agreement(labels, np.random.default_rng(0), scale, draws=60)
     raters = [f"r{code}" for code in range(labels.n_raters)]
-    return json.loads(json.dumps(shape_agreement(agreement, names, raters), allow_nan=False))
+    return json.loads(
+        json.dumps(question_document(rows_of(agreement, names, raters) | {"unit": "item"}), allow_nan=False)
+    )
 
 
 def list_nulls(node, place=""):

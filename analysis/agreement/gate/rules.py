@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement.tables import read_number
-from analysis.charts.tables import SHARE, Cell
+from analysis.agreement.tables import read_estimate, share_of
+from analysis.charts.tables import SHARE, Cell, Row
 from analysis.stats.agreement.agreement import THRESHOLD
 from analysis.stats.agreement.estimates import estimate_share
-from surveys.annotation.counted import questions_of, rater_name
+from surveys.annotation.counted import rater_name
 from surveys.annotation.qualification import annotators_of, gold_scores
 from surveys.console.wording import join_words, minus, percent
 from surveys.models import Participant, Study
 
-Shape = Mapping[str, Any]
 NO_GOLD = "answered no gold item"
 NOBODY_ELSE = "nobody else gave labels that count"
 DRAWS = 2_000
@@ -95,7 +94,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AnnotatorFigures:
     """One annotator. What is None could not be measured and breaks no limit."""
 
     pseudonym: str
@@ -146,17 +145,17 @@ class Candidate:
         }
 
 
-def find_candidates(study: Study, pilot: bool, question: Shape, times: list[Shape]) -> list[Candidate]:
+def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) -> list[AnnotatorFigures]:
     """Everybody who has labelled something, with figures from the labels that count."""
     raters = {rater["rater"]: rater for rater in question.get("raters", ()) if not rater["is_model"]}
     seconds = {row["rater"]: row["median_seconds"] for row in times}
     pairs = [pair for pair in question.get("pairs", ()) if pair["a"] in raters and pair["b"] in raters]
-    labels = next((each.values for each in questions_of(study) if each.name == question["question"]), ())
+    labels = tuple(question["values"])
     gold = gold_scores(study, pilot=pilot)
     found = []
     for person in annotators_of(study, pilot):
         name = rater_name(person.origin, person.pid, person.pseudonym)
-        candidate = Candidate(person.pseudonym, person.kept)
+        candidate = AnnotatorFigures(person.pseudonym, person.kept)
         if name in raters:
             candidate = measure(person.pseudonym, person.kept, raters[name], labels, pairs, seconds.get(name))
             others = [rater for rater in raters.values() if rater["rater"] != name and rater["n"]]
@@ -171,15 +170,15 @@ def share_right(right: int, answered: int) -> Cell:
     return Cell(found.value, SHARE, found.ci, found.n, found.why)
 
 
-def measure_distance(rater: Shape, others: list[Shape], labels: tuple[str, ...]) -> Cell:
+def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> Cell:
     """Total variation between a person's shares of labels and the mean shares of the others, 0 to 1.
 
     The interval is of the person's labels drawn anew by their shares, taken as independent, percentiles of 2,000 draws.
     """
     if not others or not rater["n"]:
         return Cell(why=NOBODY_ELSE)
-    own = np.array([rater["distribution"][label] for label in labels])
-    usual = np.mean([[other["distribution"][label] for label in labels] for other in others], axis=0)
+    own, *theirs = (np.array([each["shares"][label]["value"] for label in labels]) for each in (rater, *others))
+    usual = np.mean(theirs, axis=0)
     drawn = np.random.default_rng(0).multinomial(rater["n"], own / own.sum(), DRAWS) / rater["n"]
     low, high = np.percentile(np.abs(drawn - usual).sum(axis=1) / 2, [2.5, 97.5])
     value = float(np.abs(own - usual).sum() / 2)
@@ -189,23 +188,23 @@ def measure_distance(rater: Shape, others: list[Shape], labels: tuple[str, ...])
 def measure(
     pseudonym: str,
     kept: bool | None,
-    rater: Shape,
+    rater: Row,
     labels: tuple[str, ...],
-    pairs: list[Shape],
+    pairs: list[Row],
     seconds: float | None,
-) -> Candidate:
-    name, shares, given = rater["rater"], rater["distribution"], rater["ci"]["distribution"]
+) -> AnnotatorFigures:
+    name = rater["rater"]
     own = [pair for pair in pairs if name in (pair["a"], pair["b"]) and pair["n"]]
-    row = tuple((pair["b"] if pair["a"] == name else pair["a"], read_number(pair, "kappa", pair["n"])) for pair in own)
-    return Candidate(
+    row = tuple((pair["b"] if pair["a"] == name else pair["a"], read_estimate(pair["kappa"])) for pair in own)
+    return AnnotatorFigures(
         pseudonym=pseudonym,
         kept=kept,
         labels=rater["n"],
-        shares=tuple((label, Cell(shares[label], SHARE, given[label], rater["n"])) for label in labels),
+        shares=tuple((label, share_of(rater, label)) for label in labels),
         seconds=seconds,
         pairs=row,
-        agreement=read_number(rater, "mean_kappa", rater["partners"]),
-        without=read_number(rater, "alpha_without"),
+        agreement=read_estimate(rater["mean_kappa"]),
+        without=replace(read_estimate(rater["alpha_without"]), n=None),
     )
 
 
@@ -216,7 +215,7 @@ def read_limits(query: Mapping[str, str]) -> dict[str, float]:
     return {limit.name: limit.read(query.get(limit.name, "")) for limit in LIMITS}
 
 
-def broken_limits(person: Candidate, limits: Mapping[str, float]) -> list[str]:
+def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
     """What speaks against this person, in words; nothing when they would stay."""
     if not person.labels:
         return ["no labels that count"]
@@ -228,7 +227,7 @@ def broken_limits(person: Candidate, limits: Mapping[str, float]) -> list[str]:
     return broken
 
 
-def unsure_limits(person: Candidate, limits: Mapping[str, float]) -> list[str]:
+def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
     """Where the labels do not settle on which side of a limit this person is, in words: what is at issue and why."""
     unsure = []
     for limit, bound in limits_on(limits):
@@ -249,7 +248,7 @@ def limits_on(limits: Mapping[str, float]) -> list[tuple[Limit, float]]:
     return [(limit, limits[limit.name]) for limit in LIMITS if limit.judges and limits[limit.name] != limit.off]
 
 
-def say_rule(limits: Mapping[str, float], question: str) -> str:
+def format_rule(limits: Mapping[str, float], question: str) -> str:
     """The rule as one sentence, as it is frozen."""
     parts = [limit.says.format(limit.write(bound)) for limit, bound in limits_on(limits)]
     if any(limit.name.startswith("kappa") for limit, _ in limits_on(limits)):

@@ -6,72 +6,67 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement.annotations import Gathered
-from analysis.agreement.ratings import (
-    Ratings,
-    estimate_gaps,
-    estimate_rates,
-    gaps_by_rater,
-    read_mentions,
-    read_ratings,
-)
+from analysis.agreement.annotations import QuestionLabels
+from analysis.agreement.follow_ups.mention_rule import read_mentions
+from analysis.agreement.measuring import Measuring
+from analysis.agreement.ratings import Ratings, by_rater, estimate_rates, read_ratings
 from analysis.models import Task
-from analysis.stats.agreement.agreement import measure_agreement, write_estimate
+from analysis.stats.agreement.agreement import Row, measure_agreement, write_estimate, write_estimates
 from analysis.stats.agreement.estimates import Estimate, bootstrap, estimate_clustered_share
 from analysis.stats.agreement.labels import NOMINAL, Labels
 from analysis.stats.agreement.ratings import NAMED, NOT_NAMED, UNDECIDED, Codes, naming_statistic
-from surveys.models import AnnotationItem, Study
+from surveys.models import AnnotationItem
 from surveys.studies.files.kinds import PART
 
 TASK, RESPONSE = "mentions-", "respond-"  # how the instructions of their runs begin
 NOTHING = "the rule and the model both decided of no attribute"
 
-Shape = dict[str, Any]
-Told = dict[str, dict[str, bool]]  # by author and unit
+NamedByModel = dict[str, dict[str, bool]]  # by author and unit
 
 
-def measure_told(study: Study, asked: Gathered, pilot: bool, rng: np.random.Generator, draws: int) -> list[Shape]:
+def measure_mention_models(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
     """For each model: agreement with the word rule, and by its word how often writers name attributes, and the gap."""
+    study, pilot = measuring.study, measuring.choice.pilot
     items = list(AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items)))
-    told = find_told(items)
-    if not told:
+    named = find_named(items)
+    if not named:
         return []
+    rng = measuring.rng(asked, "mentions")
     rows, rule = read_ratings(study, asked, pilot), code(asked, rule_of(items))
     return [
-        {"model": author} | measure_author(rows, rule, code(asked, said), rng, draws)
-        for author, said in sorted(told.items())
+        {"model": author} | measure_author(rows, rule, code(asked, said), rng, measuring.draws)
+        for author, said in sorted(named.items())
     ]
 
 
-def measure_author(rows: Ratings, rule: Codes, told: Codes, rng: np.random.Generator, draws: int) -> Shape:
-    own = replace(rows, named=told)
-    naming = naming_statistic(rows.generator, told, len(rows.generators))
-    rates, gaps = bootstrap([naming, gaps_by_rater(own)], rows.units, rng, draws)
-    both = (rule != UNDECIDED) & (told != UNDECIDED)
+def measure_author(rows: Ratings, rule: Codes, named: Codes, rng: np.random.Generator, draws: int) -> Row:
+    own = replace(rows, named=named)
+    raters, naming = by_rater(own), naming_statistic(rows.generator, named, len(rows.generators))
+    rates, gaps = bootstrap([naming, raters.gap_statistic(own)], rows.units, rng, draws)
+    both = (rule != UNDECIDED) & (named != UNDECIDED)
     of_unit = rows.units.tocoo()
     units = np.empty(rows.n_items, np.intp)
     units[of_unit.col] = of_unit.row
-    agreement = estimate_clustered_share(rule[both] == told[both], units[both], NOTHING)
+    agreement = estimate_clustered_share(rule[both] == named[both], units[both], NOTHING)
     return {
         **{"n": int(both.sum()), "units": agreement.units or len(np.unique(units[both]))},
-        **{"unit": "user" if rows.by_user else "item", "named": int((told == NAMED).sum())},
-        **{
-            "agreement": write_estimate(agreement),
-            "kappa": write_estimate(compare(rule, told, both, units, rng, draws)),
-        },
+        **{"unit": "user" if rows.by_user else "item", "named": int((named == NAMED).sum())},
+        **write_estimates({"agreement": agreement, "kappa": compare(rule, named, both, units, rng, draws)}),
         "generators": [
             {"generator": name, "mention_rate": write_estimate(rate)}
             for name, rate in zip(rows.generators, estimate_rates(own, rates["rate"]), strict=True)
         ],
         "gaps": [
             {"rater": name, "gap": write_estimate(gap)}
-            for name, gap, n in zip(rows.raters, estimate_gaps(own, gaps["gap"]), np.bincount(rows.rater), strict=True)
+            for name, gap, n in zip(rows.raters, raters.estimate_gaps(own, gaps["gap"]), raters.sizes, strict=True)
             if n
         ],
     }
 
 
-def compare(rule: Codes, told: Codes, both: np.ndarray, units: Codes, rng: np.random.Generator, draws: int) -> Estimate:
+def compare(
+    rule: Codes, named: Codes, both: np.ndarray, units: Codes, rng: np.random.Generator, draws: int
+) -> Estimate:
     """Cohen's kappa of the rule and the model, as of two raters."""
     n = int(both.sum())
     if not n:
@@ -79,7 +74,7 @@ def compare(rule: Codes, told: Codes, both: np.ndarray, units: Codes, rng: np.ra
     labels = Labels(
         items=np.tile(np.arange(n, dtype=np.int32), 2),
         raters=np.repeat(np.arange(2, dtype=np.int32), n),
-        values=np.concatenate([rule[both], told[both]]).astype(np.int16),
+        values=np.concatenate([rule[both], named[both]]).astype(np.int16),
         n_items=n,
         n_raters=2,
         n_labels=2,
@@ -89,7 +84,7 @@ def compare(rule: Codes, told: Codes, both: np.ndarray, units: Codes, rng: np.ra
     return measure_agreement(labels, rng, NOMINAL, 1, draws).pairs[0].measures["kappa"]
 
 
-def code(asked: Gathered, said: Mapping[str, bool | None]) -> Codes:
+def code(asked: QuestionLabels, said: Mapping[str, bool | None]) -> Codes:
     """(units,) in the order of the question's."""
     codes = {True: NAMED, False: NOT_NAMED, None: UNDECIDED}
     return np.array([codes[said.get(unit)] for unit in asked.units], np.intp)
@@ -107,17 +102,17 @@ def rule_of(items: list[AnnotationItem]) -> dict[str, bool | None]:
     }
 
 
-def find_told(items: list[AnnotationItem]) -> Told:
+def find_named(items: list[AnnotationItem]) -> NamedByModel:
     """The newest reply of each author about an item, or about the response that it was made of."""
     by_pk = {item.pk: item for item in items}
-    told: Told = {}
-    for item, task in [*told_of_responses(items), *told_of_items(by_pk)]:
+    named: NamedByModel = {}
+    for item, task in [*replies_about_responses(items), *replies_about_items(by_pk)]:
         parts = [part["id"] for part in item.payload["attributes"]]
         said = task.values["mentioned"]
         if len(said) == len(parts):
             units = (f"{item.key}{PART}{part}" for part in parts)
-            told.setdefault(task.run.author, {}).update(zip(units, said, strict=True))
-    return told
+            named.setdefault(task.run.author, {}).update(zip(units, said, strict=True))
+    return named
 
 
 def readable() -> Any:
@@ -125,11 +120,11 @@ def readable() -> Any:
     return rows.select_related("run__endpoint").order_by("pk")
 
 
-def told_of_items(by_pk: dict[int, AnnotationItem]) -> Iterator[tuple[AnnotationItem, Task]]:
+def replies_about_items(by_pk: dict[int, AnnotationItem]) -> Iterator[tuple[AnnotationItem, Task]]:
     return ((by_pk[task.annotation_item_id], task) for task in readable().filter(annotation_item__in=by_pk))
 
 
-def told_of_responses(items: list[AnnotationItem]) -> Iterator[tuple[AnnotationItem, Task]]:
+def replies_about_responses(items: list[AnnotationItem]) -> Iterator[tuple[AnnotationItem, Task]]:
     """Asked where the response was written, in the study of relevance: an item names that response as its source."""
     sources = {int(item.source): item for item in items if item.source.isdecimal() and len(item.source) < 16}
     written = Task.objects.filter(pk__in=sources, run__instruction__startswith=RESPONSE, values__isnull=False)

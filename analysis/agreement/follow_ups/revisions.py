@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.agreement.annotations import Gathered, LabelChoice, gather
+from analysis.agreement.annotations import QuestionLabels, gather
+from analysis.agreement.measuring import Measuring
 from analysis.models import Run, Task
-from analysis.stats.agreement.agreement import write_estimate
+from analysis.stats.agreement.agreement import Row, write_estimates
 from analysis.stats.agreement.estimates import measure_change
 from analysis.stats.agreement.labels import choose_voters
 from surveys.annotation.shapes import GENERATOR
-from surveys.models import AnnotationItem, Study
+from surveys.models import AnnotationItem
 from surveys.studies.files.kinds import KINDS
 
 KIND = "attribute"
@@ -20,7 +21,6 @@ QUALITY = KINDS[KIND].main
 ACCEPTED = QUALITY.values[-1]  # makes sense
 UNNAMED = ""
 
-Shape = dict[str, Any]
 Votes = dict[str, Counter[str]]  # by item
 
 
@@ -32,41 +32,41 @@ class RevisedItem(NamedTuple):
     unit: tuple[str, str]
 
 
-def measure_revisions(
-    study: Study, asked: Gathered, choice: LabelChoice, rng: np.random.Generator, draws: int
-) -> list[Shape]:
+def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
     """For each model that revised attributes: what became of them, and acceptance before and after with intervals."""
     if asked.question.name != QUALITY.name:
         return []
-    revisions, withdrawn = find_revisions(study, choice, asked.by_user), count_withdrawn(study, choice)
+    revisions, withdrawn = find_revisions(measuring, asked.by_user), count_withdrawn(measuring)
     if not revisions and not withdrawn:
         return []
     # A tag may choose revisions; what they revise has other tags, and is no revision.
     whole = next(
-        each for each in gather(study, replace(choice, tag="", revised="with")) if each.question.name == QUALITY.name
+        each
+        for each in gather(measuring.study, replace(measuring.choice, tag="", revised="with"))
+        if each.question.name == QUALITY.name
     )
     votes = count_votes(whole)
-    flagged = find_flagging(study, choice)
+    flagged, rng = find_flagging(measuring), measuring.rng(asked, "revisions")
     return [
         {"generator": name, "withdrawn": withdrawn[name], "flagged_by": flagged.get(name, []), "unit": asked.unit}
-        | measure_model(revisions.get(name, []), votes, rng, draws)
+        | measure_model(revisions.get(name, []), votes, rng, measuring.draws)
         for name in sorted(revisions.keys() | withdrawn.keys())
     ]
 
 
-def measure_model(revisions: list[RevisedItem], votes: Votes, rng: np.random.Generator, draws: int) -> Shape:
+def measure_model(revisions: list[RevisedItem], votes: Votes, rng: np.random.Generator, draws: int) -> Row:
     """`accepted`: mean share of the labels of an attribute; `majority`: share of attributes that most accept."""
     both = [row for row in revisions if row.key in votes and row.before in votes]
     codes = {unit: code for code, unit in enumerate(dict.fromkeys(row.unit for row in both))}
     units = np.array([codes[row.unit] for row in both], np.intp)
     sides = [[votes[key] for key in keys] for keys in ([row.before for row in both], [row.key for row in both])]
-    shape: Shape = {"revised": len(revisions), "compared": len(both), "units": len(codes)}
+    shape: Row = {"revised": len(revisions), "compared": len(both), "units": len(codes)}
     for name, measure in (("accepted", share_accepted), ("majority", is_accepted)):
         before, after = (np.array([measure(counted) for counted in side], float) for side in sides)
         labels = [sum(counted.total() for counted in side) for side in sides]
         cases = (labels[0], labels[1]) if name == "accepted" else (len(both), len(both))
         found = measure_change(before, after, units, cases, rng, draws)
-        shape[name] = {which: write_estimate(each) for which, each in found.items()}
+        shape[name] = write_estimates(found)
     return shape
 
 
@@ -78,27 +78,28 @@ def is_accepted(counted: Counter[str]) -> bool:
     return counted[ACCEPTED] > max((n for label, n in counted.items() if label != ACCEPTED), default=0)
 
 
-def find_revisions(study: Study, choice: LabelChoice, by_user: bool) -> dict[str, list[RevisedItem]]:
+def find_revisions(measuring: Measuring, by_user: bool) -> dict[str, list[RevisedItem]]:
     """By the model that revised."""
-    rows = chosen_items(choice).filter(study=study, payload__has_key="before").order_by("position")
-    name, _, value = choice.tag.partition(":")
+    rows = chosen_items(measuring).filter(payload__has_key="before").order_by("position")
     found: dict[str, list[RevisedItem]] = {}
     for key, before, cluster, tags in rows.values_list("key", "payload__before", "cluster", "tags"):
-        if not choice.tag or str(tags.get(name, "")) == value:
+        if measuring.choice.has_tag(tags):
             unit = ("user", cluster) if by_user and cluster else ("item", before)
             found.setdefault(str(tags.get(GENERATOR, UNNAMED)), []).append(RevisedItem(key, before, unit))
     return found
 
 
-def chosen_items(choice: LabelChoice) -> Any:
-    rows = AnnotationItem.objects.filter(pilot=choice.pilot, purpose=AnnotationItem.Purpose.WORK)
+def chosen_items(measuring: Measuring) -> Any:
+    """Of the study, as labels are chosen, but for their tags."""
+    choice = measuring.choice
+    rows = AnnotationItem.objects.filter(study=measuring.study, pilot=choice.pilot, purpose=AnnotationItem.Purpose.WORK)
     rows = rows.filter(corpus=choice.corpus) if choice.corpus else rows
     return rows.filter(cluster=choice.cluster) if choice.cluster else rows
 
 
-def count_withdrawn(study: Study, choice: LabelChoice) -> Counter[str]:
+def count_withdrawn(measuring: Measuring) -> Counter[str]:
     """By model the attributes of which its newest reply says that nothing is left."""
-    rows = Task.objects.filter(annotation_item__in=chosen_items(choice).filter(study=study), values__isnull=False)
+    rows = Task.objects.filter(annotation_item__in=chosen_items(measuring), values__isnull=False)
     rows = rows.filter(run__instruction__startswith="refine-").order_by("pk")
     said = rows.values_list("run", "annotation_item", "values__action")
     authors = {run.pk: run.author for run in Run.objects.filter(tasks__in=rows).select_related("endpoint").distinct()}
@@ -106,9 +107,9 @@ def count_withdrawn(study: Study, choice: LabelChoice) -> Counter[str]:
     return Counter(author for (author, _), action in newest.items() if action == "withdraw")
 
 
-def find_flagging(study: Study, choice: LabelChoice) -> dict[str, list[Shape]]:
+def find_flagging(measuring: Measuring) -> dict[str, list[Row]]:
     """By the model that revised the models that chose what, with their versions and of how many attributes."""
-    rows = Task.objects.filter(annotation_item__in=chosen_items(choice).filter(study=study))
+    rows = Task.objects.filter(annotation_item__in=chosen_items(measuring))
     rows = rows.filter(run__instruction__startswith="refine-", values__isnull=False, payload__has_key="flagged_by")
     found: dict[str, Counter[tuple[str, str]]] = {}
     for task in rows.select_related("run__endpoint").order_by("pk"):
@@ -120,7 +121,7 @@ def find_flagging(study: Study, choice: LabelChoice) -> dict[str, list[Shape]]:
     }
 
 
-def count_votes(asked: Gathered) -> Votes:
+def count_votes(asked: QuestionLabels) -> Votes:
     """Of people, or of judges where nobody else labels."""
     voting = choose_voters(asked.labels)
     votes: Votes = {}

@@ -7,12 +7,12 @@ from typing import Any
 from surveys.annotation.counted import iter_labels
 from surveys.annotation.items import Pushed, push_items
 from surveys.annotation.model_raters import ModelRater, labels_by
+from surveys.annotation.shapes import REJECTED_BY
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.lifecycle import definition_of
 
 FROM, INTO = "attribute", "error"
-RULE_TAG = "rejected by"  # of an item, the rule that chose it
 QUALITY = KINDS[FROM].main
 NO, MAYBE, YES = QUALITY.values
 
@@ -95,6 +95,6 @@ def make_items(study: Study, into: Study, keys: set[str], rule: str, pilot: bool
             **{name: getattr(item, name) for name in ("key", "cluster", "corpus")},
             **{name: item.payload[name] for name in ("attribute", "evidence")},
             "history": item.history.conversations,
-            "tags": tags.get(item.key, item.tags | {RULE_TAG: rule}),
+            "tags": tags.get(item.key, item.tags | {REJECTED_BY: rule}),
             "source": study.slug,
         }

@@ -1,0 +1,117 @@
+"""The replication bundle of a study of annotators: labels and replies, the report on them, and what recomputes it."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+from analysis.agreement.agreements import rows_for
+from analysis.agreement.bundle.tables import tables_of
+from analysis.agreement.documents import document_of
+from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_figure
+from analysis.agreement.numbers import Number, list_numbers
+from analysis.charts.figure import Figure, Options
+from analysis.exports.codebook import Column, as_document, as_markdown
+from analysis.exports.exports import codebook_of, note_export, open_study
+from analysis.exports.formats import FORMATS, Chunks
+from analysis.report.bundle import bundles
+from analysis.report.bundle.bundles import (
+    Bundle,
+    File,
+    as_json,
+    figure_files,
+    script_files,
+    study_files,
+    whole,
+    write_csv,
+)
+from analysis.report.reports import Progress, ReportError, check_definition
+from surveys.models import Study
+
+HERE = Path(__file__).resolve().parent
+SHARED, SCRIPTS = "bundle_checks.py", ("recompute.py", "bundle_labels.py")
+DEFINITIONS = tomllib.loads((HERE / "definitions.toml").read_text(encoding="utf-8"))
+SIMULATED = (
+    "**Made up in part:** {raters} of the raters are simulated ({names}). Their labels say nothing about any person or "
+    "model."
+)
+WITH_TEXTS = "`items.csv` holds what annotators were shown and `completions.csv` what models replied, to the letter."
+WITHOUT_TEXTS = (
+    "What annotators were shown and what models replied are not here, only labels. Items can hold what people told a "
+    "chatbot; those who may export them can make a bundle with them (`bundle --texts`)."
+)
+
+
+class LabelBundle(Bundle):
+    """A bundle of labels: the report is that of `agreement STUDY --json`, of all labels that count."""
+
+    def contents(self, progress: Progress | None = None) -> Iterator[File]:
+        found = rows_for(self.study)
+        yield "README.md", whole(readme(self.study, found, self.texts))
+        yield from study_files(self.study)
+        made = list(tables_of(self.study, self.texts))
+        codebook = replace(codebook_of(self.study), tables={table.name: table for table, _ in made})
+        yield "codebook.json", as_json(as_document(codebook))
+        yield "codebook.md", whole(as_markdown(codebook))
+        for table, make_rows in made:
+            yield f"data/{table.name}.csv", write_csv(table, make_rows())
+        yield "definitions.json", as_json(DEFINITIONS)
+        yield "report.json", as_json(document_of(found))
+        yield "numbers.csv", write_numbers(found)
+        yield from figure_files(draw_figures(found))
+        yield from script_files(HERE / "script", *SCRIPTS)
+        yield from script_files(bundles.HERE / "script", SHARED)
+
+
+def readme(study: Study, found: Mapping[str, Any], texts: bool) -> str:
+    made_up, questions = found["simulated"], found["questions"]
+    return (
+        (HERE / "readme.md")
+        .read_text(encoding="utf-8")
+        .format(
+            title=study.title,
+            study=study.slug,
+            version=study.current.number,
+            sha256=study.current.sha256,
+            labels=sum(question["labels"] for question in questions),
+            items=max(question["items"] for question in questions),
+            raters=len({rater["rater"] for question in questions for rater in question.get("raters", ())}),
+            simulated=SIMULATED.format(raters=len(made_up), names=", ".join(made_up)) if made_up else NOT_MADE_UP,
+            texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
+        )
+    )
+
+
+NOT_MADE_UP = "None of this is made up."
+
+
+def write_numbers(found: Mapping[str, Any]) -> Chunks:
+    rows = (number._asdict() for question in found["questions"] for number in list_numbers(question))
+    return FORMATS["csv"].chunks([Column(name, "text", name) for name in Number._fields], rows)
+
+
+def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
+    """Of each question with labels those that it has, named by it."""
+    for question in found["questions"]:
+        if question["labels"]:
+            for name in (*AGREEMENT_FIGURES, *(RATING_FIGURES if "ratings" in question else ())):
+                yield f"{question['question']}-{name}", draw_figure(name, question, Options(), found["simulated"])
+
+
+def open_label_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> LabelBundle:
+    """The bundle, if this account may see the study; else 404."""
+    return begin_label_bundle(open_study(user, slug), user.get_username(), texts)
+
+
+def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: Sequence[str] = ()) -> LabelBundle:
+    """ReportError, and nothing noted, where there are no labels to report on."""
+    check_definition(study)
+    if compare:
+        raise ReportError(f"{study.slug} is a study of annotators: its bundle has no pair of sides to compare.")
+    if not any(question["labels"] for question in rows_for(study)["questions"]):
+        raise ReportError(f"{study.slug} has no label that counts yet, so there is nothing to bundle.")
+    note_export(study, actor, "bundle.zip", texts=texts, simulated=True)
+    return LabelBundle(Study.objects.select_related("current").get(pk=study.pk), texts)

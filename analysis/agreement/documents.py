@@ -1,0 +1,83 @@
+"""The published JSON of agreement, derived from rows: plain values, with intervals under `ci` and reasons as `why`."""
+
+from analysis.stats.agreement.agreement import COEFFICIENTS, Row, beside, intervals, values
+from analysis.stats.agreement.coefficients import MEASURES
+
+ALPHAS = ("nominal", "ordinal", "interval")
+SCORES = ("accuracy", "precision", "recall", "f1")
+OF_RATERS = (*SCORES, "alpha_without", "mean_kappa")
+GROUPINGS = ("corpus", "user", "tag", "statement")
+
+
+def document_of(found: Row) -> Row:
+    return {**found, "questions": [question_document(question) for question in found["questions"]]}
+
+
+def question_document(question: Row) -> Row:
+    """What stands as rows becomes what docs/annotation.md describes; the main numbers are those of its `group`."""
+    if "groups" not in question:
+        return {**question}
+    unit = {"unit": question["unit"]}
+    groups = {row["group"]: group_document(row) | unit for row in question["groups"]}
+    kept = {name: each for name, each in question.items() if name != "ties"}
+    return {
+        **kept,
+        **groups[question["group"]],
+        "groups": groups,
+        "pairs": [beside(row, MEASURES) | unit for row in question["pairs"]],
+        "raters": [rater_document(row) | unit for row in question["raters"]],
+        "majority": question["majority"] | {"tie": question["ties"]},
+        "together": beside(question["together"], SCORES),
+        **{
+            f"by_{name}": [*map(part_document, question[f"by_{name}"])]
+            for name in GROUPINGS
+            if f"by_{name}" in question
+        },
+        **(
+            {"maybe": {name: view_document(view) for name, view in question["maybe"].items()}}
+            if "maybe" in question
+            else {}
+        ),
+    }
+
+
+def group_document(row: Row) -> Row:
+    pairwise = {"mean_pairwise": beside(row["means"], MEASURES)}
+    if "n" not in row:
+        return pairwise
+    alphas = values({name: row[f"alpha_{name}"] for name in ALPHAS})
+    named = {name: row[name] for name in COEFFICIENTS}
+    shape = {"n": row["n"], "units": row["units"], "alpha": alphas}
+    shape |= values({name: row[name] for name in COEFFICIENTS[len(ALPHAS) :]})
+    shape |= {"ci": intervals(named | {"kappa": row["means"]["kappa"]})} | pairwise | {"skew": row["skew"]}
+    return with_shares(shape, "prevalence", row["shares"])
+
+
+def rater_document(row: Row) -> Row:
+    shape = with_shares(beside(row, OF_RATERS), "distribution", row["shares"])
+    del shape["shares"]
+    return shape | ({"against_all": beside(row["against_all"], SCORES)} if "against_all" in row else {})
+
+
+def part_document(row: Row) -> Row:
+    return with_shares({**row, "ci": {}}, "shares", row["shares"])
+
+
+def view_document(view: Row) -> Row:
+    if "raters" not in view:
+        return {**view}
+    raters = [
+        beside(row, SCORES) | ({"against_all": beside(row["against_all"], SCORES)} if "against_all" in row else {})
+        for row in view["raters"]
+    ]
+    return {**view, "raters": raters, "together": beside(view["together"], SCORES)}
+
+
+def with_shares(shape: Row, name: str, shares: Row) -> Row:
+    """The share of each label under `name`, its interval under `ci`; a label may be any word, so `why` is above."""
+    shape[name] = {label: share["value"] for label, share in shares.items()}
+    shape["ci"][name] = {label: share["ci"] for label, share in shares.items()}
+    for place, field in ((shape, "value"), (shape["ci"], "ci")):
+        if reasons := [share["why"] for share in shares.values() if share[field] is None]:
+            place.setdefault("why", {})[name] = reasons[0]
+    return shape

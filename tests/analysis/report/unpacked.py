@@ -1,0 +1,60 @@
+"""Bundles unpacked in a folder, and their own scripts run there."""
+
+import csv
+import io
+import runpy
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from analysis.report.bundle.bundles import Bundle, begin_bundle, write_bundle
+from surveys.models import Study
+
+
+def unpack(study: Study, folder: Path, begin: Callable[..., Bundle] = begin_bundle, **options: Any) -> None:
+    write_bundle(begin(study, "tests", **options), folder / "bundle.zip")
+    with zipfile.ZipFile(folder / "bundle.zip") as archive:
+        archive.extractall(folder)
+
+
+def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
+    """By the bundle's own script, here: to import pandas in a process of its own takes seconds."""
+    names = {"path": [str(folder), *sys.path], "argv": ["recompute.py", str(folder)]}
+    try:
+        with patch.multiple(sys, **names), redirect_stdout(io.StringIO()) as out:
+            status = runpy.run_path(str(folder / "recompute.py"))["main"]()
+    finally:
+        for name in [name for name in sys.modules if name.startswith("bundle_")]:  # the next bundle has its own
+            sys.modules.pop(name)
+    return subprocess.CompletedProcess(names["argv"], status, out.getvalue(), "")
+
+
+def recompute_elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:
+    """In a process that knows nothing of the project, as somebody else would run it."""
+    command = [sys.executable, "-I", "-c", STARTED, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env={})
+
+
+# Nothing of the project may be found: neither Django nor our own modules.
+STARTED = """
+import runpy, sys
+sys.modules["django"] = sys.modules["analysis"] = sys.modules["surveys"] = sys.modules["scipy"] = None
+sys.path.insert(0, sys.argv[1])
+runpy.run_path(sys.argv[1] + "/recompute.py", run_name="__main__")
+"""
+
+
+def read_csv(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / "data" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
