@@ -4,7 +4,8 @@ from copy import copy
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 
 
@@ -117,8 +118,14 @@ class Prompt(models.Model):
 
     @property
     def base(self) -> str:
-        """The slug of the prompt that is asked, whichever state or occasion this is."""
+        """The slug of the prompt that is asked, in whichever state and on whichever occasion."""
         return self.asks or self.slug
+
+    @property
+    def label(self) -> str:
+        """The title, with what sets it apart from the prompt itself."""
+        how = self.arm or (f"occasion {self.occasion}" if self.asks else "")
+        return f"{self.title} ({how})" if how else self.title
 
     def in_language(self, language: str) -> "Prompt":
         """The prompt as it is asked in this language: itself, or a copy to read and never to save."""
@@ -128,6 +135,11 @@ class Prompt(models.Model):
         for name, words in self.languages[language].items():
             setattr(shown, name, words)
         return shown
+
+
+def base_slug(way: str = "") -> Coalesce:
+    """`Prompt.base` in a query, where `way` leads to the prompt."""
+    return Coalesce(NullIf(f"{way}asks", Value("")), f"{way}slug", output_field=models.CharField())
 
 
 class Membership(models.Model):

@@ -46,7 +46,7 @@ class Command(FileCommand):
             "state": study.state,
             "version": version.number,
             "sha256": version.sha256,
-            "prompts": version.prompts.count(),
+            "prompts": version.prompts.filter(asks="").count(),
             "owners": list(owners.values_list("user__username", flat=True)),
         }
         if options["json"]:
