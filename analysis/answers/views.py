@@ -88,6 +88,8 @@ def answers(request: HttpRequest) -> HttpResponse:
     asked = {prompt.slug: prompt.title for prompt in prompts}
     for row in rows:
         row.asked, row.source_name = asked.get(row.prompt_slug, row.prompt_slug), LABELS.get(row.source, row.source)
+        if row.response_id and row.response.prompt.asks:
+            row.asked = row.response.prompt.label
         row.doubt_name, row.why = spoken(row.doubt), DOUBTS.get(row.doubt, "")
     return show(
         request,

@@ -46,8 +46,8 @@ class Reader(NamedTuple):
 
 
 def reader_of(participant: Participant) -> Reader:
-    *fields, _ = Reader._fields
-    return Reader(*(getattr(participant, name) for name in fields), (NOBODY,) * len(participant.order))
+    known = {name: getattr(participant, name) for name in Reader._fields}
+    return Reader(**known | {"order": (NOBODY,) * len(participant.order)})
 
 
 def may_prepare(request: HttpRequest) -> bool:

@@ -105,9 +105,9 @@ def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
 def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmission:
     form, reply = request.POST, read_reply(request.POST)
     base, shown_at = capture.open_page(form.get("page", ""))
-    text, html = form.get("text", ""), form.get("html", "")
+    text, html, rating = form.get("text", ""), form.get("html", ""), form.get("rating", "")
     if asked.arm and "unreached" in form:  # what stands in the box is no answer of that state
-        text, html, reply = "", "", ReadReply(no_answer=UNREACHED)
+        text, html, rating, reply = "", "", "", ReadReply(no_answer=UNREACHED)
     return capture.PasteSubmission(
         prompt=asked,
         text=text,
@@ -121,7 +121,7 @@ def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmiss
         privacy=form.get("privacy", ""),
         removed=capture.read_counts(form.get("removed", "")),
         reply=reply,
-        rating=form.get("rating", "") if form.get("rating") in capture.RATINGS and asks_rating(request, asked) else "",
+        rating=rating if rating in capture.RATINGS and asks_rating(request, asked) else "",
     )
 
 

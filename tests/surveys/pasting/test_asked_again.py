@@ -199,10 +199,11 @@ def test_a_state_is_ticked_before_the_answer_is_taken(client: Client, at_state: 
 
 
 def test_one_press_says_that_a_state_is_not_to_be_found(client: Client, at_state: Participant) -> None:
-    led = post(client, at_state, "teas--temporary", text="half of something", unreached="1")
+    led = post(client, at_state, "teas--temporary", text="half of something", rating="1", unreached="1")
     assert led.status_code == 302 and led.url.endswith("/attention/leaf/")  # which comes after the first prompt
     answer = accepted(at_state, "teas--temporary")
-    assert (answer.text, ReadBack.objects.get(response=answer).no_answer) == ("", "unreached")
+    assert (answer.text, answer.rating) == ("", None)
+    assert ReadBack.objects.get(response=answer).no_answer == "unreached"
     assert not Flag.objects.filter(participant=at_state).exists()
     # They find it after all: the newer answer counts.
     post(client, at_state, "teas--temporary", text=LIST, reached="1")
