@@ -420,7 +420,7 @@ CHECKS = {
         PasteCheck(
             SAME_AGAIN,
             1,
-            "Same as before, from the same person",
+            "Same answer again",
             "You pasted exactly this answer before. If your chatbot gave you the same again, that is fine.",
             _is_same_again,
             _given_again,
