@@ -72,7 +72,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
 
 def asked_prompts(request: HttpRequest) -> dict[str, str]:
     """Slug and title of the prompts that ask for items."""
-    asked = Prompt.objects.filter(version__study=request.study, kind=Prompt.Kind.RECOMMENDATION)
+    asked = Prompt.objects.filter(version__study=request.study, kind=Prompt.Kind.RECOMMENDATION, asks="")
     return dict(asked.order_by("version", "position").values_list("slug", "title"))
 
 

@@ -200,7 +200,7 @@ DIGITS = re.compile(r"\d+|\b[ivx]{1,5}\b")
 
 # One row for each spelling and source: field answers and completions alike, the newest revision of each answer.
 COUNTS = """
-SELECT prompt.slug, spelling, source, count(*)
+SELECT coalesce(nullif(prompt.asks, ''), prompt.slug) AS asked, spelling, source, count(*)
 FROM (
     SELECT response.prompt_id, answer.items, 'field' AS source
     FROM analysis_answer answer
@@ -220,8 +220,8 @@ FROM (
 ) AS answered
 JOIN surveys_prompt prompt ON prompt.id = answered.prompt_id
 CROSS JOIN LATERAL unnest(answered.items) AS spelling
-GROUP BY prompt.slug, spelling, source
-ORDER BY prompt.slug, spelling COLLATE "C", source
+GROUP BY asked, spelling, source
+ORDER BY asked, spelling COLLATE "C", source
 """
 
 

@@ -15,7 +15,9 @@ Spellings = Mapping[str, Mapping[str, str]]  # prompt or family → spelling →
 
 
 def families_of(definition: Definition) -> dict[str, str]:
-    return {prompt.slug: prompt.variant_of or prompt.slug for prompt in definition.prompts}
+    """By slug the prompt whose items it shares: of a variant its original, of an asking that of its prompt."""
+    originals = {prompt.slug: prompt.variant_of or prompt.slug for prompt in definition.prompts}
+    return {asking.slug: originals[asking.prompt] for asking in definition.askings}
 
 
 def spellings_of(aliases: Spellings, families: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -33,8 +35,11 @@ def runs_of(study: Study) -> QuerySet[Run]:
 
 
 def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Prompt], dict[int, str]]:
-    """The newest wording of each prompt by slug, and the slug of every prompt that can be counted with it."""
-    asked = Prompt.objects.filter(named(only, "slug"), version__study=study)
+    """The newest wording of each prompt by slug, and the slug of every prompt that can be counted with it.
+
+    Of prompts that somebody is asked again this is the first time, in the usual state: else one person counts twice.
+    """
+    asked = Prompt.objects.filter(named(only, "slug"), version__study=study, asks="")
     rows = list(asked.order_by("-version__number", "position"))
     newest: dict[str, Prompt] = {}
     for row in rows:

@@ -58,7 +58,7 @@ def reader_accuracy(study: Study) -> list[dict[str, Any]]:
 
 def _newest(study: Study) -> Iterable[Any]:
     """Each with its key, and slug and kind of its prompt."""
-    ours = Response.objects.filter(participant__study=study, participant__pilot=False, accepted=True)
+    ours = Response.objects.filter(participant__study=study, participant__pilot=False, accepted=True, prompt__asks="")
     shown = ours.exclude(participant__origin=Participant.Origin.PREVIEW).filter(~superseded())
     return shown.order_by("prompt__position", "pk").values_list("pk", "prompt__slug", "prompt__kind", named=True)
 

@@ -8,7 +8,7 @@ from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from analysis.models import Answer, AnswerDecision
-from surveys.models import Participant, Prompt, Response, Study
+from surveys.models import Participant, Prompt, Response, Study, base_slug
 from surveys.reading.answers import normalise_item
 from surveys.studies import audit
 
@@ -34,7 +34,7 @@ def answers_of(study: Study) -> QuerySet[Answer]:
     field = Q(response__participant__study=study) & ~Q(response__participant__origin=Participant.Origin.PREVIEW)
     return Answer.objects.filter(field & ~superseded("response__") | Q(completion__run__study=study)).annotate(
         prompt_slug=Coalesce(
-            "response__prompt__slug", "completion__prompt__slug", "completion__item__item", output_field=WORDS
+            base_slug("response__prompt__"), "completion__prompt__slug", "completion__item__item", output_field=WORDS
         ),
         kind=Coalesce(
             "response__prompt__kind", "completion__prompt__kind", Value(Prompt.Kind.CHOICE), output_field=WORDS

@@ -84,10 +84,12 @@ def answers(request: HttpRequest) -> HttpResponse:
     now = standing(request.study)
     filtered = any(wanted.values())
     rows = page_of(request, found, PAGE_SIZE, None if filtered else now["counts"]["count"])
-    prompts = list(request.study.current.prompts.order_by("position")) if request.study.current else []
+    prompts = list(request.study.current.prompts.filter(asks="").order_by("position")) if request.study.current else []
     asked = {prompt.slug: prompt.title for prompt in prompts}
     for row in rows:
         row.asked, row.source_name = asked.get(row.prompt_slug, row.prompt_slug), LABELS.get(row.source, row.source)
+        if row.response_id and row.response.prompt.asks:
+            row.asked = row.response.prompt.label
         row.doubt_name, row.why = spoken(row.doubt), DOUBTS.get(row.doubt, "")
     return show(
         request,

@@ -11,9 +11,9 @@ from analysis.answers.aliases import alias_map
 from analysis.answers.compared import families_of, load_prompts, runs_of, spellings_of
 from analysis.answers.reviews import superseded
 from analysis.exports.codebook import Column, Row, Table, Version, boolean, integer, labels, moment, named, text
-from analysis.exports.people_tables import ORIGIN, Selection, chatbot_of, person_columns, prompt_levels
+from analysis.exports.people_tables import ORIGIN, Selection, asking_columns, chatbot_of, person_columns, prompt_levels
 from analysis.models import Alias, AliasDecision, Answer, AnswerDecision, Endpoint
-from surveys.models import Participant, Prompt, ReadBack, Study
+from surveys.models import Participant, Prompt, ReadBack, Study, base_slug
 from surveys.reading.answers import DOUBTS, normalise_item
 from surveys.studies.exclusions import excluded_people, excluded_responses, kept_flags
 from surveys.studies.files import definitions
@@ -35,7 +35,7 @@ WHOSE = (
     text("chatbot", "the chatbot of the person, or with whose people the model is compared; empty: with all"),
     boolean("simulated", "whether it is made up: by a person that a program plays, or a scripted model"),
     boolean("counted", "whether numbers count it: of people who completed, of no pilot, left out by no rule of the "
-            "study, to today's options, and no repetition of a run for drift"),
+            "study, to today's options, when they were first asked it, and no repetition of a run for drift"),
 )  # fmt: skip
 WHO = (
     text("answer", "names the answer, the same in readings, mentions and answer_decisions"),
@@ -46,6 +46,8 @@ WHO = (
     text("user_name", "what an imported file calls the simulated user"),
     integer("repeat", "the draw's number, from 0; empty for people"),
     text("prompt", "the study's prompt; empty for benchmark items"),
+    integer("occasion", "which time the person was asked it in this state, from 1; empty for models"),
+    text("arm", "the state of the account in which a person was asked; empty: the usual"),
 )
 READING = (
     text("benchmark", "the benchmark that was asked; empty: a prompt of the study"),
@@ -120,7 +122,7 @@ def answer_tables(versions: tuple[Version, ...]) -> Iterator[Table]:
     study = named(ORIGIN, "study")
     levels = prompt_levels(versions)
     who = tuple(replace(column, levels=levels) if column.name == "prompt" else column for column in WHO)
-    person = (*ORIGIN, *person_columns(versions), text("prompt", "the prompt", levels, path="response__prompt__slug"))
+    person = (*ORIGIN, *person_columns(versions), *asking_columns(versions, "response__"))
     yield Table(
         "readings",
         "one answer of a person or a model, as it was read",
@@ -146,7 +148,12 @@ def answer_tables(versions: tuple[Version, ...]) -> Iterator[Table]:
     yield Table(
         "read_back_names",
         "one name that was read in an answer or that the person added to it",
-        (*study, *named(person, "participant", "prompt"), *named(READ_BACK, "revision", "newest"), *READ_BACK_NAME),
+        (
+            *study,
+            *named(person, "participant", "prompt", "occasion", "arm"),
+            *named(READ_BACK, "revision", "newest"),
+            *READ_BACK_NAME,
+        ),
         ReadBackNames,
         500,
     )
@@ -178,7 +185,10 @@ OF_PEOPLE = {
     "chatbot": chatbot_of("response__participant__"),
     "version": F("response__participant__version__number"),
     "version_sha256": F("response__participant__version__sha256"),
-    "prompt": F("response__prompt__slug"),
+    "prompt": base_slug("response__prompt__"),
+    "asking": F("response__prompt__slug"),
+    "occasion": F("response__prompt__occasion"),
+    "arm": F("response__prompt__arm"),
     "prompt_key": F("response__prompt"),
     "kind": F("response__prompt__kind"),
     "key": F("response__prompt__answer"),
@@ -251,8 +261,8 @@ class Answers:
         simulated = row["origin"] == Participant.Origin.SIMULATED
         real = row["origin"] != Participant.Origin.PREVIEW
         return {
-            **{name: row[name] for name in ("pid", "pilot", "origin")},
-            "answer": f"{row['pseudonym']}/{row['prompt']}",
+            **{name: row[name] for name in ("pid", "pilot", "origin", "occasion", "arm")},
+            "answer": f"{row['pseudonym']}/{row['asking']}",
             "source": FIELD,
             "model": row["chatbot"] or "",
             "chatbot": row["chatbot"] or "",
@@ -271,7 +281,7 @@ class Answers:
         place = (row["run"], "-" if row["user"] is None else row["user"], row["repeat"], row["prompt"] or item)
         return {
             **{name: row[name] for name in ("source", "model", "run", "user", "repeat")},
-            **{"pid": "", "pilot": False, "origin": MODEL, "participant": ""},
+            **{"pid": "", "pilot": False, "origin": MODEL, "participant": "", "occasion": None, "arm": ""},
             "answer": "/".join(map(str, place)),
             "chatbot": self.chatbot(row["model"]),
             "simulated": row["provider"] == FAKE,
@@ -385,7 +395,9 @@ class ReadBackNames:
             *("read_names", "names", "absent"),
             newest=is_newest(""),
             revision=F("response__revision"),
-            prompt=F("response__prompt__slug"),
+            prompt=base_slug("response__prompt__"),
+            occasion=F("response__prompt__occasion"),
+            arm=F("response__prompt__arm"),
             participant=F("response__participant__pseudonym"),
             pid=F("response__participant__pid"),
         )

@@ -1,7 +1,7 @@
 """What a table and its columns are, and the codebook that describes them: JSON for programs, Markdown for people."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from django.db.models import F, Func
@@ -245,7 +245,19 @@ def describe_version(version: Version) -> dict[str, Any]:
             }
             for prompt in version.definition.prompts
         ],
+        **describe_askings(version.definition),
     }
+
+
+def describe_askings(definition: Definition) -> dict[str, Any]:
+    """What was asked again, in which states, and what people were asked of their answers; nothing where none was."""
+    repeats, rating = definition.repeats, definition.rating
+    found = {
+        "repeats": repeats and asdict(repeats),
+        "arms": [asdict(arm) for arm in definition.arms],
+        "rating": rating and asdict(rating),
+    }
+    return {name: said for name, said in found.items() if said}
 
 
 def describe_table(table: Table) -> dict[str, Any]:
@@ -313,6 +325,10 @@ def prompt_lines(version: Version) -> Iterator[str]:
         yield "\n".join(f"    {line}".rstrip() for line in prompt_text(prompt).splitlines())
         if prompt.answer:
             yield f"\nThe right answer is {prompt.answer}."
+    for arm in version.definition.arms:
+        yield f"\n### {plain(arm.name)} (arm `{arm.slug}` of {', '.join(arm.prompts)})\n\n{plain(arm.instruction)}"
+    if version.definition.rating:
+        yield f"\n### Rating\n\n{plain(version.definition.rating.text)}"
 
 
 def plain(text: str) -> str:

@@ -32,9 +32,11 @@ def by(table: str, group: str, value: str, what: str = "mean") -> FirstLines:
 
 LINES = {
     "responses": FirstLines(
-        'done = responses[responses["state"] == "completed"]\n'
+        'first = (responses["occasion"] == 1) & (responses["arm"] == "")\n'
+        'done = responses[first & (responses["state"] == "completed")]\n'
         'print(done.groupby(["prompt", "chatbot"])["characters"].describe())',
-        'done <- responses[responses$state == "completed", ]\n'
+        "first <- responses$occasion == 1 & is.na(responses$arm)\n"
+        'done <- responses[first & responses$state == "completed", ]\n'
         "print(tapply(done$characters, list(done$prompt, done$chatbot), median))",
     ),
     "revisions": by("revisions", "prompt", "accepted"),

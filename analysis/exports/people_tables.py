@@ -25,7 +25,17 @@ from analysis.exports.codebook import (
     text,
     unique_names,
 )
-from surveys.models import AnonymousExit, ChatbotContext, Flag, Participant, Prompt, Response, Study
+from surveys.models import (
+    AnonymousExit,
+    ChatbotContext,
+    Flag,
+    Participant,
+    Prompt,
+    ReadBack,
+    Response,
+    Study,
+    base_slug,
+)
 from surveys.monitoring.flow import OUTCOMES, reason_of
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.schema import PromptDefinition
@@ -55,17 +65,21 @@ class Selection:
 
 def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[Table]:
     person = (*ORIGIN, *person_columns(versions))
-    answer = (*person, text("prompt", "the prompt", prompt_levels(versions), path="prompt__slug"))
+    answer = (*person, *asking_columns(versions))
     asked = unique_names([*answer_columns(versions, imported), *check_columns(versions)])
     yield Table(
         "responses",
         "the answer of one participant to one prompt: the newest accepted revision",
-        (*answer, *RESPONSE),
+        (*answer, previous_prompt(versions), *RESPONSE, *RATING, UNREACHED),
         newest_responses,
         200,
     )
     yield Table(
-        "revisions", "one submitted revision of one answer, accepted or not", (*answer, *REVISION), all_responses, 50
+        "revisions",
+        "one submitted revision of one answer, accepted or not",
+        (*answer, *REVISION, *RATING),
+        all_responses,
+        50,
     )
     yield Table("flags", "one question that a paste check raised about one answer", (*answer, *FLAG), flags)
     yield Table("context", "the chatbot that one participant used", (*person, *CONTEXT), contexts)
@@ -124,6 +138,26 @@ def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
     return {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
 
 
+def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[Column, ...]:
+    """What was asked, on which occasion and in which state; `way` leads to the response or flag."""
+    arms = {arm.slug: arm.name for version in versions for arm in version.definition.arms}
+    return (
+        text("prompt", "the prompt", prompt_levels(versions), expression=lambda person: base_slug(f"{way}prompt__")),
+        integer("occasion", "which time the person was asked it in this state, from 1", path=f"{way}prompt__occasion"),
+        text("arm", "the state of the account in which it was asked; empty: the usual", arms, path=f"{way}prompt__arm"),
+    )
+
+
+def previous_prompt(versions: tuple[Version, ...]) -> Column:
+    prompts = {asking.slug: asking.prompt for version in versions for asking in version.definition.askings}
+    return text(
+        "previous_prompt",
+        "the prompt that the person was asked just before; empty for the first, and for imported people without places",
+        made=lambda row: prompts.get(before(row["slug"], row["order"]), ""),
+        needs=("prompt__slug", "participant__order"),
+    )
+
+
 def variant_note(prompt: PromptDefinition) -> str:
     return f" (variant of {prompt.variant_of}: {prompt.variant})" if prompt.variant_of else ""
 
@@ -162,6 +196,11 @@ def position_of(prompt: str, order: Sequence[str]) -> int | None:
     return order.index(prompt) + 1 if prompt in order else None
 
 
+def before(prompt: str, order: Sequence[str]) -> str:
+    place = position_of(prompt, order) or 1
+    return order[place - 2] if place > 1 else ""
+
+
 def seconds_between(start: datetime | None, end: datetime | None) -> float | None:
     return round((end - start).total_seconds(), 3) if start and end else None
 
@@ -170,7 +209,7 @@ RESPONSE = (
     text("kind", "what the prompt asks for", labels(Prompt.Kind.choices), path="prompt__kind"),
     integer(
         "position",
-        "place of the prompt in this person's order, from 1; empty for imported people",
+        "place of the prompt in this person's order, from 1; empty for imported people without places",
         made=lambda row: position_of(row["slug"], row["order"]),
         needs=("prompt__slug", "participant__order"),
     ),
@@ -196,6 +235,17 @@ RESPONSE = (
     moment(
         "submitted_at",
         "when the server stored it; for imported rows the file's time, else that of the import",
+    ),
+)
+RATING = (
+    integer("rating", "what the person gave the answer, from 1 to 5; empty where they gave nothing"),
+    boolean("unrated", "whether they said that they can't say", path="is_unrated"),
+)
+UNREACHED = boolean(
+    "unreached",
+    "whether the person said that they can't find the state of the account; then there is no text",
+    expression=lambda person: Exists(
+        ReadBack.objects.filter(response=OuterRef("pk"), no_answer=ReadBack.NoAnswer.UNREACHED)
     ),
 )
 REVISION = (
@@ -358,7 +408,7 @@ PARTICIPANT = (
     text(
         "prompt_order",
         "the prompts in the order drawn for this person, separated by spaces",
-        made=lambda row: " ".join(row["order"]),
+        made=lambda row: " ".join(slug or "-" for slug in row["order"]),
         needs=("order",),
     ),
     integer("order_number", "number that the order was drawn with"),

@@ -103,7 +103,7 @@ def make_sources(study: Study) -> None:
 
 def known_answers(study: Study) -> dict[str, str]:
     """The right letter to each question, as the scripted models may know it."""
-    choices = study.current.prompts.filter(kind=Prompt.Kind.CHOICE).values_list("text", "answer")
+    choices = study.current.prompts.filter(kind=Prompt.Kind.CHOICE, asks="").values_list("text", "answer")
     items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
     return dict(choices) | dict(items)
 

@@ -260,8 +260,8 @@ def by_column(rows: QuerySet[Any], *fields: Any) -> Callable[[], list[list[Any]]
 
 
 def responses_said(study: Study, only: Collection[str]) -> Callable[[], list[list[Any]]]:
-    """The newest accepted revision of each person's answer to each prompt."""
-    people = Q(participant__study=study) & ~Q(participant__origin=Participant.Origin.PREVIEW)
+    """The newest accepted revision of each person's answer to each prompt, when they were first asked it."""
+    people = Q(participant__study=study, prompt__asks="") & ~Q(participant__origin=Participant.Origin.PREVIEW)
     newest = Response.objects.filter(people, named(only, "prompt__slug"), accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
     )

@@ -391,7 +391,7 @@ def compute_parts(
 
 def prompt_rows(study: Study) -> list[dict[str, Any]]:
     fields = ("slug", "title", "kind", "text", "items", "choices", "answer")
-    return list(study.current.prompts.order_by("position").values(*fields))
+    return list(study.current.prompts.filter(asks="").order_by("position").values(*fields))
 
 
 # --- in sentences

@@ -143,7 +143,7 @@ def _askable(study: Study, benchmark: str) -> tuple[dict[str, Question], str]:
     if not study.current_id:
         refuse(f"{study.slug} has no definition yet. Load its study file first.")
     if not benchmark:
-        return dict(prompts_of(study.current_id)), "the study"
+        return {slug: prompt for slug, prompt in prompts_of(study.current_id).items() if not prompt.asks}, "the study"
     items: dict[str, Question] = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=benchmark)}
     if not items:
         names = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark", flat=True).distinct()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import duration, percent, plural
-from surveys.models import AuditEvent, Flag, Participant, QuotaCell, Response
+from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response
 from surveys.monitoring.people import (
     CHECK_NAMES,
     SORTS,
@@ -29,7 +29,7 @@ from surveys.monitoring.people import (
 )
 from surveys.studies.access import Role
 from surveys.studies.files.definitions import Definition
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import definition_of, prompts_of
 
 PAGE_SIZE = 50
 EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest has an address of its own
@@ -104,7 +104,12 @@ def revisions_of(person: Participant) -> QuerySet[Response]:
     return (
         person.responses.select_related("prompt")
         .defer("text", "html", "text_sha256")
-        .annotate(excerpt=Left(F("text"), EXCERPT), length=Length("text"), html_length=Length("html"))
+        .annotate(
+            excerpt=Left(F("text"), EXCERPT),
+            length=Length("text"),
+            html_length=Length("html"),
+            unreached=Exists(ReadBack.objects.filter(response=OuterRef("pk"), no_answer=ReadBack.NoAnswer.UNREACHED)),
+        )
     )
 
 
@@ -142,11 +147,13 @@ def answered_prompts(
     person: Participant, definition: Definition, revisions: list[Response], flags: list[Flag]
 ) -> list[PromptAnswer]:
     """The prompts in the order in which this person met them."""
-    titles = {prompt.slug: prompt for prompt in definition.prompts}
+    asked, prompts = prompts_of(person.version_id), {prompt.slug: prompt for prompt in definition.prompts}
     rows = []
     for number, slug in enumerate(person.order, 1):
-        prompt = titles[slug]
-        row = PromptAnswer(number, prompt.title, prompt.text or prompt.question)
+        if not slug:  # of an imported person, to whose prompt at this place there is no answer
+            continue
+        prompt = prompts[asked[slug].base]
+        row = PromptAnswer(number, asked[slug].label, prompt.text or prompt.question)
         mine = [describe_revision(response) for response in revisions if response.prompt.slug == slug]
         accepted = [revision for revision in mine if revision.response.accepted]
         row.answer = accepted[-1] if accepted else None
@@ -161,6 +168,7 @@ def describe_revision(response: Response) -> Revision:
         describe_timing(response),
         *describe_evidence(response.evidence),
         *describe_personal(response.personal),
+        *describe_saying(response),
     ]
     return Revision(response, words)
 
@@ -225,6 +233,13 @@ def describe_personal(personal: Mapping[str, Mapping[str, int]]) -> list[str]:
     ]
 
 
+def describe_saying(response: Response) -> list[str]:
+    """What the person said of the answer: how useful it is, or why there is none."""
+    rated = [f"Rated {response.rating} of 5."] if response.rating else []
+    rated += ["Said that they cannot rate it."] if response.is_unrated else []
+    return rated + (["Said that they cannot find this state of the account."] if response.unreached else [])
+
+
 def describe_timing(response: Response) -> str:
     """The time between sending the page and getting the form back, by the server's clock."""
     if response.shown_at is None:
@@ -270,10 +285,10 @@ def make_timeline(
         events.append((person.context.recorded_at, "Chatbot context given", str(person.context)))
     for response in revisions:
         what = "Answer stored" if response.accepted else "Answer held by a check"
-        detail = f"{response.prompt.title}, revision {response.revision}, {plural(response.length, 'character')}"
+        detail = f"{response.prompt.label}, revision {response.revision}, {plural(response.length, 'character')}"
         events.append((response.submitted_at, what, detail))
     for flag in flags:
-        events.append((flag.shown_at, "Question shown", f"{name_check(flag)}: {flag.prompt.title}"))
+        events.append((flag.shown_at, "Question shown", f"{name_check(flag)}: {flag.prompt.label}"))
     events += [(draft.saved_at, "Last saved automatically", f"{draft.step}, {draft.number} times") for draft in drafts]
     events += [(decision.at, f"{decision.action} by {decision.actor}".capitalize(), "") for decision in decisions]
     if person.finished_at:

@@ -4,10 +4,12 @@ import hashlib
 import re
 import uuid
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from django.db import reset_queries
 from django.utils import timezone
@@ -31,6 +33,7 @@ from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Respo
 from surveys.models.hashes import hash_text
 from surveys.reading.answers import clean_text
 from surveys.studies import audit
+from surveys.studies.files.askings import Asking
 from surveys.studies.files.definitions import Definition, cells_for
 from surveys.studies.lifecycle import definition_of, prompts_of
 
@@ -38,6 +41,7 @@ BATCH = 500
 ANALYZE = "ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response"
 OTHER_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,49}")
 LONGEST_CELL = 2_000
+MOST = 1_000  # places in an order, and occasions
 PERSON = 400  # bytes that are kept of a person while a file is checked, beside their name
 NO_TEXT = "the text is empty; leave the row out where there is no answer"
 NO_TIME = "submitted_at {!r} is not a time such as 2026-05-31T14:05:00Z"
@@ -59,12 +63,12 @@ def import_responses(study: Study, path: Path, actor: str) -> ImportedResponses:
     """
     if not study.current_id:
         refuse(f"{study.slug} has no definition yet. Load its study file first.")
-    _check_file(study, path)
+    orders = _check_file(study, path)
     reader = ResponseReader(study)
     with storing(study, ANALYZE):
         done = ImportedResponses()
         for batch in batches(reader.read(path), BATCH, lambda row: len(row.text)):
-            _store_batch(study, batch, reader, done)
+            _store_batch(study, batch, reader, orders, done)
             reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
         audit.record(study, actor, "imported", path.name, **vars(done))
@@ -86,6 +90,8 @@ class ResponseRow:
     model: str
     submitted_at: datetime | None
     language: str
+    rating: int | None
+    position: int | None
     answers: dict[str, str]
 
 
@@ -101,7 +107,13 @@ class ResponseReader:
         self.table = TableReader(
             name_column("participant", 64),
             choice_column("chatbot", chatbots, "the study", casefold=True),
-            choice_column("prompt", self.prompts, "the study"),
+            choice_column(
+                "prompt", {slug: slug for slug, asked in self.prompts.items() if not asked.asks}, "the study"
+            ),
+            FileColumn("occasion", optional(_whole("occasion", 1, MOST), 1)),
+            FileColumn("arm", lambda cell: cell.strip()),
+            FileColumn("position", optional(_whole("position", 1, MOST))),
+            FileColumn("rating", optional(_whole("rating", 1, 5))),
             FileColumn("text", parsed(_parse_text, NO_TEXT), needed=True),
             FileColumn("model", lambda cell: cell.strip()[:100]),
             FileColumn("submitted_at", optional(parsed(_parse_time, NO_TIME))),
@@ -111,8 +123,14 @@ class ResponseReader:
         )
 
     def read(self, path: Path) -> Iterator[ResponseRow]:
-        own = {"language": self.definition.language}
-        return (ResponseRow(row.line, answers=row.others, **(own | row.values)) for row in self.table.read(path))
+        for row in self.table.read(path):
+            values = {"language": self.definition.language, **row.values}
+            asking = Asking(values.pop("prompt"), values.pop("arm"), values.pop("occasion"))
+            if asked := self.prompts.get(asking.slug):
+                yield ResponseRow(row.line, prompt=asked, answers=row.others, **values)
+            else:
+                how = f"in the state {asking.arm[:40]!r}" if asking.arm else f"on occasion {asking.occasion}"
+                self.faults.add(row.line, f"the study file does not say that {asking.prompt} is asked {how}")
 
     def _read_language(self, cell: str) -> str:
         offered = self.definition.offered
@@ -142,6 +160,13 @@ def _parse_text(cell: str) -> str | None:
     return clean_text(cell) if cell.strip() else None
 
 
+def _whole(name: str, low: int, high: int) -> Callable[[Any], int]:
+    def parse(cell: str) -> int | None:
+        return int(cell) if cell.isdecimal() and low <= int(cell[:9]) <= high else None
+
+    return parsed(parse, f"{name} {{!r}} is not a whole number from {low} to {high}")
+
+
 def _parse_time(cell: str) -> datetime | None:
     moment = parse_datetime(cell)
     return moment.replace(tzinfo=UTC) if moment and timezone.is_naive(moment) else moment
@@ -157,21 +182,34 @@ class PersonSeen:
     line: int
     about: bytes
     answered: array  # the line of the answer to each prompt, 0 where there is none yet
+    positions: array  # at which place they were asked each prompt, 0 where nothing says so
 
 
-def _check_file(study: Study, path: Path) -> None:
-    """Everything that can be said without the database: each row by itself, and against the rows above it."""
+def _check_file(study: Study, path: Path) -> dict[str, list[str]]:
+    """Everything that can be said without the database: each row by itself, and against the rows above it.
+
+    Gives the order of the prompts of people whose rows say it, with an empty name at places without an answer.
+    """
     reader = ResponseReader(study)
     people: dict[str, PersonSeen] = {}
     for row in reader.read(path):
         about = _digest(row.chatbot, *(f"{key}={value}" for key, value in sorted(row.answers.items())))
         nothing = array("I", [0] * len(reader.prompts))
         if row.participant not in people:
-            people[row.participant] = PersonSeen(row.line, about, nothing)
-            reader.faults.keep(row.participant, more=PERSON + nothing.itemsize * len(nothing))
+            people[row.participant] = PersonSeen(row.line, about, nothing, nothing[:])
+            reader.faults.keep(row.participant, more=PERSON + 2 * nothing.itemsize * len(nothing))
         person = people[row.participant]
         _check_line(reader, row, person, about)
     reader.faults.raise_any()
+    return {name: _order_of(person, list(reader.prompts)) for name, person in people.items() if any(person.positions)}
+
+
+def _order_of(person: PersonSeen, slugs: list[str]) -> list[str]:
+    order = [""] * max(person.positions)
+    for slug, position in zip(slugs, person.positions, strict=True):
+        if position:
+            order[position - 1] = slug
+    return order
 
 
 def _check_line(reader: ResponseReader, row: ResponseRow, person: PersonSeen, about: bytes) -> None:
@@ -180,6 +218,9 @@ def _check_line(reader: ResponseReader, row: ResponseRow, person: PersonSeen, ab
         words = f"{name}'s answer to {row.prompt.slug} is already on line {person.answered[place]}"
         reader.faults.add(row.line, words)
     person.answered[place] = row.line
+    if row.position and row.position in person.positions:
+        reader.faults.add(row.line, f"{name} has another answer at position {row.position} already")
+    person.positions[place] = row.position or 0
     if about != person.about:
         words = f"says something else about {name} than line {person.line}; one person has one chatbot"
         reader.faults.add(row.line, words)
@@ -189,10 +230,17 @@ def _digest(*parts: str) -> bytes:
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).digest()
 
 
-def _store_batch(study: Study, batch: list[ResponseRow], reader: ResponseReader, done: ImportedResponses) -> None:
+def _store_batch(
+    study: Study,
+    batch: list[ResponseRow],
+    reader: ResponseReader,
+    orders: Mapping[str, list[str]],
+    done: ImportedResponses,
+) -> None:
     people = _find_people(study, batch, reader)
     new = {row.participant: row for row in reversed(batch) if row.participant not in people}
     people |= _make_people(study, list(reversed(new.values())), reader.definition)
+    _give_orders(people.values(), orders)
     done.participants += len(new)
     there = {
         (person, prompt): sha256
@@ -212,6 +260,18 @@ def _store_batch(study: Study, batch: list[ResponseRow], reader: ResponseReader,
             reader.faults.add(row.line, words)
     Response.objects.bulk_create(rows)
     done.responses += len(rows)
+
+
+def _give_orders(people: Iterable[Participant], orders: Mapping[str, list[str]]) -> None:
+    """The file's places, and where it says nothing of one, what an earlier file said."""
+    changed = []
+    for person in people:
+        pairs = zip_longest(orders.get(person.pid, []), person.order, fillvalue="")
+        order = [now or before for now, before in pairs]
+        if order != person.order:
+            person.order = order
+            changed.append(person)
+    Participant.objects.bulk_update(changed, ["order"])
 
 
 def _find_people(study: Study, batch: list[ResponseRow], reader: ResponseReader) -> dict[str, Participant]:
@@ -274,5 +334,6 @@ def _response_row(study: Study, participant: Participant, row: ResponseRow) -> R
         key=uuid.uuid5(KEYS, f"{study.slug}\0{row.participant}\0{row.prompt.slug}\0{sha256}"),
         text=row.text,
         text_sha256=sha256,
+        rating=row.rating,
         submitted_at=row.submitted_at or timezone.now(),
     )

@@ -25,7 +25,7 @@ from surveys.models.prolific import (
     Submission,
 )
 from surveys.models.responses import Draft, Flag, ReadBack, Response
-from surveys.models.studies import AuditEvent, BenchmarkItem, Membership, Prompt, Study, StudyVersion
+from surveys.models.studies import AuditEvent, BenchmarkItem, Membership, Prompt, Study, StudyVersion, base_slug
 
 __all__ = [
     "Annotation",
@@ -56,4 +56,5 @@ __all__ = [
     "Study",
     "StudyVersion",
     "Submission",
+    "base_slug",
 ]

@@ -26,6 +26,8 @@ class Response(models.Model):
     text_sha256 = models.CharField(max_length=64)
     evidence = models.JSONField(default=dict, help_text="How it was pasted; see evidence.read_evidence.")
     personal = models.JSONField(default=dict, help_text="Counts of personal details: found, removed, kept.")
+    rating = models.PositiveSmallIntegerField(null=True, help_text="What the person gave the answer, from 1 to 5.")
+    is_unrated = models.BooleanField(default=False, db_default=False, help_text="They said that they can't say.")
     shown_at = models.DateTimeField(null=True, help_text="When the server sent the page.")
     submitted_at = models.DateTimeField(default=timezone.now)
 
@@ -34,6 +36,10 @@ class Response(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["participant", "prompt", "revision"], name="revision_once"),
             models.UniqueConstraint(fields=["participant", "prompt", "key", "text_sha256"], name="form_sent_once"),
+            models.CheckConstraint(
+                name="rating_from_1_to_5",
+                condition=Q(rating__isnull=True) | Q(rating__range=(1, 5), is_unrated=False),
+            ),
         ]
         indexes = [models.Index(fields=["prompt", "text_sha256"])]
 
@@ -53,6 +59,7 @@ class ReadBack(models.Model):
         ERROR = "error", "It showed an error"
         LIMIT = "limit", "It said that I have reached a limit"
         NOTHING = "nothing", "Nothing came, or it never ended"
+        UNREACHED = "unreached", "I can't find it"  # the state of an arm
 
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="read_backs")
     rules_version = models.PositiveSmallIntegerField(help_text="Of the reader.")
@@ -62,7 +69,7 @@ class ReadBack(models.Model):
     names = ArrayField(models.TextField(), default=list, help_text="What the answer names, as the person has it.")
     letter = models.CharField(max_length=1, blank=True)
     absent = ArrayField(models.TextField(), default=list, help_text="Those of `names` that the text does not hold.")
-    no_answer = models.CharField(max_length=7, blank=True, choices=NoAnswer, help_text="Why the box was left empty.")
+    no_answer = models.CharField(max_length=9, blank=True, choices=NoAnswer, help_text="Why the box was left empty.")
 
     class Meta:
         constraints = [
@@ -80,7 +87,7 @@ class ReadBack(models.Model):
             models.CheckConstraint(
                 name="read_back_no_answer_names_nothing",
                 condition=Q(no_answer="")
-                | Q(no_answer__in=["error", "limit", "nothing"], verdict="right", names=[], letter=""),
+                | Q(no_answer__in=["error", "limit", "nothing", "unreached"], verdict="right", names=[], letter=""),
             ),
         ]
 

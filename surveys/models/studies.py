@@ -4,7 +4,8 @@ from copy import copy
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 
 
@@ -92,6 +93,9 @@ class Prompt(models.Model):
     benchmark = models.CharField(max_length=50, blank=True)
     benchmark_item = models.CharField(max_length=200, blank=True)
     languages = models.JSONField(default=dict, help_text="By further language its own `title`, `text` and `choices`.")
+    asks = models.CharField(max_length=50, blank=True, default="", help_text="The prompt that this asks once more.")
+    arm = models.CharField(max_length=50, blank=True, default="", help_text="State of the account; empty: the usual.")
+    occasion = models.PositiveSmallIntegerField(default=1, help_text="Which time in this state, from 1.")
 
     class Meta:
         ordering = ["version", "position"]
@@ -99,10 +103,29 @@ class Prompt(models.Model):
             models.UniqueConstraint(fields=["version", "slug"], name="prompt_slug_once"),
             models.UniqueConstraint(fields=["version", "position"], name="prompt_position_once"),
             models.CheckConstraint(name="prompt_kind_known", condition=Q(kind__in=["recommendation", "choice"])),
+            models.CheckConstraint(
+                name="prompt_asks_once_more_elsewhere",
+                condition=Q(asks="", arm="", occasion=1)
+                | ~Q(asks="") & ~Q(asks=F("slug")) & (~Q(arm="", occasion=1) & Q(occasion__gte=1)),
+            ),
+            models.UniqueConstraint(
+                fields=["version", "asks", "arm", "occasion"], name="asking_once", condition=~Q(asks="")
+            ),
         ]
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def base(self) -> str:
+        """The slug of the prompt that is asked, in whichever state and on whichever occasion."""
+        return self.asks or self.slug
+
+    @property
+    def label(self) -> str:
+        """The title, with what sets it apart from the prompt itself."""
+        how = self.arm or (f"occasion {self.occasion}" if self.asks else "")
+        return f"{self.title} ({how})" if how else self.title
 
     def in_language(self, language: str) -> "Prompt":
         """The prompt as it is asked in this language: itself, or a copy to read and never to save."""
@@ -112,6 +135,11 @@ class Prompt(models.Model):
         for name, words in self.languages[language].items():
             setattr(shown, name, words)
         return shown
+
+
+def base_slug(way: str = "") -> Coalesce:
+    """`Prompt.base` in a query, where `way` leads to the prompt."""
+    return Coalesce(NullIf(f"{way}asks", Value("")), f"{way}slug", output_field=models.CharField())
 
 
 class Membership(models.Model):

@@ -77,12 +77,12 @@ def count_exclusions(study: Study, who: str) -> Row:
 
 
 def left_out(study: Study, who: str, rules: list[Rule]) -> tuple[LeftOut, LeftOut]:
-    """The people among those who completed, and the responses of the others among them, each with its rules."""
+    """The people among those who completed, and the responses of the others that would be counted, with rules."""
     completed = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).filter(state=State.COMPLETED)
     here = set(completed.values_list("pk", flat=True)) if rules else set()
     people = {person: slugs for person, slugs in excluded_people(study, rules).items() if person in here}
     responses = excluded_responses(study, rules)
-    stay = Response.objects.filter(pk__in=responses, participant__in=here - people.keys())
+    stay = Response.objects.filter(pk__in=responses, participant__in=here - people.keys(), prompt__asks="")
     return people, {response: responses[response] for response in stay.values_list("pk", flat=True)}
 
 

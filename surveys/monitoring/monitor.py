@@ -205,7 +205,7 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
     for state, order, done in unfinished:
         at = next((slug for slug in order if slug not in done), "")
         (here if state in OPEN else stopped)[at] += 1
-    titles = {slug: prompt.title for slug, prompt in prompts_of(study.current_id).items()}
+    titles = {slug: prompt.label for slug, prompt in prompts_of(study.current_id).items()}
     slugs = [*titles, *sorted({*answered, *here, *stopped} - {*titles, ""})]
     return [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
 

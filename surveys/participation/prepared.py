@@ -42,10 +42,12 @@ class Reader(NamedTuple):
     origin: str
     pilot: bool
     step: str
+    order: tuple[str, ...]  # as long as theirs, and nobody's
 
 
 def reader_of(participant: Participant) -> Reader:
-    return Reader(*(getattr(participant, name) for name in Reader._fields))
+    known = {name: getattr(participant, name) for name in Reader._fields}
+    return Reader(**known | {"order": (NOBODY,) * len(participant.order)})
 
 
 def may_prepare(request: HttpRequest) -> bool:

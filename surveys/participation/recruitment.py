@@ -24,7 +24,6 @@ from surveys.participation.prolific import Visit
 from surveys.participation.steps import open_page
 from surveys.studies import access
 from surveys.studies.files.definitions import Definition, cells_for, screened_out
-from surveys.studies.files.orders import order_for
 from surveys.studies.files.schema import SEVERAL
 from surveys.studies.lifecycle import definition_in, definition_of, erase_notes, share_withdrawals
 
@@ -232,8 +231,8 @@ def take_part(participant: Participant, definition: Definition, cells: list[tupl
         number, participant.cell = place.number, place.cell
     participant.order_number = number
     if definition.prompts:  # annotators have none
-        order = order_for(len(definition.prompts), definition.order_scheme, number, participant.pseudonym)
-        participant.order = [definition.prompts[index].slug for index in order]
+        cell = f"{participant.cell.chatbot}\n{participant.cell.slug}"
+        participant.order = definition.order_of(number, cell, participant.pseudonym)
     return True
 
 

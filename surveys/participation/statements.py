@@ -96,10 +96,11 @@ WRITE_RESPONSE = """
 WITH {life}, response AS (
     INSERT INTO surveys_response (
         participant_id, prompt_id, version_id, pilot, revision, accepted, language, key,
-        text, html, text_sha256, evidence, personal, shown_at, submitted_at
+        text, html, text_sha256, evidence, personal, rating, is_unrated, shown_at, submitted_at
     )
     SELECT id, %(prompt)s, %(version)s, %(pilot)s, %(revision)s, %(accepted)s, %(language)s, %(key)s,
-        %(text)s, %(html)s, %(sha256)s, %(evidence)s::jsonb, %(personal)s::jsonb, %(shown_at)s::timestamptz, %(now)s
+        %(text)s, %(html)s, %(sha256)s, %(evidence)s::jsonb, %(personal)s::jsonb, %(rating)s::int, %(is_unrated)s,
+        %(shown_at)s::timestamptz, %(now)s
     FROM person WHERE NOT %(needs_place)s OR EXISTS (SELECT FROM place)
     ON CONFLICT DO NOTHING  -- another window has sent something since
     RETURNING id

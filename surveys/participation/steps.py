@@ -108,12 +108,14 @@ def place_of(step: str, definition: Definition) -> tuple[int, int] | None:
     return (way.index(step) + 1, len(way)) if step in way else None
 
 
-def walked(step: str, definition: Definition, answered: int = 0) -> tuple[int, int] | None:
+def walked(step: str, definition: Definition, answered: int = 0, asked: int = 0) -> tuple[int, int] | None:
     """How much of how much lies behind a step, the questions between prompts included; None beside the way.
 
-    A prompt counts as much as two other steps, and the figure in moving dots as one.
+    `asked` is how many prompts the person has; before their order is drawn (0) it is the most that anybody has. A
+    prompt counts as much as two other steps, and the figure in moving dots as one.
     """
-    way, prompts, figure_after = way_of(definition), 2 * len(definition.prompts), perception_after(definition)
+    asked = asked or len(definition.askings)
+    way, prompts, figure_after = way_of(definition), 2 * asked, perception_after(definition, asked)
     has_seen = figure_after and (step == Step.DEBRIEF or (step.startswith("prompt") and answered >= figure_after))
     step = way_step(step, definition)
     if step not in way:
@@ -122,10 +124,15 @@ def walked(step: str, definition: Definition, answered: int = 0) -> tuple[int, i
     return done, len(way) - 1 + prompts + bool(figure_after)
 
 
-def minutes_left(step: str, definition: Definition, answered: int = 0) -> int:
-    """Of the time that the study says it takes."""
-    done, total = walked(step, definition, answered) or (0, 1)
-    return max(1, round(definition.minutes * (1 - done / total)))
+def minutes_for(definition: Definition, asked: int) -> float:
+    """How long it takes somebody with so many prompts; the study's own minutes are of people who have them all."""
+    (_, own), (_, most) = (walked("consent", definition, 0, prompts) or (0, 1) for prompts in (asked, 0))
+    return definition.minutes * own / most
+
+
+def minutes_left(step: str, definition: Definition, answered: int = 0, asked: int = 0) -> int:
+    done, total = walked(step, definition, answered, asked) or (0, 1)
+    return max(1, round(minutes_for(definition, asked) * (1 - done / total)))
 
 
 def has_reached(participant: Participant, step: str) -> bool:
@@ -146,9 +153,9 @@ def due_attention(participant: Participant, definition: Definition, answered: in
     return due[0] if due else None
 
 
-def perception_after(definition: Definition) -> int:
-    """After how many prompts the figure in moving dots comes; 0 in a study without one."""
-    return (definition.perception.after or len(definition.prompts)) if definition.perception else 0
+def perception_after(definition: Definition, asked: int) -> int:
+    """After how many of somebody's prompts the figure in moving dots comes; 0 in a study without one."""
+    return (definition.perception.after or asked) if definition.perception else 0
 
 
 def current_page(participant: Participant, definition: Definition) -> str:
@@ -171,7 +178,8 @@ def next_prompt(participant: Participant, definition: Definition) -> str:
     check = due_attention(participant, definition, reached)
     if check:
         return address(participant, "attention", check.slug)
-    if definition.perception and perception_after(definition) <= reached and "perception" not in participant.checks:
+    figure_after = perception_after(definition, len(participant.order))
+    if figure_after and figure_after <= reached and "perception" not in participant.checks:
         return address(participant, "perception")
     return address(participant, "prompt", left[0]) if left else address(participant, "debrief")
 
@@ -184,7 +192,7 @@ def after_prompt(participant: Participant, definition: Definition, number: int) 
     check = due_attention(participant, definition, number)
     if check and check.after == number:
         return address(participant, "attention", check.slug)
-    if number == perception_after(definition) and "perception" not in participant.checks:
+    if number == perception_after(definition, len(participant.order)) and "perception" not in participant.checks:
         return address(participant, "perception")
     if number < len(participant.order):
         return address(participant, "prompt", number + 1)

@@ -136,15 +136,15 @@ def page_context(request: HttpRequest, step: str, answered: int = 0, **more: Any
 
     `answered`: prompts before a page among the prompts.
     """
-    participant = request.participant
+    participant, asked = request.participant, len(request.participant.order)
     return {
         "participant": participant,
         "definition": request.definition,
         "bot": chatbot_of(request),
         "step": step,
         "place": place_of(step, request.definition) or place_of(participant.step, request.definition),
-        "walked": walked(step, request.definition, answered),
-        "minutes_left": minutes_left(step, request.definition) if step in way_of(request.definition) else 0,
+        "walked": walked(step, request.definition, answered, asked),
+        "minutes_left": minutes_left(step, request.definition, 0, asked) if step in way_of(request.definition) else 0,
         **language_menu(request.definition, language_of(participant)),
         "resume_url": address(participant, "resume"),
         "draft_url": address(participant, "draft"),
@@ -410,7 +410,7 @@ def perception(request: HttpRequest) -> HttpResponse:
     more: dict[str, Any] = {"seen": seen, "words": words, "in_words": in_words}
     more["dots"] = figure_for(participant.pseudonym)[1]
     more["in_study_words"] = request.definition.language if asked.text else ""
-    more["minutes_left"] = minutes_left("perception", request.definition, answered)
+    more["minutes_left"] = minutes_left("perception", request.definition, answered, len(participant.order))
     return form_page(request, "participation/perception.html", "perception", form, answered=answered, **more)
 
 

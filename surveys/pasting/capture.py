@@ -24,14 +24,24 @@ from surveys.participation.statements import (
     write_response,
 )
 from surveys.pasting.privacy import KINDS, count_personal, remove_personal
-from surveys.pasting.read_back import NO_READING, ReadReply, SaidBack, is_read_later, read_prompt, weigh_reply
+from surveys.pasting.read_back import (
+    NO_READING,
+    UNREACHED,
+    ReadReply,
+    SaidBack,
+    is_read_later,
+    read_prompt,
+    weigh_reply,
+)
 from surveys.reading.answers import clean_text
 from surveys.reading.checks import UNREAD, Finding, OtherPrompt, Paste, find_problems
 from surveys.reading.nesting import read_json
-from surveys.studies.lifecycle import definition_in, definition_of, prompts_in
+from surveys.studies.lifecycle import definition_in, definition_of, prompts_in, prompts_of
 
 LONGEST_HTML = 2_000_000
 MOST_REVISIONS = 200
+UNRATED = "unrated"  # the rating of people who can't say
+RATINGS = ("1", "2", "3", "4", "5", UNRATED)
 # Texts shorter than this are the same by chance: "B" is not copied from a neighbour.
 SHORTEST_COPY = 80
 NUMBERS = ("copied_at", "opened_at", "sent_at", "away_ms", "pasted", "typed", "removed", "length")
@@ -68,6 +78,7 @@ class PasteSubmission:
     privacy: str = ""  # "", "remove" or "keep"
     removed: dict[str, int] = field(default_factory=dict)
     reply: ReadReply = ReadReply()
+    rating: str = ""  # 1 to 5, or UNRATED; empty where nothing was chosen
 
 
 @dataclass
@@ -135,7 +146,7 @@ def decide_submission(
     """What becomes of a text, given what stands there, and the values to write; None where it was here before."""
     prompt, sha256 = submission.prompt, hash_text(text)
     said = weigh_reply(prompt, text, submission.reply)
-    key = uuid.uuid5(submission.key, said.key) if said and said.key else submission.key
+    key = key_of(submission.key, said.key if said else "", submission.rating)
     newest = state.revisions[-1][0] if state.revisions else 0
     # A page that was held is sent again with its key: taking it then is a revision of its own.
     kept = uuid.uuid5(key, "kept")
@@ -172,15 +183,26 @@ def decide_submission(
         "sha256": sha256,
         "evidence": submission.evidence,
         "personal": note_personal(submission, text),
+        "rating": int(submission.rating) if submission.rating.isdecimal() else None,
+        "is_unrated": submission.rating == UNRATED,
         "shown_at": submission.shown_at,
     }
 
 
+def key_of(key: uuid.UUID, corrected: str, rating: str) -> uuid.UUID:
+    """What one sending of a form is known by: with another correction or rating it is another revision."""
+    for said in (corrected, rating and f"rated {rating}"):
+        key = uuid.uuid5(key, said) if said else key
+    return key
+
+
 def settles(said: SaidBack | None, finding: Finding) -> bool:
-    """Whether the person named what the reader had missed: then its finding was a false alarm."""
-    return (
-        said is not None and finding.check == UNREAD and len(said.names) + bool(said.letter) >= finding.detail["wanted"]
-    )
+    """Whether a finding is a false alarm: the person named what the reader had missed, or there is nothing to paste."""
+    if said is None:
+        return False
+    if said.no_answer == UNREACHED:
+        return finding.check == "empty"
+    return finding.check == UNREAD and len(said.names) + bool(said.letter) >= finding.detail["wanted"]
 
 
 def ask_about(
@@ -214,8 +236,9 @@ def notice(
 
 def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standing, by_agent: bool) -> Paste:
     """All that the checks look at."""
-    others, sha256 = other_prompts(participant.version_id, participant.language, prompt.slug), hash_text(text)
+    others, sha256 = other_prompts(participant.version_id, participant.language, prompt.base), hash_text(text)
     copies = {number for number, sha in state.elsewhere if sha == sha256}
+    same = {each.pk for each in prompts_of(participant.version_id).values() if each.base == prompt.base}
     return Paste(
         text=text,
         prompt_text=prompt.text,
@@ -227,15 +250,16 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standin
             other._replace(answer=text) if number in copies else other for number, other in others.items()
         ),
         same_as_other=state.same_as_other,
+        same_again=bool(copies & same),
         by_agent=by_agent,
     )
 
 
 @lru_cache(maxsize=1024)
-def other_prompts(version_id: int, language: str, slug: str) -> dict[int, OtherPrompt]:
-    """By number all prompts of a version but one, as they are asked in this language; kept in memory as they are."""
+def other_prompts(version_id: int, language: str, base: str) -> dict[int, OtherPrompt]:
+    """By number all prompts of a version but one, however often it is asked, in this language; kept in memory."""
     prompts = prompts_in(version_id, language).values()
-    return {other.pk: OtherPrompt(other.slug, other.text, other.kind) for other in prompts if other.slug != slug}
+    return {other.pk: OtherPrompt(other.slug, other.text, other.kind) for other in prompts if other.base != base}
 
 
 def check_draft(participant: Participant, prompt: Prompt, text: str) -> PasteOutcome:

@@ -17,6 +17,7 @@ from surveys.reading.answers import (
 from surveys.reading.checks import CHECKS, UNREAD
 
 Verdict, NoAnswer = ReadBack.Verdict, ReadBack.NoAnswer
+UNREACHED = NoAnswer.UNREACHED
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NONE = "none"
 # With these findings there is nothing to read back.
@@ -121,7 +122,7 @@ def read_reply(form: Mapping[str, str]) -> ReadReply:
         read=form.get("read_letter", ""),
         letter=form.get("letter"),
         confirmed=form.get("read") == "right",
-        no_answer=no_answer if no_answer in NoAnswer.values else "",
+        no_answer=no_answer if no_answer in NoAnswer.values and no_answer != UNREACHED else "",
     )
 
 

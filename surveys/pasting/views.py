@@ -19,12 +19,21 @@ from surveys.participation.steps import address, after_prompt, answered_slugs, m
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.pasting import capture
 from surveys.pasting.privacy import is_link_alone, show_personal
-from surveys.pasting.read_back import NO_READING, ReadReply, is_read_later, mark_of, read_reply, reply_of, show_reading
+from surveys.pasting.read_back import (
+    NO_READING,
+    UNREACHED,
+    ReadReply,
+    is_read_later,
+    mark_of,
+    read_reply,
+    reply_of,
+    show_reading,
+)
 from surveys.reading.answers import LONGEST_TEXT, clean_text
 from surveys.reading.checks import UNREAD, Finding
 from surveys.reading.residue import page_lines
 from surveys.studies.access import is_unproven, read_link, within_limit
-from surveys.studies.lifecycle import prompts_in
+from surveys.studies.lifecycle import prompts_in, prompts_of
 
 Step = Participant.Step
 LARGEST_DRAFT = 1_200_000
@@ -73,6 +82,9 @@ def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
         words = gettext("This text is longer than %(limit)s characters. Please paste only the answer.")
         error = words % {"limit": f"{LONGEST_TEXT:,}"}
         return answer_again(request, asked, number, submission, error=error)
+    if asked.arm and not (submission.reply.no_answer or request.POST.get("reached")):
+        error = gettext("Please do the first step and tick it, or say that you can't find it.")
+        return answer_again(request, asked, number, submission, error=error)
     if is_link_alone(clean_text(submission.text)):
         error = render_to_string("pasting/_link_alone.html")
         return answer_again(request, asked, number, submission, error=error)
@@ -91,12 +103,15 @@ def receive(request: HttpRequest, asked: Prompt, number: int) -> HttpResponse:
 
 
 def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmission:
-    form = request.POST
+    form, reply = request.POST, read_reply(request.POST)
     base, shown_at = capture.open_page(form.get("page", ""))
+    text, html, rating = form.get("text", ""), form.get("html", ""), form.get("rating", "")
+    if asked.arm and "unreached" in form:  # what stands in the box is no answer of that state
+        text, html, rating, reply = "", "", "", ReadReply(no_answer=UNREACHED)
     return capture.PasteSubmission(
         prompt=asked,
-        text=form.get("text", ""),
-        html=form.get("html", ""),
+        text=text,
+        html=html,
         language=shown_language(request, form.get("shown_in", "")),
         key=read_key(form.get("key", "")),
         evidence=capture.read_evidence(form.get("evidence", ""), request.headers),
@@ -105,23 +120,41 @@ def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmiss
         keep=form.get("keep") == "1",
         privacy=form.get("privacy", ""),
         removed=capture.read_counts(form.get("removed", "")),
-        reply=read_reply(form),
+        reply=reply,
+        rating=rating if rating in capture.RATINGS and asks_rating(request, asked) else "",
     )
+
+
+def asks_rating(request: HttpRequest, asked: Prompt) -> bool:
+    rating = request.definition.rating
+    return rating is not None and rating.is_asked_of(asked.base)
+
+
+def describe_asking(request: HttpRequest, asked: Prompt, number: int) -> dict[str, Any]:
+    """What the page says beside the message: the state to reach first, and how often it was asked before."""
+    prompts = prompts_of(request.participant.version_id)
+    before = request.participant.order[: number - 1]
+    return {
+        "arm": next((arm for arm in request.definition.arms if arm.slug == asked.arm), None),
+        "times_before": sum(prompts[slug].base == asked.base for slug in before),
+        "asks_rating": asks_rating(request, asked),
+    }
 
 
 def empty_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The page of a prompt that nobody has begun to answer: what `fresh_page` shows then, filled in."""
     asked = asked_in(request, slug, "")
-    total = len(request.participant.order)
+    said = describe_asking(request, asked, number)
 
     def context(stand_in: HttpRequest) -> dict[str, Any]:
         blank = Prompt(slug=mark("slug"), title=mark("title"), text=mark("text"))
-        page = paste_page(stand_in, blank, number, 0, "", total)
+        page = paste_page(stand_in, blank, number, 0, "", said)
         return page | {"text": "", "evidence": "", "key": mark("key"), "page": mark("page")}
 
     own = {"key": uuid.uuid4(), "page": capture.seal_page(0)}
     values = own | {"slug": asked.slug, "title": asked.title, "text": asked.text}
-    return show_prepared(request, "pasting/prompt.html", context, (number, total), values)
+    about = number, asked.arm, said["times_before"], said["asks_rating"]
+    return show_prepared(request, "pasting/prompt.html", context, about, values)
 
 
 def fresh_page(request: HttpRequest, slug: str, number: int) -> dict:
@@ -132,22 +165,26 @@ def fresh_page(request: HttpRequest, slug: str, number: int) -> dict:
     newest = (
         Response.objects.filter(participant=request.participant, prompt__slug=slug)
         .order_by("-revision")
-        .only("revision", "text", "evidence", "submitted_at", "language")
+        .only("revision", "text", "evidence", "submitted_at", "language", "rating", "is_unrated")
         .first()
     )
     draft = draft_of(request, f"prompt:{slug}")
     began = draft.data.get("shown_in", "") if draft and draft.data.get("text") else newest.language if newest else ""
     asked = asked_in(request, slug, began)
-    page = paste_page(request, asked, number, newest.revision if newest else 0, began, len(request.participant.order))
+    said = describe_asking(request, asked, number)
+    page = paste_page(request, asked, number, newest.revision if newest else 0, began, said)
     if is_unproven():
         return page
     page |= {"text": newest.text if newest else "", "older": request.GET.get("older")}
     page["evidence"] = json.dumps(newest.evidence) if newest else ""
+    page["reached"] = bool(newest and newest.text)
+    page["rated"] = capture.UNRATED if newest and newest.is_unrated else str(newest.rating or "") if newest else ""
     reply = ReadReply()
     if draft:
         page["draft_number"] = draft.number
     if draft and (newest is None or draft.saved_at > newest.submitted_at):
-        page |= {name: draft.data.get(name, "") for name in ("text", "evidence", "removed", "privacy")}
+        page |= {name: draft.data.get(name, "") for name in ("text", "evidence", "removed", "privacy", "reached")}
+        page["rated"] = draft.data.get("rating", "")
         reply = read_reply(draft.data)
     elif newest:
         said = ReadBack.objects.filter(response=newest).first()
@@ -168,7 +205,7 @@ def gate_of(asked: Prompt, outcome: capture.PasteOutcome, reply: ReadReply) -> d
     return {
         "finding": {"check": finding.check, "words": translate(finding).partition(". ")} if finding else None,
         "page_words": show_page_words(outcome.text, asked.text) if finding else [],
-        "no_answer": [(value, gettext(label)) for value, label in ReadBack.NoAnswer.choices],
+        "no_answer": [(value, gettext(label)) for value, label in ReadBack.NoAnswer.choices if value != UNREACHED],
         # One question at a time: beside another one the reading stands folded.
         "read": show_reading(asked, outcome.text, reply, outcome.unread and not finding)
         if has_reading and not is_later
@@ -218,7 +255,7 @@ def step_name(asked: Prompt) -> str:
 
 
 def paste_page(
-    request: HttpRequest, asked: Prompt, number: int, revision: int, language: str, total: int
+    request: HttpRequest, asked: Prompt, number: int, revision: int, language: str, said: dict[str, Any]
 ) -> dict[str, Any]:
     back = address(request.participant, "prompt", number - 1) if number > 1 else ""
     if number == 1 and not request.definition.settings_later:
@@ -230,12 +267,14 @@ def paste_page(
         prompt=asked,
         shown_in=shown_language(request, language),
         number=number,
-        total=total,
-        minutes_left=minutes_left(Step.PROMPTS, request.definition, number - 1),
+        total=len(request.participant.order),
+        minutes_left=minutes_left(Step.PROMPTS, request.definition, number - 1, len(request.participant.order)),
         back_url=back,
         key=uuid.uuid4(),
         page=capture.seal_page(revision),
         draft_number=0,
+        ratings=capture.RATINGS,
+        **said,
     )
 
 
@@ -257,7 +296,8 @@ def answer_again(
     if wants_json(request):
         asks = {"error": error, "personal": personal, "messages": [], "page": capture.seal_page(revision)}
         return JsonResponse(asks | (gate_json(gate) if gate else {}), status=422)
-    page = paste_page(request, asked, number, revision, submission.language, len(request.participant.order))
+    said = describe_asking(request, asked, number)
+    page = paste_page(request, asked, number, revision, submission.language, said)
     draft = draft_of(request, step_name(asked))
     page |= {
         "text": submission.text,
@@ -267,6 +307,8 @@ def answer_again(
         "key": submission.key,
         "privacy": submission.privacy,
         "removed": json.dumps(submission.removed) if submission.removed else "",
+        "reached": request.POST.get("reached", ""),
+        "rated": submission.rating,
         "error": error,
         "personal": show_personal(submission.text) if personal else [],
     }

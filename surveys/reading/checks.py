@@ -33,6 +33,7 @@ class Paste:
     choices: tuple[str, ...] = ()
     other_prompts: tuple[OtherPrompt, ...] = ()
     same_as_other: bool = False
+    same_again: bool = False  # what the same person gave when they were asked the same before
     by_agent: bool = False
 
     @cached_property
@@ -296,12 +297,23 @@ def _is_same_as_other(paste: Paste) -> dict[str, Any] | None:
     return {} if paste.same_as_other else None
 
 
+def _is_same_again(paste: Paste) -> dict[str, Any] | None:
+    """A chatbot may well choose the same letter again; the same text of many words is worth a question."""
+    tells = paste.kind != "choice" or len(_words(paste.text)) > LONGEST_CHOICE
+    return {} if paste.same_again and tells else None
+
+
 def _is_of_agent(paste: Paste) -> dict[str, Any] | None:
     return {} if paste.by_agent else None
 
 
 def _by_agent(paste: Paste) -> Paste:
     return replace(paste, by_agent=True)
+
+
+def _given_again(paste: Paste) -> Paste:
+    """To the letter what was given before, with as many words as tell."""
+    return replace(paste, text=f"{paste.text}\n\nI went through all of them once more.", same_again=True)
 
 
 def _has_too_few_items(paste: Paste) -> dict[str, Any] | None:
@@ -338,6 +350,8 @@ def _left_with_two_items(paste: Paste) -> Paste:
 
 # The page asks about it where it reads the answer back.
 UNREAD = "too-few-items"
+# Of studies that ask somebody again, whichever checks their files name.
+SAME_AGAIN = "same-again"
 _NO_ANSWER = frozenset({"cut-off", UNREAD, "other-prompt"})
 CHECKS = {
     check.name: check
@@ -402,6 +416,14 @@ CHECKS = {
             _is_same_as_other,
             _copied,
             of_choices=False,  # the right letter is the same from everybody
+        ),
+        PasteCheck(
+            SAME_AGAIN,
+            1,
+            "Same answer again",
+            "You pasted exactly this answer before. If your chatbot gave you the same again, that is fine.",
+            _is_same_again,
+            _given_again,
         ),
         PasteCheck(
             "agent",

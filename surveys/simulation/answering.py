@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from random import Random
 
 from surveys.models import Prompt
+from surveys.pasting.capture import UNRATED
 from surveys.pasting.read_back import LETTERS, NONE, mark_of, read_prompt
 from surveys.reading.checks import CHECKS
 from surveys.simulation.answers import items_for, write_answer, write_personal, write_wrong
@@ -21,6 +22,7 @@ CONFIRMED, CORRECTED = 0.7, 0.06  # of answers in which something was read
 OF_READING = re.compile(r"(name|shown|added)-|(read_of|read_letter|read|letter|no_answer)$")
 MOST_QUESTIONS = 8  # that the paste page asks about one answer
 WRONG_SHARE = 0.2  # answers that begin with a wrong paste
+RATED = (0.85, 0.05, 0.1)  # of answers: from 1 to 5, can't say, left out
 
 
 class AnsweringPlayer(Player):
@@ -30,7 +32,7 @@ class AnsweringPlayer(Player):
         self, site: str, person: Person, definition: Definition, prompts: Mapping[str, Prompt], faults: bool
     ) -> None:
         super().__init__(site, person, definition, faults)
-        self.by_text = {prompt.text: prompt for prompt in prompts.values()}
+        self.prompts = prompts
 
     def chatbot(self, page: VisitedPage) -> VisitedPage:
         chosen = {name: self.rng.choice(options) for name, options in page.form.choices.items()}
@@ -56,6 +58,8 @@ class AnsweringPlayer(Player):
         if self.leaves(page.number):
             return self.LEAVING[self.person.way](self, page)
         asked = self.prompt_on(page)
+        if asked.arm in self.person.cannot_reach:
+            return self.send(page, self.leave_out(page))
         text = write_answer(asked, self.rng)
         if self.faults and self.rng.random() < WRONG_SHARE:
             text = self.write_wrong(asked)
@@ -65,12 +69,14 @@ class AnsweringPlayer(Player):
         check = self.rng.choice([*CHECKS.values(), None])
         if check is None:
             return write_personal(asked, self.rng)
-        return write_wrong(check, asked, self.by_text.values(), self.rng).text
+        return write_wrong(check, asked, self.prompts.values(), self.rng).text
 
     def prompt_on(self, page: VisitedPage) -> Prompt:
-        if page.message not in self.by_text:
+        """The prompt whose draft the page's form keeps, if its message is the one that stands there."""
+        slug = page.form.data["data-step"].removeprefix("prompt:") if page.form else ""
+        if slug not in self.prompts or page.message != self.prompts[slug].text:
             raise Stuck(f"{page.path} asks what is not in the study: {page.message[:60]!r}")
-        return self.by_text[page.message]
+        return self.prompts[slug]
 
     def fill_in(self, page: VisitedPage) -> dict[str, str]:
         return self.fill(page, write_answer(self.prompt_on(page), self.rng))
@@ -85,10 +91,17 @@ class AnsweringPlayer(Player):
     def fill(self, page: VisitedPage, text: str) -> dict[str, str]:
         self.story.sent.add((self.prompt_on(page).slug, text))
         kept = {name: value for name, value in page.form.fields.items() if not OF_READING.match(name)}
+        kept |= {"reached": "1"} if "reached" in page.form.choices else {}
+        kept |= {"rating": rate(self.rng)} if "rating" in page.form.choices else {}
         if not self.person.scripts:
             return kept | {"text": text}
         said = say_of_reading(self.prompt_on(page), text, self.rng)
         return kept | {"text": text} | note_pasting(text, self.rng) | said
+
+    def leave_out(self, page: VisitedPage) -> dict[str, str]:
+        """Say that the state of the account is not to be found."""
+        self.story.sent.add((self.prompt_on(page).slug, ""))
+        return page.form.fields | {"text": "", "unreached": "1"}
 
     def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
         text = None if fields.get("privacy") == "remove" else fields["text"]
@@ -118,6 +131,11 @@ class AnsweringPlayer(Player):
         return {"read": "right"} | ({"letter": "none"} if "letter" in page.form.choices else {})
 
     STEPS = Player.STEPS | {"chatbot": chatbot, "attention": attention, "perception": perception, "prompt": prompt}
+
+
+def rate(rng: Random) -> str:
+    """What an answer is worth to somebody; some can't say, and some leave it out."""
+    return rng.choices((str(max(1, min(5, round(rng.gauss(3.6, 1))))), UNRATED, ""), RATED)[0]
 
 
 # --- what a page with JavaScript would note ---------------------------------

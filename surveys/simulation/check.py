@@ -26,6 +26,7 @@ from surveys.models import (
     Study,
 )
 from surveys.participation.recruitment import CODES
+from surveys.pasting.capture import UNRATED, key_of
 from surveys.pasting.read_back import SaidBack
 from surveys.reading.answers import clean_text
 from surveys.simulation.people import Sent, Story
@@ -247,15 +248,17 @@ def stored_of(row: Participant) -> Iterator[Stored]:
     """Everything that was taken of this person, the oldest revision first."""
     answers = Response.objects.filter(participant=row, accepted=True).select_related("prompt")
     for answer in answers.prefetch_related("read_backs").order_by("revision"):
-        keys = partial(keys_when_kept, said=[said_back(row) for row in answer.read_backs.all()])
+        rating = UNRATED if answer.is_unrated else str(answer.rating or "")
+        keys = partial(keys_when_kept, said=[said_back(row) for row in answer.read_backs.all()], rating=rating)
         yield Stored(answer.prompt.slug, answer.key, answer.text, keys, "removed" in answer.personal)
     for said in Annotation.objects.filter(participant=row).select_related("item").order_by("revision"):
         yield Stored(said.item.key, said.key, describe(said), partial(keys_when_changed, said=said))
 
 
-def keys_when_kept(key: uuid.UUID, said: Iterable[SaidBack]) -> Iterator[uuid.UUID]:
-    """An answer whose reading was corrected, or that was asked about and then kept, is a revision of its own."""
-    for own in (key, *(uuid.uuid5(key, back.key) for back in said if back.key)):
+def keys_when_kept(key: uuid.UUID, said: Iterable[SaidBack], rating: str) -> Iterator[uuid.UUID]:
+    """An answer that was rated, or whose reading was corrected, or that was asked about and then kept, has its own."""
+    for corrected in ("", *(back.key for back in said if back.key)):
+        own = key_of(key, corrected, rating)
         yield from (own, uuid.uuid5(own, "kept"))
 
 

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -17,11 +18,11 @@ from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
-from surveys.participation.steps import answered_slugs
+from surveys.participation.steps import answered_slugs, minutes_for
 from surveys.pasting import capture
-from surveys.pasting.read_back import read_reply
+from surveys.pasting.read_back import UNREACHED, ReadReply, read_reply
 from surveys.simulation.annotating import Rater, say
-from surveys.simulation.answering import say_of_reading
+from surveys.simulation.answering import rate, say_of_reading
 from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
@@ -122,14 +123,15 @@ def take_part(study: Study, definition: Definition, person: Person, finishes: bo
         return participant
     context = describe_chatbot(participant, person.rng)
     # They take no time here, so they are given some; otherwise the monitor would show thousands of dollars an hour.
-    came = participant.consented_at - timedelta(minutes=definition.minutes * person.rng.lognormvariate(0, 0.3))
+    minutes = minutes_for(definition, len(participant.order)) * person.rng.lognormvariate(0, 0.3)
+    came = participant.consented_at - timedelta(minutes=minutes)
     Participant.objects.filter(pk=participant.pk).update(
         step=Step.PROMPTS, checks=answered_checks(definition, person.rng), consented_at=came
     )
     participant.refresh_from_db()
     taste = Taste(participant.cell.chatbot, SKEW, SPREAD[context.memory], participant.pseudonym, participant.cell.slug)
     count = len(participant.order) if finishes else person.stops_at - 1
-    answer_prompts(participant, person.rng, taste, count)
+    answer_prompts(participant, person, taste, count)
     return recruitment.complete(participant) if finishes else participant
 
 
@@ -163,17 +165,22 @@ def wrong_option(check: AttentionCheck) -> str:
     return next(option for option in check.options if option not in (check.answer, *check.also))
 
 
-def answer_prompts(participant: Participant, rng: Random, taste: Taste, count: int) -> None:
-    prompts, answered = lifecycle.prompts_of(participant.version_id), answered_slugs(participant)
-    types = rng.randrange(100) < TYPING
+def answer_prompts(participant: Participant, person: Person, taste: Taste, count: int) -> None:
+    """In another state of their account they get what people without a memory get, if they can reach it."""
+    prompts, answered, rng = lifecycle.prompts_of(participant.version_id), answered_slugs(participant), person.rng
+    rating, types = lifecycle.definition_of(participant.version_id).rating, rng.randrange(100) < TYPING
     asked = [prompts[slug] for slug in participant.order[:count] if slug not in answered]
-    texts = [write_lifelike(prompt, rng, taste) for prompt in asked]
+    forgetful = replace(taste, spread=SPREAD["off"])
+    texts = [write_lifelike(prompt, rng, forgetful if prompt.arm else taste) for prompt in asked]
     for prompt, text in zip(asked, texts, strict=True):
+        if prompt.arm in person.cannot_reach:
+            capture.submit_paste(participant, capture.PasteSubmission(prompt, "", reply=ReadReply(no_answer=UNREACHED)))
+            continue
         reply = read_reply(say_of_reading(prompt, text, rng))
         evidence = evidence_of(text, types)
-        capture.submit_paste(
-            participant, capture.PasteSubmission(prompt, text, evidence=evidence, keep=True, reply=reply)
-        )
+        rated = rate(rng) if rating and rating.is_asked_of(prompt.base) else ""
+        submission = capture.PasteSubmission(prompt, text, evidence=evidence, keep=True, reply=reply, rating=rated)
+        capture.submit_paste(participant, submission)
 
 
 def evidence_of(text: str, types: bool) -> dict[str, object]:

@@ -28,6 +28,7 @@ WAYS = {
 }
 OF_ANNOTATORS = ("stop_early", "excluded", "fail_training")
 LONGEST_STAY = 8  # items after which annotators who leave on the way have left
+CANNOT_REACH = 0.2  # of people, each arm
 STUDY_ID = "5f0000000000000000051111"
 
 
@@ -52,6 +53,7 @@ class Person:
     cell: str
     stops_at: int
     scripts: bool  # whether their browser notes how they paste
+    cannot_reach: frozenset[str] = frozenset()  # arms that their account, or their app, does not have
 
     def visit(self) -> Visit:
         """One more submission on Prolific."""
@@ -104,6 +106,7 @@ def make_people(definition: Definition, count: int, faults: bool, seed: int) -> 
             cell=cells[number % len(cells)][1],
             stops_at=max(rng.randrange(1, longest + 1), least if way == "stop_early" else 0),
             scripts=rng.random() < 0.85,
+            cannot_reach=frozenset(arm.slug for arm in definition.arms if rng.random() < CANNOT_REACH),
         )
         for number, way in enumerate(ways)
     ]

@@ -10,7 +10,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from surveys.models import Flag, Participant, Prompt, Response, Study, StudyVersion
-from surveys.reading.checks import NOT_OF_CHOICES
+from surveys.reading.checks import NOT_OF_CHOICES, SAME_AGAIN
 from surveys.studies.files.definitions import frozen
 from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 from surveys.studies.perception import outcome_of
@@ -91,8 +91,16 @@ def kept_flags(study: Study) -> QuerySet[Flag]:
 
 
 def count_kept_flags(study: Study) -> dict[int, int]:
-    """How often somebody kept an answer that a check had questioned; the signs of an agent question nothing."""
-    return dict(kept_flags(study).exclude(check_name="agent").values_list("participant").annotate(n=Count("id")))
+    """How often somebody kept an answer that a check had questioned.
+
+    The signs of an agent question nothing, and the same answer on another occasion may be right.
+    """
+    return dict(
+        kept_flags(study)
+        .exclude(check_name__in=("agent", SAME_AGAIN))
+        .values_list("participant")
+        .annotate(n=Count("id"))
+    )
 
 
 def find_flagged(study: Study, checks: set[str]) -> dict[int, set[str]]:

@@ -126,11 +126,15 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
         frozen_at=timezone.now() if study.is_launched else None,
     )
     definition = Definition.from_document(document)
+    prompts = {prompt.slug: (place, prompt) for place, prompt in enumerate(definition.prompts)}
     Prompt.objects.bulk_create(
         Prompt(
             version=version,
             position=position,
-            slug=prompt.slug,
+            slug=asking.slug,
+            asks="" if asking.is_first else asking.prompt,
+            arm=asking.arm,
+            occasion=asking.occasion,
             kind=prompt.kind,
             title=prompt.title,
             text=prompt_text(prompt),
@@ -139,9 +143,10 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
             answer=prompt.answer or "",
             benchmark=prompt.benchmark or "",
             benchmark_item=prompt.item or "",
-            languages=words_in_each(definition, position - 1),
+            languages=words_in_each(definition, place),
         )
-        for position, prompt in enumerate(definition.prompts, 1)
+        for position, asking in enumerate(definition.askings, 1)
+        for place, prompt in [prompts[asking.prompt]]
     )
     study.title = definition.title
     study.current = version

@@ -104,7 +104,7 @@ def run_ask(corpus: Corpus, options: Options, show: Show) -> Report:
         return ask(corpus, kind, options)
     if not options["prompts"]:
         raise CommandError("candidates are asked for prompts: name the study that has them (--prompts STUDY).")
-    prompts = find_study_with_prompts(options["prompts"]).current.prompts.order_by("position")
+    prompts = find_study_with_prompts(options["prompts"]).current.prompts.filter(asks="").order_by("position")
     wanted = candidate_tasks(corpus, list(prompts.values_list("text", flat=True)))
     plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, corpus=corpus)
     return execute_tasks(kind, plan, {"corpus": corpus.name}, options)

@@ -140,7 +140,7 @@ def asked_of(corpus: Corpus, settings: PairSettings) -> QuerySet[Task]:
     if settings.by:
         rows = rows.filter(run__endpoint__name=settings.by)
     if settings.prompts and settings.prompts.current:
-        texts = settings.prompts.current.prompts.values_list("text", flat=True)
+        texts = settings.prompts.current.prompts.filter(asks="").values_list("text", flat=True)
         rows = rows.filter(payload__prompt__in=list(texts))
     return rows
 

@@ -100,7 +100,7 @@ def answers(study: Study) -> Rows:
 
 
 def newest_responses(study: Study, people: list[int]) -> QuerySet:
-    newest = Response.objects.filter(participant__in=people, accepted=True).order_by(
+    newest = Response.objects.filter(participant__in=people, accepted=True, prompt__asks="").order_by(
         "participant_id", "prompt_id", "-revision"
     )
     fields = ("id", "participant_id", "participant__pseudonym", "prompt__slug", "language", "text", *READINGS)

@@ -273,7 +273,11 @@ def offered_sides(study: Study, others: QuerySet[Study]) -> list[tuple[str, Mapp
 
 def fields_of_others(offer: Offer, others: QuerySet[Study]) -> dict[str, str]:
     """Of studies that ask one of this study's prompts in the same words."""
-    same = [Q(slug=prompt.slug, text=prompt.text) for prompt in prompts_of(offer.study.current_id).values()]
+    same = [
+        Q(slug=prompt.slug, text=prompt.text)
+        for prompt in prompts_of(offer.study.current_id).values()
+        if not prompt.asks
+    ]
     if not same:
         return {}
     asked = Prompt.objects.filter(reduce(or_, same), version=OuterRef("current"))

@@ -101,7 +101,7 @@ def _candidates(corpus: Corpus, settings: Mapping[str, Any], show: Callable[[flo
     study = Study.objects.select_related("current").filter(slug=settings.get("prompts", "")).first()
     if study is None or study.current is None or not study.current.prompts.exists():
         raise PeopleError("Candidates are asked for prompts: name the study that has them.")
-    prompts = list(study.current.prompts.order_by("position").values_list("text", flat=True))
+    prompts = list(study.current.prompts.filter(asks="").order_by("position").values_list("text", flat=True))
     total = max(1, corpus.users.filter(left_out_by="").count() * len(prompts))
     for number, task in enumerate(candidate_tasks(corpus, prompts), 1):
         show(min(1.0, number / total))

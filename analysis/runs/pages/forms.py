@@ -125,7 +125,7 @@ class RunForm(forms.Form):
             self.fields[setting.name].optional = setting.kind is int and setting.is_stored and setting.default is None
         self.fields["benchmark"].choices = [("", THE_PROMPTS), *benchmark_choices()]
         self.fields["benchmark"].error_messages["invalid_choice"] = "There is none with this name."
-        own = version.prompts.order_by("position").values_list("slug", "title")
+        own = version.prompts.filter(asks="").order_by("position").values_list("slug", "title")
         self.fields["prompts"].choices = [(slug, title or slug) for slug, title in own]
         self.fields["prompts"].error_messages["invalid_choice"] = "%(value)s: no such prompt."
         self.fields["budget"].optional = True

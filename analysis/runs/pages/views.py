@@ -110,7 +110,7 @@ def calls_page(request: HttpRequest, shown: Run) -> dict:
 def prompts_of(shown: Run) -> QuerySet[Prompt] | tuple[()]:
     if shown.benchmark or shown.version is None:
         return ()
-    own = shown.version.prompts.order_by("position").only("version", "slug", "title")
+    own = shown.version.prompts.filter(asks="").order_by("position").only("version", "slug", "title")
     return own.filter(slug__in=shown.prompts) if shown.prompts else own
 
 

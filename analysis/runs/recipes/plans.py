@@ -122,7 +122,7 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
 
 def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tuple[str, ...]:
     """Some of the version's prompts, in its order; empty where these are all. Raises PlanError for one it has not."""
-    own = list(version.prompts.order_by("position").values_list("slug", flat=True)) if version else []
+    own = list(version.prompts.filter(asks="").order_by("position").values_list("slug", flat=True)) if version else []
     if unknown := sorted(set(slugs) - set(own)):
         raise PlanError(f"{', '.join(unknown)[:100]}: no such prompt. The prompts are {', '.join(own) or 'none yet'}.")
     chosen = tuple(slug for slug in own if slug in slugs)

@@ -20,7 +20,7 @@ def questions_of(run: Run) -> dict[str, Question]:
     if run.benchmark:
         items = BenchmarkItem.objects.filter(benchmark=run.benchmark).order_by("id")
         return {item.item: item for item in items}
-    prompts = run.version.prompts.order_by("position")
+    prompts = run.version.prompts.filter(asks="").order_by("position")
     return {prompt.slug: prompt for prompt in (prompts.filter(slug__in=run.prompts) if run.prompts else prompts)}
 
 

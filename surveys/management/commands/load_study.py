@@ -42,7 +42,7 @@ class Command(Action):
             "state": study.state,
             "version": version.number,
             "sha256": version.sha256,
-            "prompts": version.prompts.count(),
+            "prompts": version.prompts.filter(asks="").count(),
             "owners": list(owners.values_list("user__username", flat=True)),
         }
 

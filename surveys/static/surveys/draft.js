@@ -111,7 +111,7 @@ export class Draft {
     const putBack = () => {
       const { shown_in: _, ...fields } = kept.fields; // the message stands as this page shows it
       for (const [name, value] of Object.entries(fields)) if (elements[name]) elements[name].value = value;
-      for (const box of this.form.querySelectorAll("[type=checkbox][name^=name-]")) box.checked = box.name in fields;
+      for (const box of this.form.querySelectorAll("[type=checkbox]:is([name^=name-], [data-kept])")) box.checked = box.name in fields;
       this.form.dispatchEvent(new Event("input"));
     };
     this.form.prepend(panel);

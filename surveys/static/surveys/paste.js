@@ -16,10 +16,13 @@ const personal = new Personal(form, check);
 const draft = new Draft(form, { read, held: () => personal.open, checked: showCheck });
 let reply = {}; // what was last said of a reading: it holds while no reading is shown
 
+// Beside the answer: that a state was reached, and what the answer is worth.
+const kept = () => Object.fromEntries([...form.querySelectorAll("[data-kept]:checked")].map(({ name, value }) => [name, value]));
+
 function read() {
   const said = [...gate.querySelectorAll("input:checked, input[type=text], input[type=hidden]")];
   if (said.length) reply = Object.fromEntries(said.filter(({ value }) => value).map(({ name, value }) => [name, value]));
-  return { text: box.value, shown_in: form.elements.shown_in.value, evidence: JSON.stringify(evidence), ...personal.fields(), ...reply };
+  return { text: box.value, shown_in: form.elements.shown_in.value, evidence: JSON.stringify(evidence), ...personal.fields(), ...kept(), ...reply };
 }
 
 // What is written answers the message as it is shown now: it is saved with its language before that changes.
@@ -215,7 +218,7 @@ gate.addEventListener("click", (event) => {
 find("cleaned").addEventListener("click", (event) => { if (event.target.closest("[data-restore]")) restore(); });
 
 form.addEventListener("input", ({ inputType, target }) => {
-  if (gate.contains(target)) return;
+  if (gate.contains(target) || "kept" in target.dataset) return;
   find("cleaned").replaceChildren();
   // While a question stands, the next saving checks again, so that it goes when it is answered.
   draft.check ||= gate.childElementCount > 0;

@@ -6,15 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import ValidationError
 
+from surveys.reading.checks import SAME_AGAIN
 from surveys.reading.nesting import is_deep_toml
+from surveys.studies.files.askings import Arm, Asking, Rating, Repeats, askings_of, put_in
 from surveys.studies.files.kinds import QuestionWords
 from surveys.studies.files.languages import Texts, read_languages
 from surveys.studies.files.lines import find_lines, join_place, line_of
+from surveys.studies.files.orders import order_for
 from surveys.studies.files.rules import Misfit, find_misfits
 from surveys.studies.files.schema import (
     LISTS,
@@ -57,6 +61,9 @@ NOT_FOR_ANNOTATORS = (
     "checks",
     "attention",
     "perception",
+    "repeats",
+    "arms",
+    "rating",
     "exclusions",
     "languages",
 )
@@ -117,6 +124,9 @@ class Definition(StudyHead):
     filters: tuple[ProlificFilter, ...] = ()
     settings_later: bool = False  # whether the page on the chatbot's settings comes after the first prompt
     perception: Perception | None = None  # the figure in moving dots; None: nobody is shown one
+    repeats: Repeats | None = None  # what some people are asked twice
+    arms: tuple[Arm, ...] = ()  # other states of the account
+    rating: Rating | None = None  # what is asked of an answer
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -131,6 +141,16 @@ class Definition(StudyHead):
     def branches(self) -> tuple[tuple[str, str], ...]:
         """Slug and name of what each cell is crossed with: every chatbot; nothing where people annotate."""
         return tuple((bot.slug, bot.name) for bot in self.chatbots) or (("", ""),)
+
+    @cached_property
+    def askings(self) -> list[Asking]:
+        """Everything that a person can be asked: the prompts, and what is asked again."""
+        return askings_of([prompt.slug for prompt in self.prompts], self.repeats, self.arms)
+
+    def order_of(self, place: int, cell: str, person: str) -> list[str]:
+        """The order of the person in this place of a cell, by slug: the scheme's, with what they are asked again."""
+        row = [self.prompts[at].slug for at in order_for(len(self.prompts), self.order_scheme, place, person)]
+        return put_in(row, self.repeats, self.arms, place, f"{self.slug}\n{cell}")
 
     def to_document(self) -> dict[str, Any]:
         """All of it as plain JSON values: what a frozen version stores and what is hashed."""
@@ -154,8 +174,9 @@ class Definition(StudyHead):
             scales = tuple(LabelScale(**frozen(scale)) for scale in work.get("scales", ()))
             wordings = tuple(QuestionWords(**words) for words in work.get("wordings", ()))
             fields["annotation"] = AnnotationWork(**{**work, "scales": scales, "wordings": wordings})
-        if perception := fields.get("perception"):
-            fields["perception"] = Perception(**perception)
+        for name, table in (("perception", Perception), ("repeats", Repeats), ("rating", Rating)):
+            if fields.get(name):
+                fields[name] = table(**fields[name])
         return cls(**fields)
 
 
@@ -169,6 +190,7 @@ LATER_KEYS = frozenset(
         *("model_offered", "settings", "memory_name", "instructions_name", "model_shown"),
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
         *("summary", "full", "settings_later", "perception"),
+        *("repeats", "arms", "rating"),
     }
 )
 
@@ -327,6 +349,8 @@ def _defined(study: dict[str, Any]) -> Definition:
     document["order_scheme"] = study["order"]["scheme"]
     document["settings_later"] = study["order"]["settings"] == "after-first-prompt"
     document["paste_checks"] = study["checks"]["paste"]
+    if (study.get("repeats") or study["arms"]) and document["paste_checks"]:
+        document["paste_checks"] = tuple(dict.fromkeys((*document["paste_checks"], SAME_AGAIN)))
     document["debrief"] = study["debrief"]["text"]
     document |= study["recruiting"]
     wordings = document.pop("wordings")
@@ -349,7 +373,7 @@ def in_language(definition: Definition, language: str) -> Definition:
         return tuple(replace(entry, **_shown(texts.get(entry.slug, {}))) for entry in getattr(definition, name))
 
     lists: dict[str, Any] = {
-        name: worded(name) for name in ("chatbots", "questions", "comprehension", "attention", "prompts")
+        name: worded(name) for name in ("chatbots", "questions", "comprehension", "attention", "prompts", "arms")
     }
     return replace(
         definition,
@@ -361,6 +385,7 @@ def in_language(definition: Definition, language: str) -> Definition:
         chatbot_question=replace(definition.chatbot_question, **said["chatbot_question"]),
         debrief=said["debrief"]["text"],
         perception=definition.perception and replace(definition.perception, **_shown(said.get("perception", {}))),
+        rating=definition.rating and replace(definition.rating, **said["rating"]),
         **lists,
     )
 

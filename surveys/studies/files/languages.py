@@ -23,6 +23,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "attention": ("text", "options"),
     "perception": ("text", "options"),
     "prompts": ("title", "text", "question", "choices", "request"),
+    "arms": ("name", "instruction"),
+    "rating": ("text",),
     "debrief": ("text",),
 }
 Texts = dict[str, Any]

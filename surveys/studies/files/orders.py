@@ -21,7 +21,7 @@ def order_rows(n: int, scheme: str) -> list[list[int]]:
 def order_for(n: int, scheme: str, number: int, seed: str) -> list[int]:
     """The order of the person with this running number (from 0); the seed matters to `shuffle` only."""
     if scheme == "shuffle":
-        return _shuffled(n, f"{seed}\n{number}")
+        return shuffled(n, f"{seed}\n{number}")
     rows = order_rows(n, scheme)
     return rows[number % len(rows)]
 
@@ -49,14 +49,17 @@ def _fixed(n: int) -> list[list[int]]:
     return [list(range(n))]
 
 
-def _shuffled(n: int, seed: str) -> list[int]:
+def shuffled(n: int, seed: str) -> list[int]:
     if n < 1:
         raise ValueError(f"An order needs at least one prompt, not {n}.")
-    # Python's own hash of a string changes with each process, so the seed goes through SHA-256.
-    generator = random.Random(int.from_bytes(hashlib.sha256(seed.encode()).digest(), "big"))
     order = list(range(n))
-    generator.shuffle(order)
+    random.Random(seed_of(seed)).shuffle(order)
     return order
+
+
+def seed_of(words: str) -> int:
+    """Python's own hash of a string changes with each process, so the seed goes through SHA-256."""
+    return int.from_bytes(hashlib.sha256(words.encode()).digest(), "big")
 
 
 ROWS: dict[str, Callable[[int], list[list[int]]]] = {"williams": _williams, "latin": _latin, "fixed": _fixed}

@@ -1,11 +1,13 @@
 """Rules between the keys of a study file: places and pay, fair checks, and what the comparison leaves out."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
+from surveys.studies.files.askings import EVERY, Arm, Repeats, askings_of, most_apart
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, NOT_ASKED, SEVERAL
@@ -22,7 +24,8 @@ NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 # Words that forms and stored answers use beside the slugs of a study.
-RESERVED = {"chatbots": (NONE, SEVERAL, "other"), "questions": ("chatbot",)}
+RESERVED = {"chatbots": (NONE, SEVERAL, "other"), "questions": ("chatbot",), "arms": ("2",)}
+LONGEST_SLUG = 50
 
 Study = dict[str, Any]
 # The place of something that does not fit, and what is the matter with it.
@@ -56,7 +59,7 @@ def slugs_differ(study: Study) -> Misfits:
 
 def names_differ(study: Study) -> Misfits:
     """Two chatbots, cells or prompts of one name could not be told apart on a page."""
-    for name, key in (("chatbots", "name"), ("cells", "name"), ("prompts", "title")):
+    for name, key in (("chatbots", "name"), ("cells", "name"), ("prompts", "title"), ("arms", "name")):
         seen: dict[str, str] = {}
         for place, entry in entries(study, name):
             shown = entry.get(key, "")
@@ -350,6 +353,44 @@ def _variant_fits(place: str, prompt: dict[str, Any], original: dict[str, Any]) 
             yield (f"{place}.{key}", f"is {value}, but it is {wanted} for `{slug}`, of which this is a variant")
 
 
+def askings_name_prompts(study: Study) -> Misfits:
+    prompts = tuple(prompt["slug"] for prompt in study["prompts"] if "slug" in prompt)
+    for place, table in (
+        ("repeats", study.get("repeats", {})),
+        ("rating", study.get("rating", {})),
+        *entries(study, "arms"),
+    ):
+        for slug in table.get("prompts", ()):
+            if slug not in prompts and not (place == "rating" and (slug,) == EVERY):
+                yield (f"{place}.prompts", f"names the prompt `{slug}`, which does not exist{nearest(slug, prompts)}")
+
+
+def askings_are_apart(study: Study) -> Misfits:
+    prompts = [prompt["slug"] for prompt in study["prompts"] if "slug" in prompt]
+    table, arms = study.get("repeats", {}), dict(entries(study, "arms"))
+    repeats = Repeats(table["prompts"]) if "prompts" in table else None
+    known = {
+        place: Arm(arm["slug"], "", "", arm["prompts"])
+        for place, arm in arms.items()
+        if {"slug", "prompts"} <= arm.keys()
+    }
+    askings, taken = askings_of(prompts, repeats, [*known.values()]), set(prompts)
+    for asking in askings[len(prompts) :]:
+        place = next((place for place, arm in known.items() if arm.slug == asking.arm), "repeats")
+        if asking.slug in taken:
+            yield (f"{place}.prompts", f"makes `{asking.slug}` of `{asking.prompt}`, which another prompt is called")
+        elif len(asking.slug) > LONGEST_SLUG:
+            yield (f"{place}.prompts", f"makes `{asking.slug}`, which has more than {LONGEST_SLUG} characters")
+        taken.add(asking.slug)
+    times = max(Counter(asking.prompt for asking in askings).values(), default=1)
+    if repeats and table.get("apart", 0) > (most := most_apart(len(prompts), times)):
+        yield (
+            "repeats.apart",
+            f"is {table['apart']}, but with {len(prompts)} prompts, of which one is asked {times} times, "
+            f"it can be {most} at most",
+        )
+
+
 def references_differ(study: Study) -> Misfits:
     seen: dict[tuple[str, str], str] = {}
     for place, reference in entries(study, "references"):
@@ -397,6 +438,8 @@ RULES: list[Callable[[Study], Misfits]] = [
     exclusions_fit_the_study,
     models_differ,
     variants_ask_the_same,
+    askings_name_prompts,
+    askings_are_apart,
     references_differ,
     filters_choose,
 ]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 from pydantic import StrictBool, StrictInt, TypeAdapter
 
 from surveys.reading.checks import CHECKS
+from surveys.studies.files.askings import Arm, Rating, Repeats
 from surveys.studies.files.kinds import (
     IMPORTED,
     KINDS,
@@ -26,6 +27,7 @@ from surveys.studies.files.values import (
     LinesByKey,
     LongText,
     Money,
+    Slug,
     entries,
     matching,
     number,
@@ -45,10 +47,8 @@ CONTEXT = {
 # Of these, what nobody is asked any more: older versions have rules about it, for answers from their time.
 NOT_ASKED = ("chat",)
 # What the first question can be answered beside a chatbot's slug.
-SEVERAL = "several"
-NONE = "none"
+SEVERAL, NONE = "several", "none"
 
-Slug = Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,49}", "lower-case letters, digits and hyphens, at most 50")]
 StudySlug = Annotated[str, matching(r"[a-z0-9-]{2,50}", "2 to 50 lower-case letters, digits and hyphens")]
 Language = Annotated[str, matching(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", "a language code such as en or pt-BR")]
 ProlificId = Annotated[str, matching(r"[0-9a-f]{24}", "the 24 digits and letters a–f of a Prolific study")]
@@ -455,8 +455,10 @@ TABLES: dict[str, type] = {
     "annotation": AnnotationKeys,
     "recruiting": RecruitingKeys,
     "perception": Perception,
+    "repeats": Repeats,
+    "rating": Rating,
 }
-MAY_BE_ABSENT = ("annotation", "perception")
+MAY_BE_ABSENT = ("annotation", "perception", "repeats", "rating")
 LISTS: dict[str, type] = {
     "chatbots": Chatbot,
     "questions": Question,
@@ -464,6 +466,7 @@ LISTS: dict[str, type] = {
     "comprehension": ComprehensionCheck,
     "attention": AttentionCheck,
     "prompts": PromptDefinition,
+    "arms": Arm,
     "exclusions": Exclusion,
     "references": Reference,
     "wordings": WordingKeys,

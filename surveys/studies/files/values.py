@@ -85,6 +85,9 @@ def matching(pattern: str, wanted: str) -> Rule:
     return Rule(BeforeValidator(read), {"type": "string", "pattern": f"^(?:{pattern})$"})
 
 
+Slug = Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,49}", "lower-case letters, digits and hyphens, at most 50")]
+
+
 def one_of(*names: str) -> Rule:
     def read(value: Any) -> str:
         if isinstance(value, str) and value in names:
@@ -156,7 +159,8 @@ def _read_one_or_more(value: Any, read_list: Callable[[Any], tuple[str, ...]]) -
 Lines = tuple[Line, ...]
 # For each question one option or a list of options.
 _ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
-LinesByKey = dict[str, Annotated[Lines, entries(1), Rule(WrapValidator(_read_one_or_more), _ONE_OR_MORE)]]
+OneOrMore = Annotated[Lines, entries(1), Rule(WrapValidator(_read_one_or_more), _ONE_OR_MORE)]
+LinesByKey = dict[str, OneOrMore]
 
 
 def fault_in(error: ValidationError) -> str:

@@ -15,9 +15,11 @@ from analysis.answers.reviews import decide, undo
 from analysis.models import AliasDecision, Answer, AnswerDecision, Completion, SecondOpinion
 from surveys.models import Study
 from surveys.participation.recruitment import withdraw
+from surveys.pasting.read_back import ReadReply
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in
+from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
 LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
@@ -348,3 +350,19 @@ def test_all_that_differ_in_marks_only_are_accepted_at_once(study: Study, client
         data[f"spelling-{number}"] = [other.name for other in proposal.others]
     client.post(address("decide-spellings"), data)
     assert alias_map(study) == {"teas": {"earl-grey": "earl grey", "oolong": "oo-long"}}
+
+
+def test_pages_say_which_time_or_state_an_answer_is_of() -> None:
+    study = make_study(definition=make_asking_definition())
+    person = make_participant(study)
+    person.order = ["teas", "teas--2", "teas--temporary", "water", "cakes", "water--2", "pots"]
+    person.save()
+    make_response(person, "teas", keep=True)
+    again = make_response(person, "teas--2", "1. Mate", keep=True)
+    out = make_response(person, "teas--temporary", "", reply=ReadReply(no_answer="unreached"))
+    readings.read_new(study)
+    client = log_in(study)
+    page = lines_of(client.get(address("list"), {"prompt": "teas"}))
+    assert page.count("Ask for teas (occasion 2)") == page.count("Ask for teas (temporary)") == 1
+    assert "The prompt: Ask for teas (occasion 2)" in lines_of(client.get(address("answer", again.answer.pk)))
+    assert "did not find the state of the account" in lines_of(client.get(address("answer", out.answer.pk)))

@@ -13,25 +13,26 @@ from tests.factories import make_definition
 # Of the study of teas: behind `comments` stand its own questions and attention checks.
 PUBLISHED = {
     "responses": (
-        "study version version_sha256 pilot origin participant state chatbot cell prompt kind position "
-        "language revision text text_sha256 characters personal_removed personal_kept submitted_at"
+        "study version version_sha256 pilot origin participant state chatbot cell prompt occasion arm "
+        "previous_prompt kind position language revision text text_sha256 characters personal_removed personal_kept "
+        "submitted_at rating unrated unreached"
     ),
     "revisions": (
-        "study version version_sha256 pilot origin participant state chatbot cell prompt kind position "
-        "language revision accepted text text_sha256 characters html html_characters personal_removed personal_kept "
-        "shown_at submitted_at"
+        "study version version_sha256 pilot origin participant state chatbot cell prompt occasion arm kind "
+        "position language revision accepted text text_sha256 characters html html_characters personal_removed "
+        "personal_kept shown_at submitted_at rating unrated"
     ),
     "flags": (
-        "study version version_sha256 pilot origin participant state chatbot cell prompt check check_version "
-        "outcome message shown_at decided_at"
+        "study version version_sha256 pilot origin participant state chatbot cell prompt occasion arm check "
+        "check_version outcome message shown_at decided_at"
     ),
     "context": (
         "study version version_sha256 pilot origin participant state chatbot cell product model_shown plan "
         "memory personalisation chat chat_language device recorded_at"
     ),
     "timings": (
-        "study version version_sha256 pilot origin participant state chatbot cell prompt position revisions "
-        "first_shown_at submitted_at seconds away_seconds client_opened_at client_copied_at client_sent_at "
+        "study version version_sha256 pilot origin participant state chatbot cell prompt occasion arm position "
+        "revisions first_shown_at submitted_at seconds away_seconds client_opened_at client_copied_at client_sent_at "
         "observed pasted typed removed share_pasted edited_after pastes keys pointer presses scrolls untrusted "
         "automated agent page_words"
     ),
@@ -44,18 +45,18 @@ PUBLISHED = {
     "flow": "study version version_sha256 pilot origin outcome reason overflow people",
     "readings": (
         "study version version_sha256 pilot origin answer source model chatbot simulated counted participant run "
-        "user user_name repeat prompt benchmark benchmark_item kind letter correct items doubt read_by "
+        "user user_name repeat prompt occasion arm benchmark benchmark_item kind letter correct items doubt read_by "
         "rules_version flags excluded"
     ),
     "mentions": (
-        "study answer source model chatbot simulated counted participant run user user_name repeat prompt place "
-        "item spelling name"
+        "study answer source model chatbot simulated counted participant run user user_name repeat prompt "
+        "occasion arm place item spelling name"
     ),
     "read_backs": (
-        "study version version_sha256 pilot origin participant state chatbot cell prompt revision newest "
-        "rules_version verdict read_letter letter names_read taken_out added absent no_answer"
+        "study version version_sha256 pilot origin participant state chatbot cell prompt occasion arm revision "
+        "newest rules_version verdict read_letter letter names_read taken_out added absent no_answer"
     ),
-    "read_back_names": "study participant prompt revision newest name item read stands in_text",
+    "read_back_names": "study participant prompt occasion arm revision newest name item read stands in_text",
     "aliases": "study prompt spelling item",
     "alias_decisions": "study number prompt action spellings item undoes decided_at",
     "answer_decisions": "study answer participant run asked letter items is_undo decided_at",

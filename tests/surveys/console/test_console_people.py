@@ -8,9 +8,11 @@ from django.test import Client
 
 from surveys.console import people_views
 from surveys.models import AuditEvent, Participant
+from surveys.pasting.read_back import ReadReply
 from surveys.studies import audit
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
+from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
 State, Step = Participant.State, Participant.Step
@@ -247,3 +249,24 @@ def test_audit_trail_takes_as_many_statements_for_many(rows: int, django_assert_
     # Session, account, study, role (2), number of events, events, actions, actors.
     with django_assert_num_queries(9):
         assert len(re.findall(r'<tr>\s*<td class="number">', text_of(client.get("/console/teas/audit/")))) == rows
+
+
+def test_page_of_a_person_says_what_was_asked_again_and_what_became_of_it() -> None:
+    study = make_study(definition=make_asking_definition())
+    person = make_participant(study)
+    person.order = ["teas", "teas--temporary", "water", "teas--2", "cakes", "water--2", "pots"]
+    person.save()
+    make_response(person, "teas", keep=True, rating="4")
+    make_response(person, "teas--temporary", "", reply=ReadReply(no_answer="unreached"))
+    make_response(person, "teas--2", keep=True, rating="unrated")
+    page = lines_of(log_in(study).get(f"/console/teas/participants/{person.pseudonym}/"))
+    for words in (
+        *("Ask for teas (occasion 2)", "Ask for teas (temporary)", "Rated 4 of 5.", "Said that they cannot rate it."),
+        "Said that they cannot find this state of the account.",
+    ):
+        assert words in page
+    monitor = lines_of(log_in(study, name="bob").get("/console/teas/collect/"))
+    assert "Ask for teas (temporary)" in monitor
+    setup = lines_of(log_in(study, name="eve").get("/console/teas/setup/"))
+    assert "A second time, of 50 % of the people, at least 2 prompts later: teas, water" in setup
+    assert "Press the dotted circle." in setup and "Rated from 1 to 5: How useful is it?" in setup

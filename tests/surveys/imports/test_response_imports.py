@@ -14,6 +14,7 @@ from surveys.imports.files import MOST_FAULTS, ImportFault
 from surveys.imports.responses import import_responses
 from surveys.models import AuditEvent, Participant, Place, Response, Study
 from tests.factories import make_participant, make_study, make_visit
+from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
 HEADER = ["participant", "chatbot", "prompt", "text"]
@@ -298,3 +299,58 @@ def test_command_says_what_is_wrong(study: Study, file: Path) -> None:
         call_command("import_responses", "teas", "no.csv")
     with pytest.raises(CommandError, match="There is no study tea. Studies: teas."):
         call_command("import_responses", "tea", str(file))
+
+
+# --- what people were asked again -------------------------------------------
+
+AGAIN = [*HEADER, "occasion", "arm", "position", "rating"]
+
+
+@pytest.fixture
+def asking_study() -> Study:
+    return make_study(definition=make_asking_definition())
+
+
+def test_rows_say_occasion_arm_place_and_rating(asking_study: Study, file: Path) -> None:
+    rows = [
+        ["P1", "chatgpt", "teas", "1. Assam", "", "", "2", "4"],
+        ["P1", "chatgpt", "teas", "1. Mate", "2", "", "5", ""],
+        ["P1", "chatgpt", "teas", "1. Chai", "", "temporary", "1", "5"],
+        ["P2", "chatgpt", "water", "C", "1", "", "", ""],
+    ]
+    write_rows(file, *rows, header=AGAIN)
+    assert vars(import_responses(asking_study, file, "tests")) == {"participants": 2, "responses": 4, "skipped": 0}
+    first, second = Participant.objects.order_by("id")
+    assert first.order == ["teas--temporary", "teas", "", "", "teas--2"] and second.order == []
+    found = first.responses.order_by("prompt__position").values_list("prompt__slug", "text", "rating")
+    assert list(found) == [("teas", "1. Assam", 4), ("teas--2", "1. Mate", None), ("teas--temporary", "1. Chai", 5)]
+    assert vars(import_responses(asking_study, file, "tests"))["skipped"] == 4
+    more = write_rows(file, ["P1", "chatgpt", "pots", "B", "", "", "3", ""], header=AGAIN)
+    import_responses(asking_study, more, "tests")
+    first.refresh_from_db()
+    assert first.order == ["teas--temporary", "teas", "pots", "", "teas--2"]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (["cakes", "x", "2", "", "", ""], "the study file does not say that cakes is asked on occasion 2"),
+        (["cakes", "x", "", "temporary", "", ""], "that cakes is asked in the state 'temporary'"),
+        (["teas", "x", "", "secret", "", ""], "that teas is asked in the state 'secret'"),
+        (["teas--2", "x", "", "", "", ""], "the study has no prompt 'teas--2'"),
+        (["teas", "x", "0", "", "", ""], "occasion '0' is not a whole number from 1 to 1000"),
+        (["teas", "x", "", "", "-1", ""], "position '-1' is not a whole number"),
+        (["teas", "x", "", "", "", "6"], "rating '6' is not a whole number from 1 to 5"),
+    ],
+)
+def test_fault_of_what_was_asked_again_names_its_line(
+    asking_study: Study, file: Path, row: list[str], says: str
+) -> None:
+    (fault,) = faults_of(asking_study, write_rows(file, ["P1", "chatgpt", *row], header=AGAIN))
+    assert says in fault and "2" in fault
+
+
+def test_one_place_holds_one_answer_of_a_person(asking_study: Study, file: Path) -> None:
+    rows = [["P1", "chatgpt", prompt, "B", "", "", "3", ""] for prompt in ("water", "pots")]
+    (fault,) = faults_of(asking_study, write_rows(file, *rows, header=AGAIN))
+    assert "P1 has another answer at position 3 already" in fault

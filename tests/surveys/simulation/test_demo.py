@@ -1,13 +1,18 @@
 """The demo is built through the real rules, marks its people as simulated, and is refused in production."""
 
 from collections import Counter
+from dataclasses import replace
+from random import Random
+from statistics import mean
 
 import pytest
 from django.contrib.auth import authenticate
 
 from surveys.models import Participant, Place, ReadBack, Response, Study
+from surveys.participation.steps import minutes_left
 from surveys.simulation import demo
 from tests.factories import make_study
+from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
 
@@ -66,3 +71,25 @@ def test_production_refuses_the_published_password(settings) -> None:
     with pytest.raises(demo.NotADemo):
         demo.build_demo()
     assert not Study.objects.exists()
+
+
+def test_made_up_people_take_as_long_as_their_pages_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Random, "lognormvariate", lambda self, mu, sigma: 1.0)
+    definition = replace(make_asking_definition(), minutes=60)
+    study = make_study(definition=replace(definition, cells=tuple(replace(c, places=8) for c in definition.cells)))
+    demo.fill(study, 1.0, 3, lambda done, total: None, all_finish=True)
+    people = list(study.participants.filter(state="completed"))
+    assert len(people) == 32
+    for person in people:
+        took = (person.finished_at - person.consented_at).total_seconds() / 60
+        assert took == pytest.approx(minutes_left("consent", definition, 0, len(person.order)), rel=0.1)
+    few, all_of_it = (
+        mean((row.finished_at - row.consented_at).total_seconds() / 60 for row in people if len(row.order) == asked)
+        for asked in (5, 7)
+    )
+    said = minutes_left("consent", definition, 0, 7) - minutes_left("consent", definition, 0, 5)
+    assert all_of_it - few == pytest.approx(said, rel=0.1)
+    given = Response.objects.filter(participant__study=study, accepted=True)
+    assert given.filter(prompt__occasion=2).count() == 32 and given.filter(rating__isnull=False).exists()
+    out = ReadBack.objects.filter(response__in=given, no_answer="unreached").count()
+    assert 0 < out < 16 and out == given.filter(prompt__arm="temporary", text="").count()

@@ -28,6 +28,7 @@ from surveys.studies.files.definitions import read_study
 from surveys.studies.lifecycle import prompts_of
 from tests.factories import make_definition, make_participant, make_study
 from tests.surveys.simulation.server import end_server, free_port, running_server, start_server
+from tests.surveys.studies.files.sample_study import make_asking_definition
 
 STUDIES = Path(surveys.__file__).parent / "studies"
 
@@ -83,6 +84,29 @@ def test_without_faults_everybody_finishes(site: str) -> None:
     assert report["submissions"] == report["confirmed"] == 16 and report["mishaps"] == {}
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
     assert ReadBack.objects.filter(verdict="right").exists()
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("faults", [False, True])
+def test_people_who_are_asked_again_come_to_the_end(site: str, faults: bool) -> None:
+    definition = make_asking_definition()
+    cells = tuple(replace(cell, places=6) for cell in definition.cells)
+    study = make_study(definition=replace(definition, cells=cells))
+    report = run(study, site, 20, seed=3, faults=faults)
+    assert report["violations"] == []
+    people = Participant.objects.filter(study=study, state="completed")
+    asked = {len(person.order) for person in people}
+    given = Response.objects.filter(participant__in=people, accepted=True)
+    unreached = ReadBack.objects.filter(response__in=given, no_answer="unreached").count()
+    reached = given.filter(prompt__arm="temporary").exclude(text="").count()
+    assert asked == {5, 7} and 0 < unreached < reached
+    rated = given.filter(rating__isnull=False)
+    assert rated.exists() and set(rated.values_list("prompt__slug", flat=True)) <= {
+        *("teas", "teas--2", "teas--temporary", "cakes")
+    }
+    if not faults:
+        assert report["ends"] == {"CODE1": 20} and unreached + reached == 20
 
 
 @pytest.mark.processes

@@ -9,6 +9,8 @@ SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 GOOD = (SAMPLES / "teas.toml").read_text(encoding="utf-8")
 # The same study in German, as a further part of the file.
 IN_GERMAN = (SAMPLES / "teas.de.toml").read_text(encoding="utf-8")
+# Further prompts for the same study, of which some are asked again: on a second occasion, in an arm, with a rating.
+ASKED_AGAIN = (SAMPLES / "teas.again.toml").read_text(encoding="utf-8")
 
 
 def changed(*changes: tuple[str, str]) -> str:
@@ -22,6 +24,15 @@ def changed(*changes: tuple[str, str]) -> str:
 
 def make_definition(*changes: tuple[str, str]) -> Definition:
     return parse_study(changed(*changes).encode(), "teas")
+
+
+def make_asking_definition(*changes: tuple[str, str]) -> Definition:
+    """The study with what is asked again, with pieces of that part of the file replaced."""
+    text = ASKED_AGAIN
+    for old, new in changes:
+        assert old in text, f"{old!r} is not in the sample"
+        text = text.replace(old, new, 1)
+    return parse_study((GOOD + text).encode(), "teas")
 
 
 def read_german() -> dict[str, Texts]:

@@ -160,6 +160,8 @@ NOT_SHOWN = {
     "attention": {"slug", "answer", "also", "after", "kind"},
     "perception": {"answer", "after"},
     "prompts": {"slug", "kind", "items", "answer", "benchmark", "item", "variant", "variant_of"},
+    "arms": {"slug", "prompts", "order"},
+    "rating": {"prompts"},
 }
 NEVER_SHOWN = {
     "pay",
@@ -174,6 +176,7 @@ NEVER_SHOWN = {
     "wordings",
     "recruiting",
     "filters",
+    "repeats",
 }
 
 

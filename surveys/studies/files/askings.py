@@ -1,0 +1,153 @@
+"""Askings: a prompt asked of the same person again, on a second occasion or in another state of their account."""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+from pydantic import StrictInt
+
+from surveys.studies.files.orders import seed_of, shuffled
+from surveys.studies.files.values import Line, LongText, OneOrMore, Slug, entries, number, one_of, within
+
+EVERY = ("all",)
+# Of so many places that follow each other in a cell as many are drawn as the share comes to.
+BLOCK = 4
+APART = 2  # so that another prompt stands between two askings of one
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Prompts that a share of the people are asked twice, in the usual state of their account."""
+
+    prompts: Annotated[tuple[Slug, ...], entries(1)]
+    apart: Annotated[StrictInt, within(1, 100)] = APART
+    people: Annotated[float, number(0, 1, above=True)] = 1.0
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Another state of the account in which some prompts are asked once more, before or after the usual one."""
+
+    slug: Slug
+    name: Line
+    instruction: LongText
+    prompts: Annotated[tuple[Slug, ...], entries(1)]
+    order: Annotated[str, one_of("balanced", "before", "after")] = "balanced"
+
+
+@dataclass(frozen=True)
+class Rating:
+    """One question about the answer that was pasted: from 1 to 5, or "I can't say"."""
+
+    text: Line
+    prompts: OneOrMore = EVERY
+
+    def is_asked_of(self, prompt: str) -> bool:
+        return self.prompts == EVERY or prompt in self.prompts
+
+
+class Asking(NamedTuple):
+    """A prompt as it is asked of a person: in which state of the account, and which time in it."""
+
+    prompt: str
+    arm: str = ""  # empty: the usual state
+    occasion: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the prompt itself, which everybody is asked."""
+        return not self.arm and self.occasion == 1
+
+    @property
+    def slug(self) -> str:
+        return self.prompt if self.is_first else f"{self.prompt}--{self.arm or self.occasion}"
+
+
+def askings_of(prompts: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm]) -> list[Asking]:
+    """Each prompt, and then what is asked again, prompt by prompt."""
+    return [*map(Asking, prompts), *(asking for prompt in prompts for asking in again(prompt, repeats, arms))]
+
+
+def again(prompt: str, repeats: Repeats | None, arms: Sequence[Arm]) -> Iterator[Asking]:
+    if repeats and prompt in repeats.prompts:
+        yield Asking(prompt, occasion=2)
+    yield from (Asking(prompt, arm.slug) for arm in arms if prompt in arm.prompts)
+
+
+def most_apart(prompts: int, times: int) -> int:
+    """How far apart the askings of one prompt can stand for everybody, whatever place an order gives the prompt.
+
+    With d other prompts between each two of `times` askings, one of them fits at any of the places while
+    times · d ≤ prompts.
+    """
+    return 1 + prompts // times
+
+
+def apart_in(prompts: int, times: int, repeats: Repeats | None) -> int:
+    return repeats.apart if repeats else min(APART, most_apart(prompts, times))
+
+
+def is_drawn(share: float, place: int, seed: str) -> bool:
+    """Whether the person in this place of a cell is one of the share: drawn in blocks, so that it keeps to it."""
+    block, within_block = divmod(place, BLOCK)
+    wanted = math.floor((block + 1) * BLOCK * share + 0.5) - math.floor(block * BLOCK * share + 0.5)
+    return within_block in shuffled(BLOCK, f"{seed}\n{block}")[:wanted]
+
+
+def put_in(row: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm], place: int, seed: str) -> list[str]:
+    """An order of prompts with what this person is asked again put in; all follows from place and seed.
+
+    One asking of a prompt takes the place that the prompt has in the row, the first of the usual state if it can; the
+    others stand before and after it at random, each two at least `apart`.
+    """
+    is_repeated = repeats and is_drawn(repeats.people, place, f"{seed}\nrepeats")
+    sequences = {
+        prompt: [asking.slug for asking in sequence_of(prompt, repeats if is_repeated else None, arms, place, seed)]
+        for prompt in row
+    }
+    most = max((1 + len([*again(prompt, repeats, arms)]) for prompt in row), default=1)
+    between = apart_in(len(row), most, repeats) - 1
+    order = list(row)
+    for prompt, sequence in sequences.items():
+        if len(sequence) > 1:
+            generator = random.Random(seed_of(f"{seed}\n{place}\n{prompt}"))
+            order = spread(order, prompt, sequence, between, generator)
+    return order
+
+
+def sequence_of(prompt: str, repeats: Repeats | None, arms: Sequence[Arm], place: int, seed: str) -> list[Asking]:
+    """What this person is asked of a prompt, in its order: arms before the usual state, or between or after its two."""
+    before: list[Asking] = []
+    after: list[Asking] = []
+    for asking in again(prompt, repeats, arms):
+        arm = next((arm for arm in arms if arm.slug == asking.arm), None)
+        comes_first = arm and (
+            arm.order == "before"
+            or (arm.order == "balanced" and is_drawn(0.5, place, f"{seed}\n{asking.arm}\n{prompt}"))
+        )
+        (before if comes_first else after).append(asking)
+    generator = random.Random(seed_of(f"{seed}\n{place}\n{prompt}\nsequence"))
+    for askings in (before, after):
+        generator.shuffle(askings)
+    return [*before, Asking(prompt), *after]
+
+
+def spread(
+    order: Sequence[str], prompt: str, sequence: Sequence[str], between: int, generator: random.Random
+) -> list[str]:
+    """The order with the sequence in the place of its prompt and around it, `between` others at least between two."""
+    place, others = order.index(prompt), [slug for slug in order if slug != prompt]
+    last = len(sequence) - 1
+    fits = [at for at in range(last + 1) if at * between <= place <= len(others) - (last - at) * between]
+    usual = sequence.index(prompt)
+    at = usual if usual in fits else generator.choice(fits)
+    gaps = [place] * len(sequence)  # how many others stand before each asking
+    for later in range(at + 1, last + 1):
+        gaps[later] = generator.randint(gaps[later - 1] + between, len(others) - (last - later) * between)
+    for earlier in range(at - 1, -1, -1):
+        gaps[earlier] = generator.randint(earlier * between, gaps[earlier + 1] - between)
+    for gap, slug in reversed([*zip(gaps, sequence, strict=True)]):
+        others.insert(gap, slug)
+    return others
