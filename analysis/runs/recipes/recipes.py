@@ -202,7 +202,7 @@ def say_unsearched(run: Run) -> str:
         return ""
     whose = f" --endpoint {searched.model.partition('/')[0]}" if searched.model != LOCAL else ""
     return (
-        f"Searched are the {searched.embedded:,} of {searched.embedded + missing:,} conversations that have a vector. "
+        f"{searched.embedded:,} of {searched.embedded + missing:,} conversations have a vector and are searched. "
         f"manage.py embed_corpus {run.corpus.name}{whose} makes the other "
         f"{missing:,}{say_effort(searched.missing, searched.model)}; simulated users keep what they were made with."
     )

@@ -190,7 +190,7 @@ def test_retrieval_begins_with_the_vectors_that_are_there_and_says_what_is_missi
     later = [make_conversation(corpus, 5).sha256 for _ in range(2)]
     plan = Plan(make_endpoint(), "sp-rag", make_study("draft").current, corpus=corpus, history_size=9)
     note = say_notes(plan, 1)
-    assert note.startswith("Searched are the 4 of 6 conversations that have a vector.") and "makes the other 2" in note
+    assert note.startswith("4 of 6 conversations have a vector and are searched.") and "makes the other 2" in note
     run, _ = plan_run(plan, 1, "tests")
     assert len(set(users_of(run)[0].recipe["hashes"]) - set(later)) == users_of(run)[0].recipe["pool"] == 4
     embed_all(corpus)
