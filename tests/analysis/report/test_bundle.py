@@ -103,7 +103,7 @@ def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
         with patch.multiple(sys, **names), redirect_stdout(io.StringIO()) as out:
             status = runpy.run_path(str(folder / "recompute.py"))["main"]()
     finally:
-        for name in ("bundle_data", "bundle_beyond", "bundle_pair"):  # the next bundle has its own
+        for name in ("bundle_data", "bundle_beyond", "bundle_pair", "bundle_persons"):  # the next bundle has its own
             sys.modules.pop(name, None)
     return subprocess.CompletedProcess(names["argv"], status, out.getvalue(), "")
 
