@@ -116,10 +116,12 @@ def make_data(world: World, seed: int, draws: int) -> tuple[Any, str]:
         index=pd.Index(np.arange(1, world.people + 1), name="id"),
     )
     people["cell"] = [definition.cells[k % len(definition.cells)].slug for k in range(world.people)]
-    constant = {"origin": "prolific", "pilot": False, "state": "completed", "memory": "", "plan": "", "model_shown": ""}
-    people = people.assign(**constant, version=1, answers=[{} for _ in people.index])
+    constant = {"origin": "prolific", "pilot": False, "state": "completed"}
+    constant |= dict.fromkeys(("memory", "personalisation", "plan", "model_shown", "device"), "")
+    people = people.assign(**constant, version=1, answers=[{} for _ in people.index], order=[[] for _ in people.index])
     table, rows, codes = answers(world.people, True)
     table = table.assign(unit=table["at"] + 1, user=0, repeat=1, flagged=False, language="en", excluded=False)
+    table = table.assign(unreached=False, rating=np.nan)
     table["flags"] = [() for _ in table.index]
     field = frame(table, rows, codes)
 
@@ -141,7 +143,7 @@ def make_data(world: World, seed: int, draws: int) -> tuple[Any, str]:
     calls = frame(pd.concat(tables, ignore_index=True), np.concatenate(all_rows), np.concatenate(all_codes))
     names = [f"item {k:02d}" for k in range(ITEMS)]
     frames = Frames(
-        prompts={prompt.slug: prompt for prompt in asked},
+        prompts={prompt.slug: prompt for prompt in asked}, askings={},
         people=people, field=field, runs=runs, calls=calls, families={},
         vocabularies={prompt.slug: names for prompt in asked if prompt.kind != "choice"},
         names={}, unread=0, reworded=0,

@@ -48,6 +48,15 @@ def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Pr
     return newest, same
 
 
+def load_askings(study: Study, prompts: Mapping[str, Prompt]) -> tuple[dict[str, Prompt], dict[int, str]]:
+    """What asks these prompts once more, by slug in the newest wording; and the slug of all that can be counted."""
+    rows = list(Prompt.objects.filter(version__study=study, asks__in=prompts).order_by("-version__number", "position"))
+    newest: dict[str, Prompt] = {}
+    for row in rows:
+        newest.setdefault(row.slug, row)
+    return newest, {row.pk: row.slug for row in rows if asks_the_same(row, prompts[row.asks])}
+
+
 def named(only: Collection[str], field: str) -> Q:
     return Q(**{f"{field}__in": only}) if only else Q()
 

@@ -20,6 +20,7 @@ from analysis.answers.aliases import alias_map
 from analysis.answers.compared import (
     Spellings,
     families_of,
+    load_askings,
     load_prompts,
     named,
     runs_of,
@@ -29,8 +30,9 @@ from analysis.answers.compared import (
 from analysis.models import Completion, Run
 from analysis.models.settings import DRAWN
 from analysis.stats.resampling import UNKNOWN
-from surveys.models import Participant, Prompt, Response, Study
+from surveys.models import Participant, Prompt, ReadBack, Response, Study
 from surveys.studies.exclusions import excluded_people, excluded_responses, kept_flags
+from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
 
 FIELD, OFFLINE = "field", "offline"
@@ -38,12 +40,13 @@ ALL = "all"  # the model of a field that is not one chatbot's
 LETTERS = "ABCDEFGH"
 # What is at hand of people, and where it stands.
 PEOPLE = {
-    **{name: name for name in ("id", "origin", "pilot", "state", "answers")},
-    **{name: f"context__{name}" for name in ("memory", "plan", "model_shown")},
+    **{name: name for name in ("id", "origin", "pilot", "state", "answers", "order")},
+    **{name: f"context__{name}" for name in ("memory", "personalisation", "plan", "model_shown", "device")},
     "chatbot": Coalesce(F("cell__chatbot"), F("context__product")),
     "cell": "cell__slug",
     "version": "version__number",
 }
+TOLD = "answer_"  # in front of a question's slug
 ANSWER = ("prompt_id", "answer__letter", "answer__items", Coalesce("answer__id", 0))
 
 WRITTEN = """
@@ -150,6 +153,7 @@ class Frames:
     """What a report is computed from; nothing is filtered but previews."""
 
     prompts: dict[str, Prompt]  # the newest wording of each, in the order of the study
+    askings: dict[str, Prompt]  # what asks one of them once more, in another state or on another occasion
     people: pd.DataFrame  # by participant
     field: Frame
     runs: dict[int, Run]
@@ -178,6 +182,11 @@ class Frames:
         origins = self.people["origin"].reindex(self.field.table["unit"])
         return (origins == Participant.Origin.SIMULATED).to_numpy(bool)
 
+    @cached_property
+    def first_time(self) -> NDArray[np.bool_]:
+        """Whether each row of `field` is from when its person was first asked, in the usual state."""
+        return ~self.field.table["prompt"].isin(list(self.askings)).to_numpy(bool)
+
     def calls_of(self, run: int) -> int:
         """How many answers a run has."""
         return int(self._calls_by_run.get(run, 0))
@@ -189,8 +198,12 @@ class Frames:
 
 def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
     """Everything, or the answers to `only` these prompts."""
-    families = families_of(definition_of(study.current_id))
-    prompts, slugs = load_prompts(study, only)
+    definition = definition_of(study.current_id)
+    families = families_of(definition)
+    prompts, first = load_prompts(study, only)
+    askings, later = ({}, {}) if only else load_askings(study, prompts)
+    slugs = first | later
+    families |= {slug: families.get(asking.asks, asking.asks) for slug, asking in askings.items()}
     runs = {run.pk: run for run in runs_of(study).select_related("endpoint", *DRAWN).order_by("pk")}
     spellings = spellings_of(alias_map(study), families)
     asked = responses_said(study, only), completions_said(runs, only)
@@ -206,10 +219,13 @@ def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
     field.table["flagged"] = field.table["flags"].map(bool).to_numpy(bool)
     field.table["language"] = languages_of(study, field.table)
     field.table["excluded"] = is_excluded(study, field.table)
+    field.table["unreached"] = is_unreached(study, field.table) if askings else False
+    field.table["rating"] = ratings_of(study, field.table) if definition.rating else np.nan
     calls.table["respondent"] = respondents_of(runs, calls.table)
     return Frames(
         prompts=prompts,
-        people=load_people(study),
+        askings=askings,
+        people=load_people(study, background_of(definition)),
         field=field,
         runs=runs,
         calls=calls,
@@ -239,10 +255,19 @@ def most_written(
     return {key: max(sorted(written), key=written.__getitem__) for key, written in counts.items()}
 
 
-def load_people(study: Study) -> pd.DataFrame:
+def load_people(study: Study, asked: Collection[str]) -> pd.DataFrame:
+    """With a column for what they answered to each question that is asked, called as in the export."""
     people = Participant.objects.filter(study=study).exclude(origin=Participant.Origin.PREVIEW).order_by("id")
     rows = people.values_list(*PEOPLE.values())
-    return pd.DataFrame(list(rows), columns=list(PEOPLE)).set_index("id")
+    table = pd.DataFrame(list(rows), columns=list(PEOPLE)).set_index("id")
+    told = {TOLD + slug: [answers.get(slug) for answers in table["answers"]] for slug in asked}
+    return table.assign(**told)
+
+
+def background_of(definition: Definition) -> list[str]:
+    """Questions about people that have options, and are neither for screening nor for groups."""
+    asked = (question for question in definition.questions if question.purpose == "background")
+    return [question.slug for question in asked if question.kind == "choice"]
 
 
 def by_column(rows: QuerySet[Any], *fields: Any) -> Callable[[], list[list[Any]]]:
@@ -260,8 +285,8 @@ def by_column(rows: QuerySet[Any], *fields: Any) -> Callable[[], list[list[Any]]
 
 
 def responses_said(study: Study, only: Collection[str]) -> Callable[[], list[list[Any]]]:
-    """The newest accepted revision of each person's answer to each prompt, when they were first asked it."""
-    people = Q(participant__study=study, prompt__asks="") & ~Q(participant__origin=Participant.Origin.PREVIEW)
+    """The newest accepted revision of each person's answer to each prompt, each time that they were asked it."""
+    people = Q(participant__study=study) & ~Q(participant__origin=Participant.Origin.PREVIEW)
     newest = Response.objects.filter(people, named(only, "prompt__slug"), accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
     )
@@ -301,6 +326,19 @@ def languages_of(study: Study, table: pd.DataFrame) -> list[str]:
     others = Response.objects.filter(participant__study=study).exclude(language__in=(own, ""))
     asked = dict(others.values_list("id", "language"))
     return [asked.get(response, own) for response in table["id"]]
+
+
+def ratings_of(study: Study, table: pd.DataFrame) -> NDArray[np.float64]:
+    """What people gave each answer, from 1 to 5; NaN where they gave nothing."""
+    given = Response.objects.filter(participant__study=study, rating__isnull=False)
+    ratings = dict(given.values_list("id", "rating"))
+    return np.array([ratings.get(response, np.nan) for response in table["id"]], dtype=float)
+
+
+def is_unreached(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether the person could not reach the state in which they were asked."""
+    said = ReadBack.objects.filter(response__participant__study=study, no_answer=ReadBack.NoAnswer.UNREACHED)
+    return np.isin(table["id"], list(said.values_list("response_id", flat=True)))
 
 
 def is_excluded(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:

@@ -239,6 +239,12 @@ class Filters:
         lambda offer: plain(ChatbotContext.Switch.values),
         people=among("memory"),
     )
+    personalisation: tuple[str, ...] = several(
+        "Custom instructions",
+        "on, off or unknown.",
+        lambda offer: plain(ChatbotContext.Switch.values),
+        people=among("personalisation"),
+    )
     plan: tuple[str, ...] = several(
         "Plan",
         "free, paid, work or unknown.",
@@ -250,6 +256,12 @@ class Filters:
         "What people's chatbot called its model.",
         lambda offer: plain(offer.models_shown),
         people=among("model_shown"),
+    )
+    device: tuple[str, ...] = several(
+        "Device",
+        "computer, phone or tablet.",
+        lambda offer: plain(ChatbotContext.Device.values),
+        people=among("device"),
     )
     language: tuple[str, ...] = several(
         "Language",

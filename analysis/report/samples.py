@@ -148,6 +148,11 @@ class Data:
         table = self.frames.field.table
         return np.isin(table["unit"].to_numpy(), self.people.index.to_numpy()) & self.filters.mask_answers(table)
 
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """The field's answers that the filters leave, each person's once to a prompt."""
+        return self.field_mask & self.frames.first_time
+
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Every kind of run that the filters leave, repetitions for drift left out."""

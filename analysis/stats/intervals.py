@@ -175,16 +175,23 @@ def redrawn_interval(
 
 
 def jackknife_interval(values: Floats, left_out: Floats, units: ArrayLike) -> tuple[Floats, Floats]:
-    """Ends of value ± t √((u - 1) / u Σ (left out - value)²), t Student's with u - 1 degrees of freedom.
+    """Ends of value ± t `jackknife_error`, t Student's with u - 1 degrees of freedom.
+
+    For few units, where draws with replacement are too much alike.
+    """
+    half = t_quantile(np.asarray(units, dtype=float) - 1) * jackknife_error(values, left_out, units)
+    return values - half, values + half
+
+
+def jackknife_error(values: Floats, left_out: Floats, units: ArrayLike) -> Floats:
+    """√((u - 1) / u Σ (left out - value)²) (Tukey 1958, Ann. Math. Stat. 29:614).
 
     `values`: (numbers,), `left_out`: (numbers, units) each without one unit; `units`: (numbers,) u of them, those that
-    a number rests on (without any other it is what it was). For few units, where draws with replacement are too much
-    alike (Tukey 1958, Ann. Math. Stat. 29:614). NaN where a number is undefined without one of its units.
+    a number rests on (without any other it is what it was). NaN where a number is undefined without one of its units.
     """
     n = np.asarray(units, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = t_quantile(n - 1) * np.sqrt((n - 1) / n * np.square(left_out - values[:, None]).sum(axis=1))
-    return values - half, values + half
+        return np.asarray(np.sqrt((n - 1) / n * np.square(left_out - values[:, None]).sum(axis=1)))
 
 
 def mean_of_known(values: Floats) -> float:

@@ -35,7 +35,10 @@ from analysis.report.reports import Progress, ReportError, check_definition, rep
 from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("recompute.py", "bundle_checks.py", "bundle_data.py", "bundle_beyond.py", "bundle_pair.py")
+SCRIPTS = (
+    *("recompute.py", "bundle_checks.py", "bundle_data.py"),
+    *("bundle_beyond.py", "bundle_pair.py", "bundle_persons.py"),
+)
 # Tables that the exports have too.
 EXPORTED = (
     *("participants", "context", "flags", "timings", "flow"),

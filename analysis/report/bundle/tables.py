@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from analysis.answers.compared import runs_of, simulated_users
 from analysis.exports.answer_tables import ALIAS_DECISIONS, ALIASES, ANSWER_DECISIONS, answer_tables
@@ -42,6 +42,10 @@ def own_tables(study: Study, texts: bool) -> Iterator[Made]:
     """Each table of the bundle that the exports do not have, with what writes its rows."""
     extra = (TEXT,) if texts else ()
     yield table("answers", "the answer of one person to one prompt", *ANSWERS, *READ, *extra), lambda: answers(study)
+    yield (
+        table("askings", "the answer of one person to a prompt that they were asked again", *ASKINGS, *READ, *extra),
+        lambda: answers(study, again=True),
+    )
     yield table("completions", "one call of a model", *COMPLETIONS, *READ, *extra), lambda: completions(study)
     yield table("runs", "one run of a model, or one import", *RUNS), lambda: runs(study)
     yield table("prompts", "one prompt of the newest version", *PROMPTS), lambda: Prompts(study).iterator(1)
@@ -73,37 +77,50 @@ ANSWERS = (
     text("flags", "the paste checks that did so, with commas"),
     boolean("excluded", "whether a rule of the study leaves the answer or the person out"),
     boolean("counted", "false: a rule leaves it out, or the options were others than those of the newest version"),
+    integer("rating", "what the person gave the answer, from 1 to 5; empty where they gave nothing"),
+)
+ASKINGS = (
+    *ANSWERS,
+    text("arm", "the state of the account in which it was asked; empty: the usual"),
+    integer("occasion", "which time it was asked in this state, from 1"),
+    boolean("unreached", "whether the person could not reach the state; then there is no answer"),
 )
 
 
-def answers(study: Study) -> Rows:
-    """The newest accepted revision of each answer, without pilots and previews."""
+def answers(study: Study, again: bool = False) -> Rows:
+    """The newest accepted revision of each first answer, or of those `again`; without pilots and previews."""
     frames = load_frames(study)
-    marked = frames.field.table.set_index("id")[["flagged", "flags", "excluded"]]
+    marked = frames.field.table.set_index("id")[["flagged", "flags", "excluded", "unreached"]]
     marks = marked.assign(flags=marked["flags"].map(",".join)).to_dict("index")
     people = frames.people[~frames.people["pilot"].astype(bool)]
     rare = {name for name, count in Counter(people["model_shown"]).items() if count < FEWEST}
     known = people.to_dict("index")
-    for row in newest_responses(study, list(known)).iterator(chunk_size=500):
+    for row in newest_responses(list(known), again).iterator(chunk_size=500):
         person, mark = known[row["participant_id"]], marks.get(row["id"])
         yield {
             "participant": row["participant__pseudonym"],
-            "prompt": row["prompt__slug"],
+            "prompt": row["prompt__asks"] or row["prompt__slug"],
+            "arm": row["prompt__arm"],
+            "occasion": row["prompt__occasion"],
             "language": row["language"],
+            "rating": row["rating"],
             **{name: person[name] for name in ("chatbot", "cell", "version", "origin", "state", "memory", "plan")},
             "model_shown": "" if person["model_shown"] in rare else person["model_shown"],
             "counted": mark is not None and not mark["excluded"],
-            **(mark or {"flagged": None, "flags": "", "excluded": None}),
+            **(mark or {"flagged": None, "flags": "", "excluded": None, "unreached": None}),
             **reading(row),
             "text": row["text"],
         }
 
 
-def newest_responses(study: Study, people: list[int]) -> QuerySet:
-    newest = Response.objects.filter(participant__in=people, accepted=True, prompt__asks="").order_by(
+def newest_responses(people: list[int], again: bool) -> QuerySet:
+    asked = ~Q(prompt__asks="") if again else Q(prompt__asks="")
+    newest = Response.objects.filter(asked, participant__in=people, accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
     )
-    fields = ("id", "participant_id", "participant__pseudonym", "prompt__slug", "language", "text", *READINGS)
+    names = ("slug", "asks", "arm", "occasion")
+    whose = ("id", "participant_id", "participant__pseudonym", *(f"prompt__{name}" for name in names))
+    fields = (*whose, "language", "rating", "text", *READINGS)
     return newest.distinct("participant_id", "prompt_id").values(*fields)
 
 

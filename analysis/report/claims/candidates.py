@@ -197,6 +197,51 @@ def nearest(report: Report) -> Pool:
     return Pool(tuple(found), count, (), count)
 
 
+def person(report: Report) -> Pool:
+    """Of each chatbot's field what asking another person adds to asking the same one again, over all prompts."""
+    rows = [row for row in report.get("person_or_dice") or [] if row["source"] == FIELD and is_whole(report, row)]
+    tested = [row for row in rows if row["p"] is not None and is_enough({"units": row["repeated"]})]
+    made = [
+        of_interval(
+            {"effect": row["person"], "ci": row["ci_person"], "p_tail": row["p_tail"]}, row["repeated"] - 1, row
+        )
+        for row in tested
+    ]
+    return Pool(tuple(one for one in made if one), len(tested), (), len(tested))
+
+
+def is_whole(report: Report, row: Row) -> bool:
+    """Whether it is the mean over prompts, or of the only one."""
+    same = [
+        other for other in report["person_or_dice"] if all(other[name] == row[name] for name in ("source", "model"))
+    ]
+    return not row["prompt"] or not any(not other["prompt"] for other in same)
+
+
+def states(report: Report) -> Pool:
+    """How far each state of the account moves answers beyond the dice, by chatbot, over all its prompts."""
+    rows = list(report.get("arms") or [])
+    whole = {(row["arm"], row["model"]) for row in rows if not row["prompt"]}
+    tested = [
+        row
+        for row in rows
+        if row["p"] is not None and is_enough({"units": row["thrice"]})
+        if not row["prompt"] or (row["arm"], row["model"]) not in whole
+    ]
+    made = [
+        of_interval({"effect": row["effect"], "ci": row["ci_effect"], "p_tail": row["p_tail"]}, row["thrice"] - 1, row)
+        for row in tested
+    ]
+    return Pool(tuple(one for one in made if one), len(tested), (), len(tested))
+
+
+def explained(report: Report) -> Pool:
+    """How much further from everybody else's answers lie with each level of an explanation."""
+    rows = [row for row in report.get("explanations") or [] if is_enough(row) and span(row["ci"])]
+    made = [of_interval({"effect": row["effect"], "ci": row["ci"]}, row["units"] - 1, row) for row in rows]
+    return Pool(tuple(one for one in made if one), len(rows), (), len(rows))
+
+
 def groups(report: Report) -> Pool:
     """Each group of people against everybody else with the same chatbot, by prompt."""
     found: list[Candidate] = []
@@ -317,6 +362,9 @@ GATHER: dict[str, Gather] = {
     "right": letters(True),
     "letters": letters(False),
     "nearest": nearest,
+    "person": person,
+    "states": states,
+    "explained": explained,
     "groups": groups,
     "drift": drift,
     "ranges": ranges,

@@ -62,6 +62,18 @@ def no_nearest(report: Report, within: str) -> str:
     return "No sock puppet is surely nearer to the field than all others."
 
 
+def no_person(report: Report, within: str) -> str:
+    return f"Whether another person gets other answers than the same person asked again is not sure{within}."
+
+
+def no_state(report: Report, within: str) -> str:
+    return f"No state of the account moves answers surely beyond the dice{within}."
+
+
+def no_explanation(report: Report, within: str) -> str:
+    return f"Nothing that is known of people is told apart as an explanation{within}."
+
+
 def no_group(report: Report, within: str) -> str:
     return f"For no group of people is a difference from everybody else’s answers sure{within}."
 
@@ -122,6 +134,12 @@ KINDS = {
     "letters": Kind("choices", "choices", "share of a letter", "shares of letters", no_letter),
     "nearest": Kind("calibration", "calibration", "pair of sock puppets", "pairs of sock puppets", no_nearest),
     "groups": Kind("cells", "demographics", "group and prompt", "groups and prompts", no_group),
+    "person": Kind(
+        "person_or_dice", "person-or-dice", "chatbot, person against dice", "chatbots, person against dice", no_person,
+        "unlikeness",
+    ),
+    "states": Kind("arms", "person-or-dice", "state of the account", "states of the account", no_state, "unlikeness"),
+    "explained": Kind("explanations", "explanations", "level", "levels", no_explanation, "unlikeness"),
     "drift": Kind("drift", "drift", "repetition and prompt", "repetitions and prompts", no_drift),
     "ranges": Kind("benchmarks", "benchmarks", "place of a range", "places of ranges", no_range),
     "novel": Kind("benchmarks", "benchmarks", "share of new letters", "shares of new letters", no_new_letter),
@@ -135,6 +153,7 @@ PAGES: dict[str, dict[str, float]] = {
     "overview": {
         "items": 1.0, "items of puppets": 0.4, "variety": 0.03, "right": 0.04, "letters": 0.03, "nearest": 0.02,
         "spread": 0.1, "ranges": 0.02, "novel": 0.02, "groups": 0.01, "drift": 0.05,
+        "person": 0.2, "states": 0.05,
     },
     "pair": {PAIR_ITEMS: 0.7, PAIR_OPTIONS: 0.2, PAIR_VARIETY: 0.1},
     "heterogeneity": {"variety": 1.0},
@@ -142,6 +161,8 @@ PAGES: dict[str, dict[str, float]] = {
     "benchmarks": {"spread": 0.4, "ranges": 0.3, "novel": 0.3},
     "items": {"items": 1.0, "items of puppets": 0.4},
     "distances": {"nearest": 1.0},
+    "person-or-dice": {"person": 0.6, "states": 0.4},
+    "explanations": {"explained": 1.0},
     "demographics": {"groups": 1.0},
     "drift": {"drift": 1.0},
 }  # fmt: skip

@@ -10,7 +10,7 @@ from analysis.report import columns as col
 from analysis.report.claims.candidates import Candidate
 from analysis.report.claims.kinds import PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
 from analysis.report.columns import is_choice
-from analysis.report.dataset import ALL, OFFLINE
+from analysis.report.dataset import ALL, FIELD, OFFLINE
 from analysis.report.sentences import chatbot_name, settings_among, who, within
 from surveys.console.wording import FIXED, INTERVAL, Span, decimal, p_value, percent, plural, sized
 
@@ -222,6 +222,58 @@ def bits(row: Row) -> str:
     return f"{decimal(row['jsd_excess'])} bits{interval}"
 
 
+def tell_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """Of the difference between two people's answers what the dice and the person make; or whatever part takes away."""
+    several = len({row["model"] for row in report["person_or_dice"] if row["source"] == FIELD}) > 1
+    for one in found:
+        row, value = one.row, one.candidate.estimate
+        whose = f"{chatbot_name(report, row)}: of" if several else "Of"
+        interval = f"({SIMULTANEOUS} {between(one.ci)}, {sized(row['repeated'])} asked twice)"
+        offline, dice = row.get("offline"), row.get("dice")
+        if value > 0 and offline is not None and dice is not None and dice >= 0:
+            words = (
+                f"{whose} the difference between two people’s answers, {decimal(row['between'])}, the API’s own dice "
+                f"make {decimal(offline)}, the product’s extra dice {decimal(dice)}, the person {decimal(value)} "
+                f"{interval}."
+            )
+        else:
+            lead = f"{chatbot_name(report, row)}: two" if several else "Two"
+            words = (
+                f"{lead} people’s answers lie {decimal(row['between'])} apart, one person’s own two "
+                f"{decimal(row['within'])}: another person {'adds' if value > 0 else 'takes away'} "
+                f"{decimal(abs(value))} {interval}."
+            )
+        yield claim(one, "person", words, abs(value), ["unlikeness", "person", "simultaneous"], params={})
+
+
+def between(ci: Span | None, digits: int = 2) -> str:
+    return " to ".join(decimal(end, digits) for end in ci or ())
+
+
+def tell_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        row, value = one.row, one.candidate.estimate
+        words = (
+            f"{row['name']}: the same people’s answers ({chatbot_name(report, row)}) lie "
+            f"{decimal(abs(value))} {'further apart than' if value > 0 else 'nearer than'} two in their usual state "
+            f"({SIMULTANEOUS} {between(one.ci)}, {sized(row['thrice'])})."
+        )
+        yield claim(one, "arm_effect", words, abs(value), ["arm_effect", "simultaneous"], params={})
+
+
+def tell_explained(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """What was drawn is an effect, all else an association."""
+    for one in found:
+        row, value = one.row, one.candidate.estimate
+        way = f"{decimal(abs(value), 3)} {'further from' if value > 0 else 'nearer to'} everybody else’s"
+        interval = f"({SIMULTANEOUS} {between(one.ci, 3)}, {sized(row['units'])} people)"
+        what = f"{row['label']}: with {row['level_name']}" if row["level"] else row["label"]
+        beside = f" than with {row['base_name']}" if row["level"] else ""
+        kind = "drawn by lot" if row["by_lot"] else "an association"
+        words = f"{what}, answers lie {way}{beside} {interval}, {kind}."
+        yield claim(one, "explanation", words, abs(value), ["explanation", "simultaneous"], params={})
+
+
 def tell_groups(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row, effect = one.row, one.candidate.estimate
@@ -303,6 +355,9 @@ TELL: dict[str, Tell] = {
     "right": tell_letters(col.CORRECT.name, [col.CORRECT.name, "against_field"], say_right),
     "letters": tell_letters("new_letters", ["new_letters"], say_new),
     "nearest": tell_nearest,
+    "person": tell_person,
+    "states": tell_states,
+    "explained": tell_explained,
     "groups": tell_groups,
     "drift": tell_drift,
     "ranges": tell_ranges,

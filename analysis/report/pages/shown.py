@@ -56,7 +56,7 @@ OVERVIEW = Page(
     "overview",
     "Compare",
     "What differs most between the field, offline runs and sock puppets.",
-    ("heterogeneity", "choices", "benchmarks", "calibration", "cells", "drift"),
+    ("heterogeneity", "choices", "benchmarks", "calibration", "cells", "drift", "person_or_dice", "arms"),
     shown=(),
 )
 PAGES: dict[str, Page] = {
@@ -96,6 +96,20 @@ PAGES: dict[str, Page] = {
             ("distances", "calibration", "scores", "mixes"),
             "calibration",
             shown=("calibration", "distances", "mixes", "scores"),
+        ),
+        Page(
+            "person-or-dice",
+            "Person or dice",
+            "Do answers differ because people do, or would one person, asked twice, get as different ones?",
+            ("person_or_dice", "arms"),
+            "person-or-dice",
+        ),
+        Page(
+            "explanations",
+            "Explanations",
+            "What in a person, their settings or the survey goes with answers far from everybody else’s?",
+            ("explanations", "taken", "positions"),
+            "explanations",
         ),
         Page(
             "demographics",

@@ -38,7 +38,7 @@ from surveys.studies.lifecycle import definition_of, prompts_of
 
 RUN = "run"
 OF_FIELD = tuple(name for name, entry in FILTERS.items() if entry.is_of_field and name != "chatbot")
-PARTED_BY = ("cell", "plan", "memory")
+PARTED_BY = ("cell", "plan", "memory", "personalisation")
 IN_FIELD, OF_MODELS, OF_OTHERS = "In the field", "Models", "In the field of another study"
 FORMS = (
     "Write field, field/CHATBOT, SOURCE/MODEL, run/NUMBER or OTHER-STUDY:field, and what narrows it, such as "

@@ -19,6 +19,8 @@ from analysis.report.parts import (
     sensitivity,
     variants,
 )
+from analysis.report.persons import arms, explanations, positions, taken
+from analysis.report.persons import part as person_or_dice
 
 # In the order of a document.
 ALL_PARTS = (
@@ -30,6 +32,11 @@ ALL_PARTS = (
     distances.PART,
     calibration.PART,
     mixes.PART,
+    person_or_dice.PART,
+    arms.PART,
+    explanations.PART,
+    taken.PART,
+    positions.PART,
     benchmarks.PART,
     costs.COSTS,
     costs.LATENCY,

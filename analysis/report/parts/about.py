@@ -27,8 +27,8 @@ def about(data: Data) -> Row:
         "sources": source_rows(data),
         "repeated": repeated(data),
         "answers": {
-            "field": int(data.field_mask.sum()),
-            "people": int(len(np.unique(field["unit"][data.field_mask]))),
+            "field": int(data.counted.sum()),
+            "people": int(len(np.unique(field["unit"][data.counted]))),
             "models": sum(row["answers"] for row in source_rows(data)),
             "unread": data.frames.unread,
             "reworded": data.frames.reworded,
@@ -93,7 +93,7 @@ def simulated(data: Data) -> Row:
 
 def languages(data: Data) -> Row:
     """How many answers were asked for in each language; `sentence` says it where not all are in that of the models."""
-    asked, own = data.frames.field.table["language"][data.field_mask], data.definition.language
+    asked, own = data.frames.field.table["language"][data.counted], data.definition.language
     counts = {str(code): int(count) for code, count in asked.value_counts().sort_index().items()}
     return {"answers": counts, "models": own, "sentence": say_languages(counts, own) if {*counts} - {own} else ""}
 
@@ -109,7 +109,7 @@ def exclusions(data: Data) -> list[Row]:
     """Each rule with how many of the people and answers here it leaves out; one may meet several rules."""
     people, responses = excluded_people(data.study), excluded_responses(data.study)
     counted = data.narrowed(excluded="with")
-    here = counted.frames.field.table[counted.field_mask]
+    here = counted.frames.field.table[counted.counted]
     return [rule_row(rule, here, people, responses) for rule in rules_of(data.study)]
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure, prompt_name
 from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
 from analysis.charts.rows import (
     WHY,
@@ -26,6 +26,8 @@ from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
 from analysis.report.claims.enough import FEWEST as FEWEST_TOLD
 from analysis.report.columns import Columns, Measure, Part, TableSpec, intervals, is_choice, is_list, rows_in
+from analysis.report.dataset import TOLD
+from analysis.report.filters import FILTERS
 from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, letter_row
 from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured, rarefied_row
@@ -43,7 +45,7 @@ from analysis.stats import choices
 from analysis.stats.item_measures import MEASURES
 from surveys.console.wording import join_words, sized
 
-CONTEXTS = ("memory", "plan", "model_shown")
+CONTEXTS = ("memory", "personalisation", "plan", "model_shown", "device")
 Parts = dict[str, Rows]
 FEWEST = 5  # people of a context value; a product's name that one person typed is no group
 
@@ -58,9 +60,11 @@ def cells(data: Data) -> list[Row]:
 
 
 def contexts(data: Data) -> list[Row]:
+    """By how the chatbot was set, and by what people answered to the study's background questions."""
+    told = [column for column in data.people.columns if column.startswith(TOLD)]
     found = [
         {"context": context, "value": value, **row}
-        for context in CONTEXTS
+        for context in (*CONTEXTS, *told)
         for value, row in parted(data, context, frequent(data, context))
     ]
     return corrected(found)
@@ -209,7 +213,7 @@ class GroupFigure:
         if not self.asked:
             return (axis,)
         names = in_order(point["panel"] for point in points)
-        return tuple(replace(axis, name=name, title=f"{CONTEXT_NAMES[name]}: {axis.title.lower()}") for name in names)
+        return tuple(replace(axis, name=name, title=f"{context_name(name)}: {axis.title.lower()}") for name in names)
 
     def columns(self, measure: Measure, options: Options) -> list[Column]:
         rarefied = options.rarefied and measure is not col.CORRECT
@@ -246,7 +250,7 @@ class GroupFigure:
             return n_words(table)
         names = in_order(row[QUESTION] for row in table)
         return join_words(
-            [f"{CONTEXT_NAMES[name]} {n_words([row for row in table if row[QUESTION] == name])}" for name in names]
+            [f"{context_name(name)} {n_words([row for row in table if row[QUESTION] == name])}" for name in names]
         )
 
     def describe(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
@@ -284,16 +288,22 @@ def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
 
 # In tables --------------------------------------------------------------------------------------------------
 
-CONTEXT_NAMES = {"memory": "Memory", "plan": "Plan", "model_shown": "Model shown"}
+
+def context_name(context: str) -> str:
+    """A setting as its filter is called; a question by its slug."""
+    return FILTERS[context].label if context in FILTERS else prompt_name(context.removeprefix(TOLD))
 
 
 def group_name(row: Row) -> str:
-    return row["name"] if "cell" in row else f"{CONTEXT_NAMES[row['context']]}: {row['value']}"
+    return row["name"] if "cell" in row else f"{context_name(row['context'])}: {row['value']}"
 
 
 def only(row: Row) -> Row:
     """The filter that leaves these people."""
-    return {"cell": row["cell"]} if "cell" in row else {row["context"]: row["value"]}
+    if "cell" in row:
+        return {"cell": row["cell"]}
+    context, value = row["context"], row["value"]
+    return {"answer": f"{context.removeprefix(TOLD)}:{value}"} if context.startswith(TOLD) else {context: value}
 
 
 WHOSE = (col.PROMPT, col.CHATBOT, Column("name", "Who", value=group_name, short="group"))
@@ -370,7 +380,7 @@ DRAWN_CONTEXTS = GroupFigure(
     "The field by chatbot context",
     "To no question about the chatbot’s set-up are there two answers yet: there is nothing to compare.",
     "context",
-    lambda row: f"{printable(row['context']).replace('_', ' ')}: {printable(row['value'])}",
+    lambda row: f"{context_name(row['context'])}: {printable(row['value'])}",
     "context",
 )
 OF_GROUPS = (
@@ -398,7 +408,10 @@ BY_CONTEXT = Part(
     "contexts",
     "ways to set up the chatbot",
     contexts,
-    {"contexts": "The field's measures by how people's chatbots were set: memory, plan, model shown."},
+    {
+        "contexts": "The field's measures by how people's chatbots were set (memory, custom instructions, plan, model "
+        "shown, device) and by what they answered to background questions."
+    },
     intervals=OF_GROUPS,
     tables=documents("contexts", "contexts", "By the chatbot's context"),
     pages=pages("contexts", ("contexts", "context-choices"), "by how the chatbot was set up"),

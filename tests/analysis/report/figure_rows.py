@@ -53,6 +53,11 @@ def make_report(
         "variants": [row for m in models for s in sources for row in variant_rows(rng, m, s)],
         "precision": [row for m in models for p in (*lists, *questions) for row in width_rows(p, MODELS.get(m, m))],
         "costs": [row for m in models for row in cost_rows(rng, m)],
+        "person_or_dice": [row for m in models for row in person_rows(rng, MODELS.get(m, m), lists)],
+        "arms": [row for m in models for row in arm_rows(rng, MODELS.get(m, m), lists[:3])],
+        "explanations": explanation_rows(rng),
+        "taken": [row for p in lists for row in taken_rows(rng, p)],
+        "positions": position_rows(rng, len(lists) + len(questions)),
     }
     return report | parts
 
@@ -280,3 +285,89 @@ def width_rows(prompt: str, chatbot: str) -> list[Row]:
         for measure in measures
         for size in (50, 100, 200, 400, 800)
     ]  # fmt: skip
+
+
+def person_rows(rng: Random, chatbot: str, prompts: Sequence[str]) -> list[Row]:
+    """Each prompt and their mean; one in which the product's dice are less than the API's."""
+    found = []
+    for place, prompt in enumerate((*prompts, "")):
+        offline, dice, person = (
+            rng.uniform(0.3, 0.5),
+            rng.uniform(0.05, 0.2) * (-1) ** (place == 1),
+            rng.uniform(0.1, 0.3),
+        )
+        values = {"offline": offline, "dice": dice, "person": person, "within": offline + dice, "added": dice + person}
+        values["between"] = values["within"] + person
+        values["share"] = person / values["between"]
+        found.append(
+            {"prompt": prompt, "kind": "recommendation" if prompt else "", "prompts": 1 if prompt else len(prompts)}
+            | {"source": "field", "model": chatbot, "chatbot": chatbot, "n": 600, "unit": "person", "units": 400}
+            | {
+                "repeated": 200,
+                "pairs": 200,
+                "unread": 3,
+                "n_offline": 400,
+                "p": 0.001,
+                "p_tail": 0.001,
+                "p_holm": 0.01,
+            }
+            | values
+            | {f"ci_{name}": around(value, 0.03, -1, 1) for name, value in values.items()}
+        )
+    return found
+
+
+def arm_rows(rng: Random, chatbot: str, prompts: Sequence[str]) -> list[Row]:
+    def change(value: float) -> Row:
+        return {"effect": value, "ci": [value - 0.05, value + 0.05], "n": 150, "p": 0.2, "p_tail": 0.2, "p_holm": 1.0}
+
+    return [
+        {"arm": "temporary", "name": "Temporary chat", "prompt": prompt, "kind": "recommendation" if prompt else ""}
+        | {"prompts": 1 if prompt else len(prompts), "source": "field", "model": chatbot, "chatbot": chatbot}
+        | {"unit": "person", "units": 160, "asked": 200, "unreached": 40, "unread": 2, "thrice": 150}
+        | {"distance": 0.6, "ci_distance": [0.55, 0.65], "effect": (effect := rng.uniform(-0.05, 0.2))}
+        | {"ci_effect": around(effect, 0.06, -1, 1), "p": 0.01, "p_tail": 0.01, "p_holm": 0.04}
+        | {"changes": {"top5_share": change(-0.1), "items": change(0.2), "rating": change(-0.3)}}
+        for prompt in (*prompts, "")
+    ]
+
+
+def explanation_rows(rng: Random) -> list[Row]:
+    given = (
+        ("memory", "Memory", "on", "off", False),
+        ("personalisation", "Custom instructions", "on", "off", False),
+        ("plan", "Plan", "paid", "free", False),
+        ("position", "Position, per step", "", "", True),
+    )
+    return [
+        {"explanation": name, "label": label, "level": level, "level_name": level.title(), "base": base}
+        | {"base_name": base.title(), "source": "field", "n": 5000, "unit": "person", "units": 400, "persons": 150}
+        | {"effect": (value := rng.uniform(-0.02, 0.1)), "ci": [value - 0.03, value + 0.03], "by_lot": by_lot}
+        | {"p": 0.001 if name == "memory" else 0.4, "p_holm": 0.004 if name == "memory" else 1.0}
+        for name, label, level, base, by_lot in given
+    ]
+
+
+def taken_rows(rng: Random, prompt: str) -> list[Row]:
+    return [
+        {"prompt": prompt, "kind": "recommendation", "source": "field", "explanation": name, "label": label, "n": 400}
+        | {"unit": "person", "units": 400, "persons": 380, "taken": rng.uniform(0, 0.1), "p": 0.1, "p_tail": 0.1}
+        | {"p_holm": 1.0, "p_spread": 0.5}
+        for name, label in (("memory", "Memory"), ("plan", "Plan"), ("cell", "Group"))
+    ]
+
+
+def position_rows(rng: Random, steps: int) -> list[Row]:
+    person = {"source": "field", "unit": "person"}
+    found = [
+        {"kind": "position", "measure": name, **person, "n": 400, "units": 400, "position": step}
+        | {"value": (value := rng.uniform(0.4, 0.6)), "ci": [value - 0.03, value + 0.03]}
+        for name in ("distance", "correct_share", "rating")
+        for step in range(1, steps + 1)
+    ]
+    trend = {"value": 0.001, "ci": [-0.002, 0.004], "p": 0.4, "p_holm": 1.0}
+    found.append({"kind": "trend", "measure": "distance", **person, "n": 5000, "units": 400} | trend)
+    share = {"share": 0.1, "chance": 0.08, "value": 0.02, "ci": [0.0, 0.04]}
+    found.append({"kind": "carry_over", "measure": "repeats", **person, "n": 3000, "units": 400} | share)
+    left = {"done": 3, "left": 10, "value": 0.025, "ci": [0.01, 0.05]}
+    return [*found, {"kind": "attrition", "measure": "left", **person, "n": 400, "units": 400} | left]

@@ -37,8 +37,10 @@ def teas_of(study: Study, **filters: Any) -> set[str]:
 def study(db: None) -> Study:
     """People who each name a tea of their own."""
     study = make_study(places=20)
-    tell(study, ["Assam", "Chai"], chatbot="chatgpt", cell="milky", memory="on", plan="free", model_shown="GPT-4o")
-    tell(study, ["Sencha", "Chai"], chatbot="gemini", cell="plain", memory="off", plan="paid", model_shown="2.0 Flash")
+    own = {"memory": "on", "plan": "free", "model_shown": "GPT-4o", "personalisation": "off", "device": "computer"}
+    tell(study, ["Assam", "Chai"], chatbot="chatgpt", cell="milky", **own)
+    own = {"memory": "off", "plan": "paid", "model_shown": "2.0 Flash", "personalisation": "on", "device": "phone"}
+    tell(study, ["Sencha", "Chai"], chatbot="gemini", cell="plain", **own)
     simulated = make_participant(study, origin=Participant.Origin.SIMULATED)
     make_response(simulated, "teas", text="1. Oolong\n2. Chai", keep=True)
     make_response(simulated, "water", text="C", keep=True)
@@ -57,6 +59,8 @@ LEFT: list[tuple[dict[str, Any], set[str]]] = [
     ({"answer": (("milk", "No milk"), ("milk", "Milk"))}, {"Assam", "Sencha", "Oolong"}),
     ({"answer": (("milk", "No milk"), ("adult", "No"))}, set()),
     ({"memory": ("off",)}, {"Sencha"}),
+    ({"personalisation": ("on",)}, {"Sencha"}),
+    ({"device": ("phone",)}, {"Sencha"}),
     ({"plan": ("paid", "free")}, {"Assam", "Sencha", "Oolong"}),
     ({"model_shown": ("2.0 Flash",)}, {"Sencha"}),
     ({"simulated": "without"}, {"Assam", "Sencha"}),

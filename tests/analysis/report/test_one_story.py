@@ -242,8 +242,8 @@ def test_answers_to_one_question_stand_in_a_panel_at_one_n() -> None:
     figure = FIGURES["contexts"](figure_report(contexts=rows), Options(rarefied=True))
     drawn = {(row["panel"], row["series"]) for row in figure.spec["datasets"][DATASET]}
     assert drawn == {
-        *(("memory", f"memory: {value}") for value in ("on", "off")),
-        *(("plan", f"plan: {value}") for value in ("free", "paid")),
+        *(("memory", f"Memory: {value}") for value in ("on", "off")),
+        *(("plan", f"Plan: {value}") for value in ("free", "paid")),
     }
     assert {(row["question"], row["n"]) for row in figure.table} == {("memory", 42), ("plan", 47)}
     assert f"Memory n{FIXED}={FIXED}42 and Plan n{FIXED}={FIXED}47 responses a mark" in figure.caption

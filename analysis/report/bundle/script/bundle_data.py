@@ -28,10 +28,12 @@ class Bundle:
         self.prompts = self.read("prompts").set_index("prompt").to_dict("index")
         self.keys = self.read("benchmark_items").set_index(["benchmark", "item"])["answer"].to_dict()
         self.aliases = self.read_aliases()
-        for table, unit in ((self.answers, "participant"), (self.completions, "run")):
+        self.askings = self.read("askings")
+        for table, unit in ((self.answers, "participant"), (self.askings, "participant"), (self.completions, "run")):
             table["named"] = [self.items_of(*pair) for pair in zip(table["prompt"], table["items"], strict=True)]
             table["unit"] = table[unit]
-        self.answers["respondent"] = self.answers["participant"]
+        for table in (self.answers, self.askings):
+            table["respondent"] = table["participant"]
         self.completions["respondent"] = self.respondents()
         self.rng = np.random.default_rng(0)
 
@@ -43,6 +45,18 @@ class Bundle:
         for column in table.columns.intersection(TRUTHS):
             table[column] = table[column] == "true"
         return table
+
+    def told(self, table: pd.DataFrame, column: str) -> pd.Series:
+        """What is known of the person behind each answer, in whichever table of people it stands."""
+        if column in table:
+            return table[column]
+        people = next(people for name in ("context", "participants") if column in (people := self.read(name)))
+        return table["participant"].map(people.set_index("participant")[column])
+
+    def first_time(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Without what people were asked once more."""
+        kept = table["prompt"].isin(self.prompts)
+        return table[kept & (table["occasion"] == 1) & (table["arm"] == "")] if "occasion" in table else table[kept]
 
     def read_aliases(self) -> dict[tuple[str, str], str]:
         """By family of prompts and spelling; where an original and its variant differ, the original decides."""
@@ -73,7 +87,22 @@ class Bundle:
     def field(
         self, model: str, prompt: str, excluded: str = "without", flagged: str = "with", people: str = "completed"
     ) -> pd.DataFrame:
-        table = self.answers
+        return self.counted(self.answers, model, prompt, excluded, flagged, people)
+
+    def again(self, model: str, prompt: str, arm: str = "") -> pd.DataFrame:
+        """Those of people who were asked once more in this state, and could reach it, in the order of occasions."""
+        table = self.askings[(self.askings["arm"] == arm) & ~self.askings["unreached"]]
+        return self.counted(table, model, prompt).sort_values("occasion", kind="stable")
+
+    def counted(
+        self,
+        table: pd.DataFrame,
+        model: str,
+        prompt: str,
+        excluded: str = "without",
+        flagged: str = "with",
+        people: str = "completed",
+    ) -> pd.DataFrame:
         mask = (table["prompt"] == prompt) & table["rules_version"].notna()
         # Only what was asked with other options is neither counted nor excluded.
         mask &= table["counted"] | (table["excluded"] & (excluded == "with"))
@@ -97,7 +126,7 @@ class Bundle:
     def as_read(self, prompt: str) -> pd.DataFrame:
         """Everybody's answers to a prompt, `named` and `letter` as the rules read them where people were shown that."""
         table = self.answers[(self.answers["prompt"] == prompt) & self.answers["rules_version"].notna()]
-        shown, names = (self.read(name) for name in ("read_backs", "read_back_names"))
+        shown, names = (self.first_time(self.read(name)) for name in ("read_backs", "read_back_names"))
         letters = shown[shown["newest"] & (shown["prompt"] == prompt)].set_index("participant")["read_letter"]
         names = names[names["newest"] & names["read"] & (names["prompt"] == prompt) & (names["item"] != "")]
         items = names.groupby("participant")["item"].agg(list).to_dict()
@@ -121,8 +150,9 @@ class Bundle:
 
 NUMBERS = ("version", "rules_version", "run", "user", "repeat", "prompt_tokens", "cached_tokens", "completion_tokens",
            "latency_ms", "usd", "temperature", "history_size", "options", "first_run", "people",
-           "names_read", "taken_out", "added", "absent")  # fmt: skip
-TRUTHS = ("flagged", "excluded", "counted", "imported", "simulated", "per_user", "pilot", "decided", "newest", "read")
+           "names_read", "taken_out", "occasion", "rating", "added", "absent")  # fmt: skip
+TRUTHS = ("flagged", "excluded", "counted", "imported", "simulated", "per_user", "pilot", "decided", "newest", "read",
+          "unreached")  # fmt: skip
 
 
 # --- measures ----------------------------------------------------------------

@@ -43,6 +43,7 @@ from bundle_data import (
     vocabulary_of,
 )
 from bundle_pair import check_pair
+from bundle_persons import check_arms, check_persons
 
 SPLITS = 100  # of offline runs into a reference and those held out
 
@@ -190,7 +191,7 @@ def check_parts(part: str, name: str, column_of: Callable[[Row], str]) -> Callab
     def check(bundle: Bundle) -> Checks:
         for row in bundle.report[part]:
             table = bundle.field(row["model"], row["prompt"])
-            table = table[table[column_of(row)] == row[name]]
+            table = table[bundle.told(table, column_of(row)) == row[name]]
             where = place(row, "prompt", "model", "context", name)
             yield from field_measures(bundle, where, row, table)
 
@@ -207,7 +208,7 @@ def field_measures(bundle: Bundle, where: str, row: Row, table: pd.DataFrame) ->
 
 def check_readings(bundle: Bundle) -> Checks:
     """What people said of how their answers were read, and what that changes."""
-    shown = bundle.read("read_backs")
+    shown = bundle.first_time(bundle.read("read_backs"))
     kinds = shown["prompt"].map(lambda prompt: bundle.prompts[prompt]["kind"])
     for row in bundle.report["readings"]:
         table = shown[shown["newest"] & (shown["prompt"] == row["prompt"] if row["prompt"] else kinds == row["kind"])]
@@ -425,6 +426,8 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "latency": check_latency,
     "flow": check_flow,
     "pair": check_pair,
+    "person_or_dice": check_persons,
+    "arms": check_arms,
 }
 
 

@@ -1,0 +1,69 @@
+"""The answers of one source to one prompt, in all states and on all occasions: how unlike they are, and whose."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.report.dataset import OFFLINE
+from analysis.report.samples import Data, Group, Row, Rows, Source, low_high, reasons
+from analysis.stats.persons.numbers import Estimate
+from analysis.stats.persons.shares import Measured, measure
+from analysis.stats.persons.unlikeness import Answers, unlike_choices, unlike_lists
+from surveys.models import Prompt
+
+USUAL = ""  # the state in which an account is
+
+
+def fields_of(data: Data) -> list[Group]:
+    """One for each chatbot, since people of two are not compared with each other; everybody where none is known."""
+    named = [group for group in data.groups if group.chatbot is not None]
+    return named or list(data.groups)
+
+
+def again(data: Data, prompt: str, state: str = USUAL) -> list[Prompt]:
+    """What asks the prompt once more in this state, by occasion."""
+    found = [asking for asking in data.frames.askings.values() if (asking.asks, asking.arm) == (prompt, state)]
+    return sorted(found, key=lambda asking: asking.occasion)
+
+
+def repeated_prompts(data: Data) -> list[str]:
+    return [prompt for prompt in data.prompts if again(data, prompt)]
+
+
+def rows_in_state(data: Data, source: Source, prompt: str, state: str = USUAL) -> Rows:
+    """A person's answers in the order of their occasions, those of a simulated user in that of their repeats."""
+    asked = [prompt] if state == USUAL else []
+    asked += [asking.slug for asking in again(data, prompt, state)]
+    found = [data.by_unit(source, data.rows_of(source, slug)) for slug in asked]
+    rows = np.concatenate([np.empty(0, dtype=np.int64), *found])
+    return rows[~data.frames.field.columns["unreached"][rows]] if source.is_field else rows
+
+
+def compare_answers(data: Data, source: Source, prompt: str, rows: Rows) -> Answers:
+    of = data.frame(source.is_field).who[rows]
+    if prompt in data.choices:
+        return unlike_choices(data.options_in(source.is_field, prompt, rows), of)
+    return unlike_lists(data.items_in(source.is_field, prompt, rows), of)
+
+
+def usual_answers(data: Data, source: Source, prompt: str) -> Answers:
+    """In the usual state, whatever the occasion."""
+    return data.once(
+        ("usual answers", source, prompt),
+        lambda: compare_answers(data, source, prompt, rows_in_state(data, source, prompt)),
+    )
+
+
+def measured(data: Data, source: Source, prompts: Sequence[str]) -> list[Measured]:
+    return measure([usual_answers(data, source, prompt) for prompt in prompts])
+
+
+def offline_of(group: Group) -> Source | None:
+    """The stateless calls that the field of a chatbot is held against."""
+    return next((source for source in group.others if source.name == OFFLINE), None)
+
+
+def estimate_cells(name: str, found: Estimate) -> Row:
+    """A number with its interval, or why it has none."""
+    why = {f"ci_{name}_why": found.why} if found.value is not None and found.ci is None else {}
+    return {name: found.value, f"ci_{name}": low_high(found.ci), **reasons(**why)}

@@ -1,0 +1,113 @@
+"""What another state of the account does to the answers of the same persons, with the dice taken out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.stats.intervals import p_value, tail_p
+from analysis.stats.persons.numbers import Estimate, Number, estimate, mean_of, mean_over
+from analysis.stats.persons.shares import FEWEST_TESTED
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+FEW_IN_BOTH = f"Fewer than {FEWEST_TESTED} people answered in both states: too few to test."
+
+
+@dataclass(frozen=True, eq=False)
+class Trio:
+    """For each person `who` (k,) the values that a statistic takes if each of their answers were the one in the other
+    state, `options` (k, most): the first is as it was, NaN where they have fewer answers.
+    """
+
+    who: Ints
+    options: Floats
+
+    @property
+    def observed(self) -> Floats:
+        return self.options[:, 0]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mean over persons, its interval, and p by drawing for each person anew which answer is the other state's.
+
+    Where nothing but chance tells a person's answers apart, each of them is as likely to be that one; of two answers
+    this flips the sign. `p_tail` is the same as finely as a correction for many tests needs it.
+    """
+
+    mean: Estimate
+    p: float | None
+    p_tail: float | None
+    why: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """A prompt's answers in the usual state and in another one: `unlike` (n, n), whose (n,), and which are the other
+    state's (n,). Persons have at most one answer in it; of the usual ones the first two count.
+    """
+
+    unlike: NDArray[np.float32]
+    of: Ints
+    is_other: NDArray[np.bool_]
+
+    @property
+    def in_both(self) -> tuple[Ints, Ints]:
+        """Who answered in both, and the places of their answers, (k, 3): other state, first usual, second or -1."""
+        other = dict(zip(self.of[self.is_other].tolist(), np.flatnonzero(self.is_other).tolist(), strict=True))
+        usual: dict[int, list[int]] = {}
+        for place in np.flatnonzero(~self.is_other).tolist():
+            usual.setdefault(int(self.of[place]), []).append(place)
+        who = sorted(other.keys() & usual.keys())
+        places = [[other[one], *usual[one][:2], *([-1] if len(usual[one]) < 2 else [])] for one in who]
+        return np.array(who, dtype=np.int64), np.array(places, dtype=np.int64).reshape(len(who), 3)
+
+    def distance(self) -> tuple[Ints, Floats]:
+        """δ of the answer in the other state to the usual ones, of each person."""
+        who, places = self.in_both
+        first, second = (self.unlike[places[:, 0], places[:, at]].astype(float) for at in (1, 2))
+        return who, np.where(places[:, 2] < 0, first, (first + second) / 2)
+
+    def beyond_dice(self) -> Trio:
+        """δ of the other state to the usual one minus δ of the two usual answers, of those who have all three."""
+        who, places = self.in_both
+        whole = places[:, 2] >= 0
+        who, places = who[whole], places[whole]
+        sides = [self.unlike[places[:, a], places[:, b]].astype(float) for a, b in ((1, 2), (2, 0), (0, 1))]
+        total = sum(sides, np.zeros(len(who)))
+        # Were the k-th answer the other state's, the two usual ones would be the others.
+        return Trio(who, np.stack([(total - 3 * side) / 2 for side in sides], axis=1).reshape(len(who), 3))
+
+    def change(self, values: Floats) -> Trio:
+        """How `values` (n,) of the other state differ from the mean of the usual ones."""
+        who, places = self.in_both
+        known = np.where(places < 0, np.nan, values[places])
+        kept = ~np.isnan(known[:, :2]).any(axis=1)
+        known = known[kept]
+        total, count = np.nansum(known, axis=1, keepdims=True), (~np.isnan(known)).sum(axis=1, keepdims=True)
+        return Trio(who[kept], known - (total - known) / (count - 1))
+
+
+def change_of(trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound: float = np.inf) -> Change:
+    """Of one prompt, or the mean of several: a person's answers to all of them are drawn together."""
+    some = [trio for trio in trios if len(trio.who)]
+    if not some:
+        return Change(estimate(None), None, None, FEW_IN_BOTH)
+    names, numbered = np.unique(np.concatenate([trio.who for trio in some]), return_inverse=True)
+    parts = np.split(numbered, np.cumsum([len(trio.who) for trio in some])[:-1])
+    mean: Number = mean_over(
+        [mean_of(who.astype(np.int64), trio.observed, len(names)) for who, trio in zip(parts, some, strict=True)]
+    )
+    found = estimate(mean, -bound, bound)
+    if len(names) < FEWEST_TESTED:
+        return Change(found, None, None, FEW_IN_BOTH)
+    drawn = np.zeros(draws)
+    luck = rng.random((draws, len(names)))
+    for who, trio in zip(parts, some, strict=True):
+        count = (~np.isnan(trio.options)).sum(axis=1)
+        chosen = (luck[:, who] * count).astype(np.int64)
+        drawn += trio.options[np.arange(len(who)), chosen].mean(axis=1) / len(some)
+    strength, ways = abs(mean.value), float(2.0 ** min(len(names), 1000))
+    return Change(found, p_value(strength, np.abs(drawn)), tail_p(strength, np.abs(drawn), ways), None)

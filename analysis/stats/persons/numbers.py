@@ -1,0 +1,134 @@
+"""Means over persons that carry what they are without each person, so that differences and ratios have intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.stats.intervals import (
+    FEWEST_UNITS,
+    Interval,
+    interval_of_error,
+    jackknife_error,
+    why_no_interval,
+)
+
+Floats = NDArray[np.float64]
+NO_PAIRS = "No two answers to compare."
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A statistic of persons: its `value`, what it is without each of them (persons,), and on whom it rests.
+
+    One of several prompts leaves a person out of all of them at once, so that its error is over persons, whatever their
+    answers to different prompts have in common.
+    """
+
+    value: float
+    left_out: Floats
+    rests_on: NDArray[np.bool_]
+
+    @property
+    def units(self) -> int:
+        return int(np.count_nonzero(self.rests_on))
+
+    @property
+    def error(self) -> float:
+        """By leaving out each person in turn (Tukey 1958, Ann. Math. Stat. 29:614)."""
+        if self.units < 2:
+            return np.nan
+        return float(jackknife_error(np.array([self.value]), self.left_out[None], self.units)[0])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval over so many persons; `why` it is undefined, or has no interval."""
+
+    value: float | None
+    ci: Interval | None
+    units: int
+    error: float | None = None
+    freedom: float = 0.0
+    why: str | None = None
+
+
+def mean_of(who: NDArray[np.int64], values: Floats, persons: int) -> Number:
+    """Mean of one value a person, those without a value (NaN) left out."""
+    known = ~np.isnan(values)
+    rests_on = np.zeros(persons, dtype=bool)
+    rests_on[who[known]] = True
+    n, total = int(known.sum()), float(values[known].sum())
+    value = total / n if n else np.nan
+    left_out = np.full(persons, value)
+    if n:
+        left_out[who[known]] = (total - values[known]) / (n - 1) if n > 1 else np.nan
+    return Number(value, left_out, rests_on)
+
+
+def mean_of_pairs(who: NDArray[np.int64], others: Floats, persons: int) -> Number:
+    """Mean over pairs of persons, of which `others` has each person's mean to everybody else.
+
+    Without person i the mean of the other pairs is (Σ r - 2 r_i) / ((k - 1)(k - 2)), r_i their sum.
+    """
+    rests_on, k = np.zeros(persons, dtype=bool), len(who)
+    rests_on[who] = True
+    sums = others * (k - 1)
+    value = float(others.mean()) if k > 1 else np.nan
+    left_out = np.full(persons, value)
+    if k > 1:
+        left_out[who] = (sums.sum() - 2 * sums) / ((k - 1) * (k - 2)) if k > 2 else np.nan
+    return Number(value, left_out, rests_on)
+
+
+def mean_over(numbers: Sequence[Number]) -> Number:
+    """Each prompt counts the same."""
+    left_out = np.mean([number.left_out for number in numbers], axis=0)
+    rests_on = np.any([number.rests_on for number in numbers], axis=0)
+    return Number(float(np.mean([number.value for number in numbers])), left_out, rests_on)
+
+
+def minus(one: Number, other: Number) -> Number:
+    """Of the same persons; it rests on no more of them than either."""
+    return Number(one.value - other.value, one.left_out - other.left_out, _fewer(one, other))
+
+
+def one_minus_ratio(one: Number, other: Number) -> Number:
+    """1 - one / other, of the same persons."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value, left_out = 1 - np.divide(one.value, other.value), 1 - one.left_out / other.left_out
+    return Number(float(value), left_out, _fewer(one, other))
+
+
+def _fewer(one: Number, other: Number) -> NDArray[np.bool_]:
+    return one.rests_on if one.units <= other.units else other.rests_on
+
+
+def estimate(number: Number | None, least: float = -1.0, most: float = 1.0) -> Estimate:
+    """value ± t error with Student's t of persons - 1 degrees of freedom."""
+    if number is None or np.isnan(number.value):
+        return Estimate(None, None, 0 if number is None else number.units, why=NO_PAIRS)
+    return _between(number.value, number.error, number.units - 1, number.units, least, most)
+
+
+def apart(one: Number | None, other: Number | None, least: float = -1.0, most: float = 1.0) -> Estimate:
+    """One minus the other where they have no person in common: their variances add up.
+
+    Degrees of freedom are Welch's (1947, Biometrika 34:28-35).
+    """
+    if one is None or other is None or np.isnan(one.value) or np.isnan(other.value):
+        return Estimate(None, None, 0, why=NO_PAIRS)
+    parts = np.array([one.error, other.error]) ** 2
+    freedom = np.array([one.units, other.units]) - 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        welch = float(parts.sum() ** 2 / (parts**2 / freedom).sum())
+    error = float(np.sqrt(parts.sum()))
+    return _between(one.value - other.value, error, welch, min(one.units, other.units), least, most)
+
+
+def _between(value: float, error: float, freedom: float, units: int, least: float, most: float) -> Estimate:
+    few = why_no_interval(None, units)
+    known = None if np.isnan(error) or units < FEWEST_UNITS else error
+    found = interval_of_error(value, known, freedom, least, most)
+    return Estimate(value, found, units, known, freedom, None if found else few)
