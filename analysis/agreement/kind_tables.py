@@ -22,7 +22,8 @@ from analysis.agreement.tables import (
     share_in,
 )
 from analysis.charts.tables import FINE, FINE_SHARE, PLAIN, SHARE, Cell, Column, Row, Table
-from surveys.studies.files.schema import AnnotationWork, is_worded_as_published
+from surveys.studies.files.label_questions import is_worded_as_published
+from surveys.studies.files.schema import AnnotationWork
 
 MEAN = estimate("mean", "Mean rating")
 NO_BETTER = estimate("no_better", "Ratings no better than generic", SHARE)

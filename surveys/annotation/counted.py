@@ -9,7 +9,7 @@ from surveys.annotation.labels import was_driven, was_quick, was_read
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation.prolific import PROLIFIC_ID
 from surveys.studies.files.kinds import PART, LabelQuestion, turn_back
-from surveys.studies.files.schema import questions_for
+from surveys.studies.files.label_questions import questions_for
 from surveys.studies.lifecycle import definition_of
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin

@@ -16,7 +16,7 @@ from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyV
 from surveys.participation import recruitment
 from surveys.participation.places import FREE, touch_participant
 from surveys.studies.files.kinds import KINDS, LONGEST_REASON, LabelFault, read_labels
-from surveys.studies.files.schema import questions_for
+from surveys.studies.files.label_questions import questions_for
 from surveys.studies.lifecycle import definition_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State

@@ -17,7 +17,7 @@ from surveys.participation.steps import address
 from surveys.participation.views import page_context
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
-from surveys.studies.files.schema import questions_for
+from surveys.studies.files.label_questions import questions_for
 from surveys.studies.lifecycle import definition_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State

@@ -13,7 +13,7 @@ from analysis.stats.agreement.labels import compare_orders
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import SIDES, LabelFault, LabelQuestion, fields_of, read_labels
-from surveys.studies.files.schema import questions_for
+from surveys.studies.files.label_questions import questions_for
 
 MIDDLE = 3  # of the labels from 1, the left response, to 5
 NOT_SAID = "not said"

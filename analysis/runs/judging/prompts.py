@@ -9,7 +9,8 @@ from typing import Any
 from analysis.corpora.records import Message
 from analysis.models import Endpoint, Run, Task
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED, LabelQuestion, fields_of
-from surveys.studies.files.schema import AnnotationWork, questions_for
+from surveys.studies.files.label_questions import questions_for
+from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
 
 # A character is a quarter of a token or more in the languages that histories are written in.

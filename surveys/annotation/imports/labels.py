@@ -19,7 +19,8 @@ from surveys.models.hashes import fingerprint
 from surveys.studies import audit
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.kinds import GENERIC, IMPORTED, KINDS, fields_of
-from surveys.studies.files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward, questions_for
+from surveys.studies.files.label_questions import questions_for
+from surveys.studies.files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward
 from surveys.studies.lifecycle import definition_of, load_definition
 
 BATCH = 1_000
