@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
@@ -186,35 +186,42 @@ class Offered:
     has_revised: bool
 
 
-def read_choice(query: Mapping[str, str]) -> LabelChoice:
-    """`pilot=only`, `simulated=without`, `corpus`, `cluster`, `tag=NAME:VALUE`, `without`, `revised`.
+class ChoiceOption(NamedTuple):
+    """What one field of LabelChoice takes out of an address: any text, or one of `values` by what is written."""
 
-    All else is the default.
-    """
-    texts = {name: query.get(name, "").replace("\x00", "")[:LONGEST] for name in ("corpus", "cluster", "tag")}
-    without, revised = query.get("without", ""), query.get("revised", "")
-    return LabelChoice(
-        pilot=query.get("pilot") == "only",
-        simulated=query.get("simulated") != "without",
-        without=without if without in WITHOUT else "",
-        revised=revised if revised in REVISED else "",
-        **texts,
-    )
+    words: str
+    values: Mapping[str, Any] = {}
+
+
+OPTIONS = {
+    "pilot": ChoiceOption("The pilot's labels instead of the main ones.", {"only": True}),
+    "simulated": ChoiceOption("Leave simulated people out.", {"without": False}),
+    "corpus": ChoiceOption("Items of this corpus."),
+    "cluster": ChoiceOption("Items about this user."),
+    "tag": ChoiceOption("Items with this tag, as name:value."),
+    "without": ChoiceOption("Labels of people that are left out.", {name: name for name in WITHOUT}),
+    "revised": ChoiceOption("Statements that models revised; else none of them.", {name: name for name in REVISED}),
+}
+
+
+def read_choice(query: Mapping[str, str]) -> LabelChoice:
+    """What is not one of OPTIONS, or has none of its values, is the default."""
+    given = {name: query.get(name, "").replace("\x00", "")[:LONGEST] for name in OPTIONS}
+    read: dict[str, Any] = {
+        name: option.values.get(given[name]) if option.values else given[name] for name, option in OPTIONS.items()
+    }
+    return LabelChoice(**{name: value for name, value in read.items() if value is not None})
 
 
 def write_choice(choice: LabelChoice, **more: str) -> str:
     """The same as an address' query; what is left to its default is left out."""
     given = {
-        "pilot": "only" if choice.pilot else "",
-        "simulated": "" if choice.simulated else "without",
-        "corpus": choice.corpus,
-        "cluster": choice.cluster,
-        "tag": choice.tag,
-        "without": choice.without,
-        "revised": choice.revised,
-        **more,
+        name: next((text for text, value in option.values.items() if value == getattr(choice, name)), "")
+        if option.values
+        else getattr(choice, name)
+        for name, option in OPTIONS.items()
     }
-    return urlencode({name: value for name, value in given.items() if value})
+    return urlencode({name: value for name, value in (given | more).items() if value})
 
 
 def list_offered(study: Study, pilot: bool) -> Offered:

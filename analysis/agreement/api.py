@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import REVISED, WITHOUT, read_choice
+from analysis.agreement.annotations import OPTIONS, read_choice
 from analysis.exports.api import StudyView, TableRows, told_of_rows
 from surveys.annotation.counted import questions_of
 from surveys.models import Study
@@ -18,13 +18,8 @@ from surveys.models import Study
 CHUNK = 1_000
 
 CHOICE = [
-    OpenApiParameter("pilot", str, enum=["only"], description="The pilot's labels instead of the main ones."),
-    OpenApiParameter("simulated", str, enum=["without"], description="Leave simulated people out."),
-    OpenApiParameter("corpus", str, description="Items of this corpus."),
-    OpenApiParameter("cluster", str, description="Items about this user."),
-    OpenApiParameter("tag", str, description="Items with this tag, as name:value."),
-    OpenApiParameter("without", str, enum=[*WITHOUT], description="Labels of people that are left out."),
-    OpenApiParameter("revised", str, enum=[*REVISED], description="Statements that models revised; else none of them."),
+    OpenApiParameter(name, str, enum=[*option.values] or None, description=option.words)
+    for name, option in OPTIONS.items()
 ]
 AGREEMENT = inline_serializer(
     "Agreement",
