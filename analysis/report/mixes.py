@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.panels import Grid, Panel
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     drawn_row,
@@ -210,7 +211,7 @@ def draw_mixes(report: Report, options: Options) -> Figure:
         sizes=False,
     )
     words = Words(TITLE, caption, describe(shown, options))
-    return make_figure("mixes", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
+    return make_figure("mixes", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
 def table_row(report: Report, row: Row) -> Row:

@@ -7,7 +7,8 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import GAP, Strips, colour_scale, room_for, shape_scale
+from analysis.charts.marks import Strips, colour_scale, room_for, shape_scale, words_on_grid
+from analysis.charts.panels import GAP
 from analysis.charts.rows import (
     WHY,
     by_group,
@@ -43,7 +44,7 @@ class Glance:
 
 QUESTION = "How far is each source from the field?"
 NOTHING = "No prompt has answers of both the field and another source yet."
-STEP, VALUE, LONGEST = 24, 40, 190  # px: of a row, for the number at its end, and for names
+STEP, ON_PAPER, VALUE, LONGEST = 24, 14, 40, 190  # px: of a row, for the number at its end, and for names
 COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
@@ -95,14 +96,22 @@ def mark_of(name: str, row: Row, options: Options) -> Row:
 def draw_panels(marks: Sequence[Row], known: Sequence[Row], options: Options) -> Spec:
     models = in_order(mark["model"] for mark in marks)
     across = 1 if options.narrow else min(len(models), 2)
-    room = room_for([mark["row"] for mark in marks], 110 if options.narrow else LONGEST)
+    on_phone = options.narrow and not options.column
+    room = room_for([mark["row"] for mark in marks], 110 if on_phone else LONGEST, 11 if options.column else 12)
     width = (options.width - 20 - (across - 1) * GAP) // across - room - VALUE
+    step = ON_PAPER if options.column else 36 if on_phone else STEP
     ends = min(0.0, *(mark["start"] for mark in marks)), max(0.0, *(mark["end"] for mark in marks))
     series = series_of_sources(row["source"] for row in known)
     columns = []
     for model in models:
         names = tuple(mark["row"] for mark in marks if mark["model"] == model)
-        strips = Strips(tuple(dict.fromkeys(names)), width, room, step=36 if options.narrow else STEP, padding=0.0)
+        strips = Strips(
+            tuple(dict.fromkeys(names)),
+            width,
+            room,
+            step=step,
+            padding=0.0,
+        )
         drawn = figure.specs_of(layers(strips, ends, series, options))
         columns.append(figure.below([figure.panel(drawn, width, strips.height, model=model)], title=model))
     return figure.below([figure.beside(some, GAP) for some in figure.split(columns, across)], 14)
@@ -115,7 +124,7 @@ def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list
     )
     scale = alt.Scale(domain=list(ends), nice=True)
     y = strips.axis("row")
-    if options.narrow:
+    if options.narrow and not options.column:
         y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # the settings in a line of their own
 
     def x(field: str) -> alt.X:
@@ -127,9 +136,9 @@ def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list
     return [
         alt.Chart().mark_rule(stroke=LIGHT["soft"], strokeWidth=1.4).encode(x=alt.X(datum=0, scale=scale, axis=axis)),
         base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q", color=colour),
-        base.mark_point(filled=True, opacity=1, size=85, aria=True)
+        base.mark_point(filled=True, opacity=1, size=40 if options.column else 85, aria=True)
         .encode(x=x("value"), color=colour, shape=shape, description="text:N"),
-        base.mark_text(align="left", dx=9, fontSize=12, fill=LIGHT["ink"]).encode(x=x("end"), text="said:N"),
+        *words_on_grid(base.encode(x=x("end"), text="said:N"), 11 if options.column else 12, align="left", dx=9),
     ]  # fmt: skip
 
 

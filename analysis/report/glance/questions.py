@@ -8,7 +8,7 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import BESIDE, Figure, Options, Report, Row, Words, of_kind
-from analysis.charts.panels import PERCENT, colour_scale, shape_scale
+from analysis.charts.marks import PERCENT, colour_scale, shape_scale
 from analysis.charts.ranges import axis_domain, references_of
 from analysis.charts.rows import (
     PLACE,

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale
+from analysis.charts.marks import PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale, words_on_grid
 from analysis.charts.rows import WHY, drawn_row, ends_in, write_caption
 from analysis.charts.tables import COUNT, FINE, POINTS, SHARE, Column, P
 from analysis.charts.theme import LIGHT, printable, series_of_groups
@@ -110,7 +110,7 @@ def gaps_of(a: Chosen, b: Chosen, prompt: str, named: Named) -> Found:
             },
             "place": int(code),
         }
-        for code in np.flatnonzero(gaps.strength > 0)
+        for code in np.flatnonzero(gaps.tested)
     ]
     return rows, gaps
 
@@ -285,7 +285,8 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
     room = 6 if options.narrow else room_for(labels, 260)
     told = 0 if options.narrow else 92
     width = options.width - 24 - room - told
-    strips = Strips(labels, width, room, step=36 if options.narrow else 26, padding=0.0)
+    step = (25 if options.narrow else 20) if options.column else 36 if options.narrow else 26
+    strips = Strips(labels, width, room, step=step, padding=0.0)
     series = series_of_groups(names)
     scale = alt.Scale(domain=[0, min(1.0, max(mark["high"] for mark in marks))], nice=True)
     axis = alt.Axis(title="share of answers that name it", labelExpr=PERCENT, tickCount=5, grid=True, ticks=False)
@@ -293,13 +294,13 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
     if options.narrow:
         y["axis"]["labels"] = False
     base = alt.Chart().encode(y=y)
-    below: Row = {"yOffset": 8} if options.narrow else {}
+    below: Row = {"yOffset": 6 if options.column else 8} if options.narrow else {}
     colour = alt.Color("series:N", scale=colour_scale(series), legend=make_legend(series, options, room))
     shape = alt.Shape("series:N", scale=shape_scale(series), legend=None)
     layers = [
         base.mark_rule(strokeWidth=3, stroke=LIGHT["soft"], opacity=0.35, **below)
         .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
-        base.mark_point(filled=True, opacity=1, size=95, aria=True, **below)
+        base.mark_point(filled=True, opacity=1, size=50 if options.column else 95, aria=True, **below)
         .encode(x=alt.X("share:Q", scale=scale, axis=axis), color=colour, shape=shape, description="text:N"),
         *said_in(base, width, options),
     ]  # fmt: skip
@@ -308,12 +309,13 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
 
 def said_in(base: alt.Chart, width: int, options: Options) -> list[alt.Chart]:
     """The differences, and the names where they stand above the strips."""
-    written: Row = {"fontSize": 12, "fill": LIGHT["ink"]}
+    size, high = (11, -6) if options.column else (12, -8)
+    said, label = (base.encode(x=alt.value(x), text=f"{field}:N") for x, field in ((width, "said"), (0, "label")))
     if not options.narrow:
-        return [base.mark_text(align="left", dx=10, **written).encode(x=alt.value(width), text="said:N")]
+        return words_on_grid(said, size, align="left", dx=10)
     return [
-        base.mark_text(align="right", dy=-8, **written).encode(x=alt.value(width), text="said:N"),
-        base.mark_text(align="left", dy=-8, limit=width - 100, **written).encode(x=alt.value(0), text="label:N"),
+        *words_on_grid(said, size, align="right", dy=high),
+        *words_on_grid(label, size, align="left", dy=high, limit=width - 100),
     ]
 
 

@@ -7,7 +7,8 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
-from analysis.charts.panels import GAP, colour_scale, make_legend, panel_width, shape_scale
+from analysis.charts.marks import colour_scale, make_legend, shape_scale, words_on_grid
+from analysis.charts.panels import GAP, panel_width
 from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
 from analysis.charts.rows import (
     WHY,
@@ -227,6 +228,7 @@ TITLE = "Which sock puppet is nearest to the field"
 NOTHING = "No prompt has answers of both the field and a sock puppet yet: nothing can be calibrated."
 NO_HISTORY = "none"
 HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, what one mark takes along x, and a word below it along y
+ON_PAPER = 170  # px of the panels below one another in a journal's column
 DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
@@ -298,14 +300,15 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, opt
     models = in_order(point["model"] for point in points)
     across = 1 if options.narrow else min(len(models), 3)
     width = panel_width(across, options)
+    height = max(70, min(HEIGHT, ON_PAPER * across // len(models))) if options.column else HEIGHT
     ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
-    low, high = min(0.0, *ends), max(0.0, *ends)
-    room = LABEL / HEIGHT * (high - low)  # for the word below the nearest one
+    least, most = min(0.0, *ends), max(0.0, *ends)
+    room = LABEL / height * (most - least)  # for the word below the nearest one
     layers = figure.specs_of(
-        size_layers(steps, series, (min(low, *(p["below"] - room for p in points)), high), width, options)
+        size_layers(steps, series, (min(least, *(p["below"] - room for p in points)), most), width, options)
     )
     columns = [
-        figure.below([figure.panel(layers, width, HEIGHT, EXCESS.title, model=model)], title=printable(model))
+        figure.below([figure.panel(layers, width, height, EXCESS.title, model=model)], title=printable(model))
         for model in models
     ]
     return figure.below([figure.beside(some, GAP) for some in figure.split(columns, across)], 18)
@@ -338,7 +341,7 @@ def size_layers(steps: Sequence[str], series: Series, domain: Span, width: int, 
             description="text:N",
         ),
         ring.mark_point(shape="circle", size=260, stroke=LIGHT["ink"], strokeWidth=1.4).encode(y=y("value")),
-        ring.mark_text(dy=20, fontSize=11, fill=LIGHT["ink"], text="nearest").encode(y=y("below")),
+        *words_on_grid(ring.encode(y=y("below")), 11, dy=20, text="nearest"),
     ]
 
 

@@ -9,7 +9,7 @@ import altair as alt
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.keys import PIXELS, Entry, draw_key, hatch_path
-from analysis.charts.panels import PERCENT, Strips, room_for
+from analysis.charts.marks import PERCENT, Strips, room_for
 from analysis.charts.rows import (
     PLACE,
     WHY,
@@ -178,8 +178,9 @@ def difference_row(found: ChoiceDifference, n: int) -> dict[str, Any]:
 TITLE = "What is answered to questions with choices"
 NOTHING = "No answers to questions with choices yet: there is nothing to compare."
 UNKNOWN = "unknown"
-COUNTS, GAP = 56, 22  # px for n, and between columns
-OPTION_COLOURS = 8
+COUNTS, BARE_COUNTS, GAP = 56, 28, 18  # px for n, and between columns
+OPTION_COLOURS, PAPER_STEP = 8, 12
+FOR_QUARTERS = 160  # px of an axis that has room for five numbers
 
 
 def draw_choices(report: Report, options: Options) -> Figure:
@@ -193,20 +194,38 @@ def draw_choices(report: Report, options: Options) -> Figure:
     there = {row["source"] for row in rows}
     sources = tuple(shown_source(source) for source in all_sources(report) if source in there)
     models = in_order(row["model"] for row in rows)
-    across = 1 if options.narrow else min(len(models), 3)
-    room = room_for(sources)
-    bars = Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room)
-    if options.column:
-        bars = replace(bars, step=18, padding=0.26)
-    layers = bar_layers(letters, bars)
+    bars, across = bars_for(sources, models, options)
+    room = bars.room
     columns_of = [
-        figure.beside([draw_column(rows, model, bars, layers, options) for model in some], GAP)
+        figure.beside(
+            [
+                draw_column(rows, model, replace(bars, named=place == 0 or not options.column), letters, options)
+                for place, model in enumerate(some)
+            ],
+            GAP,
+        )
         for some in figure.split(models, across)
     ]
     key, key_rows = draw_key(key_entries(letters, rows), options, room)
     drawn = [*key_rows, *(part for row in rows for part in parts_of(row, bars, options))]
     words = Words(TITLE, caption(report, rows), describe(rows, options))
-    return figure.make_figure("choices", words, figure.below([key, *columns_of], 16), drawn, table, columns, options)
+    spec = figure.below([key, *columns_of], 5 if options.column else 16)
+    return figure.make_figure("choices", words, spec, drawn, table, columns, options)
+
+
+def bars_for(sources: tuple[str, ...], models: Sequence[str], options: Options) -> tuple[Strips, int]:
+    """How bars stand, and how many models beside each other: on paper two, with the sources' names once."""
+    if not options.column:
+        across, room = 1 if options.narrow else min(len(models), 3), room_for(sources)
+        return Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room), across
+    across, room = min(len(models), 2 if options.narrow else 3), room_for(sources, size=11)
+    inside = options.width - 14 - room - across * count_room(options) - (across - 1) * GAP
+    return Strips(sources, inside // across, room, step=PAPER_STEP, padding=0.3), across
+
+
+def count_room(options: Options) -> int:
+    """px for n, which is a bare number in a narrow column of a journal."""
+    return BARE_COUNTS if options.column and options.narrow else COUNTS
 
 
 def count_of(letter: str) -> Column:
@@ -236,7 +255,8 @@ def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
     """Everything that is drawn of one bar, each part with its `kind`."""
     source, n = shown_source(row["source"]), sum(row["counts"].values())
     where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
-    parts: list[Row] = [{"kind": "n", "start": 1, "text": sized(n)}]
+    is_bare = count_room(options) == BARE_COUNTS
+    parts: list[Row] = [{"kind": "n", "start": 1, "text": f"{n:,}" if is_bare else sized(n)}]
     start = 0.0
     for letter in in_stack(row):
         end = start + row["counts"][letter] / n
@@ -279,21 +299,26 @@ def fitting(letter: str, share: float, width: int) -> str:
 # How -------------------------------------------------------------------------------------------------------
 
 
-def draw_column(rows: Sequence[Row], model: str, bars: Strips, layers: Sequence[Spec], options: Options) -> Spec:
+def draw_column(rows: Sequence[Row], model: str, bars: Strips, letters: Sequence[str], options: Options) -> Spec:
     """One model: a panel for each prompt."""
-    name = shown_model(model, options)
+    name, on_paper = shown_model(model, options), bool(options.column)
     correct = {options.name(row["prompt"]): row.get("correct") for row in rows}
-    titles = {prompt: f"{prompt}: {letter} is correct" if letter else prompt for prompt, letter in correct.items()}
+    is_correct = "correct" if on_paper else "is correct"
+    titles = {prompt: f"{prompt}: {letter} {is_correct}" if letter else prompt for prompt, letter in correct.items()}
+    layers = bar_layers(letters, bars)
+    unlabelled = bar_layers(letters, bars, labelled=False) if on_paper else layers
+    limit = {"limit": bars.width + count_room(options) + GAP - 4}
     panels = [
-        figure.panel(layers, bars.width, bars.height, title, model=name, prompt=prompt)
-        for prompt, title in titles.items()
+        figure.panel(drawn, bars.width, bars.height, "" if on_paper else title, model=name, prompt=prompt)
+        | ({"title": figure.heading(title) | limit} if on_paper else {})
+        for drawn, (prompt, title) in zip([*[unlabelled] * (len(titles) - 1), layers], titles.items(), strict=True)
     ]
-    return figure.below(panels, 14, name)
+    return figure.below(panels, 4 if on_paper else 14, name)
 
 
-def bar_layers(letters: Sequence[str], bars: Strips) -> list[Spec]:
-    base = {"y": bars.axis("source"), "x": share_axis()}
-    colour = option_colour(letters)
+def bar_layers(letters: Sequence[str], bars: Strips, *, labelled: bool = True) -> list[Spec]:
+    base = {"y": bars.axis("source"), "x": share_axis(labelled, bars.width)}
+    colour, below = option_colour(letters), 3 if bars.step > PAPER_STEP else 2
     layers = [
         figure.of_kind("segment").mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
         .encode(**base, x2="end:Q", color=colour, description="text:N"),
@@ -303,14 +328,17 @@ def bar_layers(letters: Sequence[str], bars: Strips) -> list[Spec]:
         figure.of_kind("letter").mark_text(fontSize=11, fill=LIGHT["on-option"]).encode(**base, text="text:N"),
         figure.of_kind("n").mark_text(fontSize=11, fill=LIGHT["soft"], align="left", dx=6)
         .encode(**base, text="text:N"),
-        figure.of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.8, yOffset=bars.bar / 2 + 3)
+        figure.of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.8, yOffset=bars.bar / 2 + below)
         .encode(**base, x2="end:Q"),
     ]  # fmt: skip
     return figure.specs_of(layers)
 
 
-def share_axis() -> alt.X:
-    axis = alt.Axis(title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr=PERCENT, grid=False, labelFontSize=11)
+def share_axis(labelled: bool, width: int) -> alt.X:
+    values = [0, 0.5, 1] if width < FOR_QUARTERS else [0, 0.25, 0.5, 0.75, 1]
+    axis = alt.Axis(
+        title=None, values=values, labelExpr=PERCENT, grid=False, labelFontSize=11, labels=labelled, ticks=labelled
+    )
     return alt.X("start:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
 
 

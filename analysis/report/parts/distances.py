@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.panels import Grid, Panel
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     PLACE,
@@ -108,7 +109,7 @@ def draw_distances(report: Report, options: Options) -> Figure:
         height=170,
     )
     words = Words(TITLE, caption(report, table), describe(known, options))
-    return make_figure("distances", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
+    return make_figure("distances", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
 def point_of(row: Row, options: Options) -> Row:

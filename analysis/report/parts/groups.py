@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
+from analysis.charts.panels import Grid, Panel, with_axes
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     WHY,
     drawn_row,
@@ -178,8 +179,10 @@ class GroupFigure:
 
     def draw(self, report: Report, options: Options) -> Figure:
         measure = col.ASKED.get(options.measure, col.DEFAULT)
-        columns = self.columns(measure, options)
         rows = [row for row in rows_of(report, self.part) if fits(row, measure)]
+        if not any(row.get("rarefied") for row in rows):
+            options = replace(options, rarefied=False)  # such as answers left out, each set of another size
+        columns = self.columns(measure, options)
         table = [drawn_row(row, columns) for row in rows if not self.asked or len(self.answers_beside(row, rows)) > 1]
         known = [row for row in table if row[measure.name] is not None]
         if not known:
@@ -197,7 +200,7 @@ class GroupFigure:
             height=170,
         )
         words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
-        return make_figure(self.name, words, draw_grid(grid), points, table, columns, options)
+        return make_figure(self.name, words, draw_grids([grid]), points, table, columns, options)
 
     def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
         """The answers to the question that the row is about; one alone compares everybody with nobody."""
@@ -209,7 +212,8 @@ class GroupFigure:
         if not self.asked:
             return (axis,)
         names = in_order(point["panel"] for point in points)
-        return tuple(replace(axis, name=name, title=f"{CONTEXT_NAMES[name]}: {axis.title.lower()}") for name in names)
+        heads = {name: f"{CONTEXT_NAMES[name]}: {axis.title.lower()}" for name in names}
+        return tuple(replace(axis, name=name, title=head, short=head) for name, head in heads.items())
 
     def columns(self, measure: Measure, options: Options) -> list[Column]:
         rarefied = options.rarefied and measure is not col.CORRECT

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, draw_grid, with_axes
+from analysis.charts.panels import Grid, with_axes
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     PLACE,
@@ -267,7 +268,7 @@ def draw_heterogeneity(report: Report, options: Options) -> Figure:
         with_chance=options.rarefied,
     )
     words = Words(TITLE, caption(report, table, options), describe(table, options))
-    return make_figure("heterogeneity", words, draw_grid(grid), points, table, columns, options)
+    return make_figure("heterogeneity", words, draw_grids([grid]), points, table, columns, options)
 
 
 def points_of(row: Row, options: Options) -> list[Row]:

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Panel
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     TESTED,
@@ -158,13 +159,13 @@ def draw_variants(report: Report, options: Options) -> Figure:
     points = [point_of(row, options) for row in rows if value_of(row) is not None]
     if not points:
         return empty_figure("variants", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    specs = [
-        draw_grid(grid_of(measure, here, report, options))
+    grids = [
+        grid_of(measure, here, report, options)
         for measure in MEASURES.values()
         if (here := [point for point in points if point["panel"] == measure.name])
     ]
     words = Words(TITLE, caption(report, table, rows), describe(points))
-    return make_figure("variants", words, below(specs, 20), points, table, DRAWN_COLUMNS, options)
+    return make_figure("variants", words, draw_grids(grids), points, table, DRAWN_COLUMNS, options)
 
 
 def measure_of(row: Row) -> Panel:

@@ -95,6 +95,14 @@ def test_planted_differences_come_first_with_intervals_that_hold_them(study: Stu
     assert pair["claims"][0]["n"] == [64, 60]
 
 
+def test_items_that_both_sides_name_alike_are_tested_too() -> None:
+    shares = np.array([0.5, 0.5, 1.0, 0.01, 0.0]), np.array([0.5, 0.3, 1.0, 0.01, 0.0])
+    gaps = share_gaps(shares[0], 100, shares[1], 100)
+    # Frequent and equal, different, named by all; the last two hardly anybody names.
+    assert gaps.tested.tolist() == [True, True, True, False, False]
+    assert (gaps.strength > 0).tolist() == [False, True, False, False, False]
+
+
 def test_swapped_sides_turn_every_sign(study: Study) -> None:
     one, other = pair_of(study, *PAIR), pair_of(study, *reversed(PAIR))
     turned = {(row["prompt"], row["item"]): row for row in other["items"]}
