@@ -55,6 +55,7 @@ def compute(data: Data) -> Row:
         "tails": {
             name: [list(gaps.tail) for _, gaps, *_ in found]
             for name, found in ((PAIR_ITEMS, items), (PAIR_OPTIONS, options))
+            if name in told
         },
         **reasons(why=None if asked else no_prompt(a, b)),
     }
@@ -62,8 +63,8 @@ def compute(data: Data) -> Row:
 
 def no_prompt(a: Chosen, b: Chosen) -> str:
     if a.data.frames is b.data.frames:
-        return "No prompt has answers of both sides yet."
-    return "No prompt that both studies ask in the same words has answers of both sides yet."
+        return "No prompt has answers of both sides."
+    return "No prompt that both studies ask in the same words has answers of both sides."
 
 
 def why_not(data: Data, a: Chosen, b: Chosen) -> str:
@@ -145,10 +146,17 @@ def letters_of(a: Chosen, b: Chosen, prompt: str) -> Found:
 
 def families(items: Sequence[Found], options: Sequence[Found], varied: Sequence[Row]) -> dict[str, Family]:
     """As the page's claims have them: what is there shares the chance that the page says anything where nothing is."""
-    tails = {PAIR_ITEMS: [gaps.tail for _, gaps in items], PAIR_OPTIONS: [gaps.tail for _, gaps in options]}
-    there = [name for name, found in tails.items() if found] + [PAIR_VARIETY] * bool(varied)
+    found = {PAIR_ITEMS: items, PAIR_OPTIONS: options}
+    enough = {
+        name: any(is_enough(row["a"], row["b"]) for rows, _ in some for row in rows) for name, some in found.items()
+    }
+    there = [name for name, is_there in enough.items() if is_there] + [PAIR_VARIETY] * any(map(is_enough, varied))
     whole = sum(PAGES["pair"][name] for name in there)
-    return {name: Family(0, found, PAGES["pair"][name] / whole) for name, found in tails.items() if found}
+    return {
+        name: Family(0, [gaps.tail for _, gaps in some], PAGES["pair"][name] / whole)
+        for name, some in found.items()
+        if enough[name]
+    }
 
 
 def largest_first(found: Sequence[Found], family: Family | None) -> list[Row]:
@@ -435,7 +443,11 @@ DISTANCE_TABLE = TableSpec(
 
 def say(report: Report) -> str:
     pair = pair_in(report)
-    return str(pair.get("why") or "Choose two sides to compare.")
+    if pair.get("why") or not largest(pair):
+        return str(pair.get("why") or "Choose two sides to compare.")
+    return (
+        f"To no prompt do both sides have answers of {FEWEST} people, simulated users or repeats: too few to compare."
+    )
 
 
 PART = Part(

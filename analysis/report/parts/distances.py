@@ -192,7 +192,7 @@ def say(report: Report) -> str:
     sides = [(row, {"source": FIELD, "n": row["n_field"]}) for row in report["distances"]]
     both = [(row, field) for row, field in sides if above_chance(row) is not None]
     if not both:
-        return "No prompt has answers of both the field and a model yet."
+        return "No prompt has answers of both the field and a model."
     known = [above_chance(row) or 0.0 for row, field in both if is_enough(row, field)]
     if not known:
         return too_few([side for pair in both for side in pair])

@@ -61,7 +61,7 @@ def make_models(people: int) -> Study:
 def test_one_rule_of_enough_is_asked_by_titles_and_cards(people: int) -> None:
     client = log_in(make_models(people), "viewer")
     few = "Fewer than 20 people have answered a prompt: too few"
-    why = few if people else "No answers of people yet"
+    why = few if people else "No answers of people"
     pages = ("overview", "heterogeneity", "items", "choices", "distances", "sensitivity")
     if not people:
         pages = tuple(name for name in pages if name not in ("heterogeneity", "distances"))  # they have none to show

@@ -13,6 +13,7 @@ ITEMS, OPTIONS, VARIETY = "items of the pair", "options of the pair", "variety o
 # Of the 4 in 100 that chance may have anywhere on the page, the part of each; shared among those that there are.
 LEVEL, WEIGHTS = 0.04, {ITEMS: 0.7, OPTIONS: 0.2, VARIETY: 0.1}
 NODES = 2.0 + 0.25 * np.arange(25)  # strengths, from 2 to 8
+FEWEST = 20  # units of a side below which nothing is tested
 RARE = 0.02  # share of all units of both sides below which an item is not tested
 # How far the width goes from a share's own standard error to that of a half.
 PART_WAY = {ITEMS: 0.75, OPTIONS: 0.0}
@@ -90,7 +91,9 @@ def check_pair(bundle: Bundle) -> Checks:
     # Prompts of which nothing is frequent enough to be tested add nothing to what chance makes strong.
     prompts = {kind: list(dict.fromkeys(row["prompt"] for row in found)) for kind, found in rows.items()}
     gaps = {prompt: gaps_of(bundle, pair, prompt) for found in prompts.values() for prompt in found}
-    there = [kind for kind in prompts if (pair.get("tails") or {}).get(kind)] + [VARIETY] * bool(pair.get("varied"))
+    there = [kind for kind in prompts if (pair.get("tails") or {}).get(kind)] + [VARIETY] * any(
+        row["n"] >= FEWEST for row in pair.get("varied") or []
+    )
     for kind, found in prompts.items():
         share = LEVEL * WEIGHTS[kind] / sum(WEIGHTS[each] for each in there) if there else LEVEL
         expected = sum((gaps[prompt].tail() for prompt in found), np.zeros(len(NODES)))
