@@ -58,6 +58,11 @@ def beside(specs: Sequence[Spec], spacing: int = 22) -> Spec:
     return specs[0] if len(specs) == 1 else {"hconcat": list(specs), "spacing": spacing}
 
 
+def in_rows(specs: Sequence[Spec], across: int, spacing: int, gap: int = 22, title: str = "") -> Spec:
+    """So many beside one another, the others below."""
+    return below([beside(some, gap) for some in split(specs, across)], spacing, title)
+
+
 BESIDE = " · "  # between the name of a chatbot and its model's, which is set smaller
 
 

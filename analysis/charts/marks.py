@@ -1,7 +1,7 @@
 """The marks that figures share: dots with intervals, words over a grid, rows of names, scales and the legend."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import altair as alt
@@ -61,6 +61,14 @@ class Strips:
         )
         return alt.Y(f"{field}:N", scale=scale, axis=axis)
 
+    def rows_of(self, field: str, series: Series) -> alt.Chart:
+        """A chart of which each row holds a mark of each series, below one another."""
+        return alt.Chart().encode(y=self.axis(field), yOffset=alt.YOffset("series:N", scale=beside_each_other(series)))
+
+    def side_by_side(self, count: int, names: int) -> list["Strips"]:
+        """So many panels, of which the first ones have the names."""
+        return [replace(self, named=place < names) for place in range(count)]
+
 
 def room_for(names: Sequence[str], most: int = LONGEST, size: int = 12) -> int:
     """What the longest name takes, within limits."""
@@ -92,6 +100,11 @@ def make_legend(series: Series, options: Options, indent: int = AXIS) -> alt.Leg
         orient="top", direction="horizontal", title=None, columns=columns, labelFontSize=size,
         symbolSize=50 if options.column else 80, labelLimit=options.width - 40, offset=10, columnPadding=18,
     )  # fmt: skip
+
+
+def along(axis_of: type[alt.X] | type[alt.Y], scale: alt.Scale, axis: alt.Axis) -> Channel:
+    """The position of whichever field, on one scale with one axis."""
+    return lambda field: axis_of(f"{field}:Q", scale=scale, axis=axis)
 
 
 # Marks -----------------------------------------------------------------------------------------------------

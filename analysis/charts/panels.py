@@ -1,13 +1,13 @@
 """Small multiples of dots with intervals: on a screen prompts along x, in a journal's column prompts as rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import altair as alt
 
 from analysis.charts.figure import Options, Row, Spec, below, beside, panel, specs_of, split, split_evenly
-from analysis.charts.marks import AXIS, beside_each_other, dots, make_legend
+from analysis.charts.marks import AXIS, Channel, along, beside_each_other, dots, make_legend
 from analysis.charts.theme import LIGHT, Series, text_width
 
 GAP = 22  # px between columns
@@ -118,7 +118,7 @@ def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, label
     return [*drawn, *dots(base, y, grid.series, make_legend(grid.series, grid.options), 0.79 * side**2)]
 
 
-def y_channel(measure: Panel) -> Callable[[str], alt.Y]:
+def y_channel(measure: Panel) -> Channel:
     """The same scale for every column of a measure."""
     axis = alt.Axis(
         title=None,
@@ -132,7 +132,7 @@ def y_channel(measure: Panel) -> Callable[[str], alt.Y]:
     if measure.integers:
         axis.tickMinStep = 1
     scale = alt.Scale(domain=[measure.bottom, measure.top], nice=measure.top != 1)
-    return lambda field: alt.Y(f"{field}:Q", axis=axis, scale=scale)
+    return along(alt.Y, scale, axis)
 
 
 def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:

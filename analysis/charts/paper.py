@@ -7,7 +7,7 @@ import altair as alt
 
 from analysis.charts import panels
 from analysis.charts.figure import BESIDE, Spec, below, beside, heading, panel, specs_of, split_evenly, wrap
-from analysis.charts.marks import Strips, beside_each_other, dots, make_legend, room_for
+from analysis.charts.marks import Strips, along, dots, make_legend, room_for
 from analysis.charts.panels import Grid, Panel
 from analysis.charts.theme import LIGHT, text_width
 
@@ -118,9 +118,7 @@ def title_lines(layout: Layout, measure: Panel) -> list[str]:
 
 def row_layers(grid: Grid, measure: Panel, strips: Strips, labelled: bool) -> list[alt.Chart]:
     """A rule at 0 where values go below it, the tick of chance, and the dots with their intervals."""
-    base = alt.Chart().encode(
-        y=strips.axis("prompt"), yOffset=alt.YOffset("series:N", scale=beside_each_other(grid.series))
-    )
+    base = strips.rows_of("prompt", grid.series)
     axis = alt.Axis(
         title=None, tickCount=3 if strips.width > 90 else 2, format=measure.format, labels=labelled, ticks=False,
         domain=False, grid=True, labelFlush=True,
@@ -129,9 +127,7 @@ def row_layers(grid: Grid, measure: Panel, strips: Strips, labelled: bool) -> li
         axis.tickMinStep = 1
     scale = alt.Scale(domain=[measure.bottom, measure.top], nice=measure.top != 1)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     pitch = strips.bar / len(grid.series.names)
     drawn = []
     if measure.bottom < 0:

@@ -7,7 +7,7 @@ import altair as alt
 
 from analysis.charts.figure import Options, Row, Spec, below, of_kind, panel, specs_of
 from analysis.charts.keys import Entry
-from analysis.charts.marks import PERCENT, Strips, colour_scale
+from analysis.charts.marks import PERCENT, Strips, along, colour_scale
 from analysis.charts.rows import in_order, shown_model, shown_source
 from analysis.charts.theme import LIGHT, printable, series_of_sources, text_width
 from surveys.console.wording import Span, decimal, number, percent, plural, span
@@ -121,9 +121,7 @@ def range_layers(strips: Strips, domain: Span, rows: Sequence[Row], labelled: bo
     axis = alt.Axis(title=None, labelExpr=PERCENT, tickCount=6, labels=labelled, ticks=labelled, grid=True)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     return [
         of_kind("floor").mark_bar(color=LIGHT["band"], height=strips.step, opacity=1)
         .encode(y=y, x=x("low"), x2="high:Q"),

@@ -14,6 +14,7 @@ from analysis.charts.rows import (
     drawn_row,
     ends_in,
     in_order,
+    mark_at,
     n_words,
     rows_of,
     shown_source,
@@ -234,15 +235,14 @@ def most_frequent(rows: Sequence[Row]) -> list[Row]:
 
 
 def points_of(row: Row, options: Options) -> Iterator[Row]:
-    where = {"panel": "share", "model": source_of(row), "prompt": options.name(row["prompt"])}
+    where = source_of(row), options.name(row["prompt"])
     for name, words in SERIES.items():
         value = number(row.get(name))
         if value is None:
             continue
-        low, high = span(row.get(f"ci_{name}")) or (value, value)
-        told = f"{where['model']}, {where['prompt']}, {printable(row['name'])}: {words} {percent(value)}"
-        text = f"{told}, {INTERVAL} {percent(low)} to {percent(high)}"
-        yield where | {"series": words, "value": value, "low": low, "high": high, "text": text}
+        ends = span(row.get(f"ci_{name}")) or (value, value)
+        said = f"{printable(row['name'])} {percent(value)}, {INTERVAL} {percent(ends[0])} to {percent(ends[1])}"
+        yield mark_at("share", *where, words, value, ends, said)
 
 
 def source_of(row: Row) -> str:

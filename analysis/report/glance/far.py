@@ -7,7 +7,7 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.marks import Strips, colour_scale, room_for, shape_scale, words_on_grid
+from analysis.charts.marks import Strips, along, dots, room_for, words_on_grid
 from analysis.charts.panels import GAP
 from analysis.charts.rows import (
     WHY,
@@ -114,7 +114,7 @@ def draw_panels(marks: Sequence[Row], known: Sequence[Row], options: Options) ->
         )
         drawn = figure.specs_of(layers(strips, ends, series, options))
         columns.append(figure.below([figure.panel(drawn, width, strips.height, model=model)], title=model))
-    return figure.below([figure.beside(some, GAP) for some in figure.split(columns, across)], 14)
+    return figure.in_rows(columns, across, 14)
 
 
 def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list[alt.Chart]:
@@ -127,17 +127,11 @@ def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list
     if options.narrow and not options.column:
         y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # the settings in a line of their own
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     base = alt.Chart().encode(y=y)
-    colour = alt.Color("series:N", scale=colour_scale(series), legend=None)
-    shape = alt.Shape("series:N", scale=shape_scale(series), legend=None)
     return [
         alt.Chart().mark_rule(stroke=LIGHT["soft"], strokeWidth=1.4).encode(x=alt.X(datum=0, scale=scale, axis=axis)),
-        base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q", color=colour),
-        base.mark_point(filled=True, opacity=1, size=40 if options.column else 85, aria=True)
-        .encode(x=x("value"), color=colour, shape=shape, description="text:N"),
+        *dots(base, x, series, None, 40 if options.column else 85, 2.0),
         *words_on_grid(base.encode(x=x("end"), text="said:N"), 11 if options.column else 12, align="left", dx=9),
     ]  # fmt: skip
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import BESIDE, Figure, Options, Report, Row, Words, of_kind
-from analysis.charts.marks import PERCENT, colour_scale, shape_scale
+from analysis.charts.marks import PERCENT, along, colour_scale, dots
 from analysis.charts.ranges import axis_domain, references_of
 from analysis.charts.rows import (
     PLACE,
@@ -126,21 +125,9 @@ def variety_layers(prompts: Sequence[str], series: Series, top: float, is_first:
     )
     y_axis = alt.Axis(title=None, tickCount=3, format=".1~f", domain=False, ticks=False, labels=is_first, grid=True)
     scale = alt.Scale(domain=[0, top], nice=True)
-    legend = small_legend()
-    colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, axis=y_axis)
-
-    return [
-        base.mark_rule(strokeWidth=1.4).encode(y=y("low"), y2="high:Q", color=colour),
-        base.mark_point(filled=True, opacity=1, size=30, aria=True).encode(
-            y=y("value"),
-            color=colour,
-            shape=alt.Shape("series:N", scale=shape_scale(series), legend=legend),
-            description="text:N",
-        ),
-    ]
+    y = along(alt.Y, scale, y_axis)
+    return dots(base, y, series, small_legend(), 30, 1.4)
 
 
 def small_legend() -> alt.Legend:
@@ -190,19 +177,14 @@ def draw_options(report: Report, options: Options) -> Figure:
 
 def pieces_of(row: Row, options: Options) -> list[Row]:
     """The pieces of a bar, the correct letter first and unknown answers last."""
-    found: list[Row] = []
-    n, start = sum(row["counts"].values()), 0.0
     source, prompt = shown_source(row["source"]), options.name(row["prompt"])
-    for letter in choices.in_stack(row):
-        end = start + row["counts"][letter] / n
-        if end > start:
-            place = drawn_row(row, PLACE)
-            where = {"model": shown_model(row["model"], options), "prompt": prompt, "source": source}
-            ends: dict[str, Any] = {"start": start, "end": end, "option": letter}
-            text = f"{source}, {prompt}: {letter} {percent(end - start)}"
-            found.append({**where, **ends, "text": text, "table": place | ends})
-        start = end
-    return found
+    where = {"model": shown_model(row["model"], options), "prompt": prompt, "source": source}
+    return [
+        {**where, "start": start, "end": end, "option": letter}
+        | {"text": f"{source}, {prompt}: {letter} {percent(end - start)}"}
+        | {"table": drawn_row(row, PLACE) | {"start": start, "end": end, "option": letter}}
+        for letter, start, end in choices.stacked(row)
+    ]
 
 
 def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
@@ -285,9 +267,7 @@ def score_layers(names: Sequence[str], domain: tuple[float, float], series: Seri
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=None)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     lines = of_kind("reference").mark_rule(stroke=LIGHT["soft"], strokeDash=[4, 3], strokeWidth=1.2)
     return [
         lines.encode(x=x("at")),

@@ -7,8 +7,8 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
-from analysis.charts.marks import colour_scale, make_legend, shape_scale, words_on_grid
-from analysis.charts.panels import GAP, panel_width
+from analysis.charts.marks import along, beside_each_other, colour_scale, dots, make_legend, words_on_grid
+from analysis.charts.panels import panel_width
 from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
 from analysis.charts.rows import (
     WHY,
@@ -311,7 +311,7 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, opt
         figure.below([figure.panel(layers, width, height, EXCESS.title, model=model)], title=printable(model))
         for model in models
     ]
-    return figure.below([figure.beside(some, GAP) for some in figure.split(columns, across)], 18)
+    return figure.in_rows(columns, across, 18)
 
 
 def size_layers(steps: Sequence[str], series: Series, domain: Span, width: int, options: Options) -> list[alt.Chart]:
@@ -319,27 +319,18 @@ def size_layers(steps: Sequence[str], series: Series, domain: Span, width: int, 
     axis = alt.Axis(title="Conversations in front of the prompt", labelAngle=0, ticks=False, labelPadding=6)
     taken = min(0.8, MARK * len(series.names) * len(steps) / width)
     x = alt.X("size:O", scale=alt.Scale(domain=list(steps), paddingInner=1 - taken, paddingOuter=0.5), axis=axis)
-    offset = alt.XOffset("series:N", scale=alt.Scale(domain=list(series.names), paddingOuter=0.5))
+    offset = alt.XOffset("series:N", scale=beside_each_other(series))
     y_axis = alt.Axis(title=None, tickCount=5, format=".2~f", domain=False, ticks=False, minExtent=32, maxExtent=32)
     scale = alt.Scale(domain=list(domain), nice=True)
     legend = make_legend(series, options)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
     base = alt.Chart().encode(x=x, xOffset=offset)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, axis=y_axis)
-
-    marks = base.mark_point(filled=True, opacity=1, size=64, aria=True)
+    y = along(alt.Y, scale, y_axis)
     ring = base.transform_filter(alt.FieldEqualPredicate(field="nearest", equal=True))
     return [
         base.mark_line(strokeWidth=1, opacity=0.6).encode(y=y("value"), color=colour),
-        base.mark_rule(strokeWidth=1.6).encode(y=y("low"), y2="high:Q", color=colour),
-        marks.encode(
-            y=y("value"),
-            color=colour,
-            shape=alt.Shape("series:N", scale=shape_scale(series), legend=legend),
-            description="text:N",
-        ),
+        *dots(base, y, series, legend, 64),
         ring.mark_point(shape="circle", size=260, stroke=LIGHT["ink"], strokeWidth=1.4).encode(y=y("value")),
         *words_on_grid(ring.encode(y=y("below")), 11, dy=20, text="nearest"),
     ]

@@ -1,7 +1,8 @@
 """What each source answers to questions with choices, and how far that is from the field."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import altair as alt
@@ -197,19 +198,14 @@ def draw_choices(report: Report, options: Options) -> Figure:
     bars, across = bars_for(sources, models, options)
     room = bars.room
     columns_of = [
-        figure.beside(
-            [
-                draw_column(rows, model, replace(bars, named=place == 0 or not options.column), letters, options)
-                for place, model in enumerate(some)
-            ],
-            GAP,
-        )
-        for some in figure.split(models, across)
+        draw_column(rows, model, each, letters, options)
+        for model, each in zip(models, cycle(bars.side_by_side(across, 1 if options.column else across)), strict=False)
     ]
     key, key_rows = draw_key(key_entries(letters, rows), options, room)
     drawn = [*key_rows, *(part for row in rows for part in parts_of(row, bars, options))]
     words = Words(TITLE, caption(report, rows), describe(rows, options))
-    spec = figure.below([key, *columns_of], 5 if options.column else 16)
+    spacing = 5 if options.column else 16
+    spec = figure.below([key, figure.in_rows(columns_of, across, spacing, GAP)], spacing)
     return figure.make_figure("choices", words, spec, drawn, table, columns, options)
 
 
@@ -257,20 +253,22 @@ def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
     where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
     is_bare = count_room(options) == BARE_COUNTS
     parts: list[Row] = [{"kind": "n", "start": 1, "text": f"{n:,}" if is_bare else sized(n)}]
-    start = 0.0
-    for letter in in_stack(row):
-        end = start + row["counts"][letter] / n
-        if end > start:
-            parts += segment(row, letter, start, end, bars)
-        start = end
+    for letter, start, end in stacked(row):
+        parts += segment(row, letter, start, end, bars)
     if bounds := span(row.get("ci")):
         parts.append({"kind": "ci", "start": bounds[0], "end": bounds[1]})
     return [where | part for part in parts]
 
 
-def in_stack(row: Row) -> list[str]:
-    """The correct answer first, so that its share can be read off the axis; unknown last."""
-    return sorted(row["counts"], key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter))
+def stacked(row: Row) -> Iterator[tuple[str, float, float]]:
+    """Each letter given, from where to where: the correct one first, so that its share can be read off the axis;
+    unknown answers last.
+    """
+    n, counts, start = sum(row["counts"].values()), row["counts"], 0.0
+    for letter in sorted(counts, key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter)):
+        if counts[letter]:
+            yield letter, start, start + counts[letter] / n
+        start += counts[letter] / n
 
 
 def segment(row: Row, letter: str, start: float, end: float, bars: Strips) -> list[Row]:

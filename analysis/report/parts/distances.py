@@ -16,6 +16,7 @@ from analysis.charts.rows import (
     drawn_row,
     ends_in,
     in_order,
+    mark_at,
     n_words,
     prompts_in_order,
     rows_of,
@@ -113,11 +114,10 @@ def draw_distances(report: Report, options: Options) -> Figure:
 
 
 def point_of(row: Row, options: Options) -> Row:
-    source, prompt, model = shown_source(row["source"]), options.name(row["prompt"]), shown_model(row["model"], options)
-    bits = f"{row[col.DISTANCE.name]:.3f} bits from the field{told_ends(row, 3)}"
-    told = f"{source}, {prompt}, {model}: {bits}, {sized(row['n'])}"
-    where = {"panel": col.DISTANCE.name, "model": model, "prompt": prompt, "series": source, "text": told}
-    return where | {"value": row[col.DISTANCE.name], "low": row["low"], "high": row["high"], "chance": row["chance"]}
+    said = f"{row[col.DISTANCE.name]:.3f} bits from the field{told_ends(row, 3)}, {sized(row['n'])}"
+    where = shown_model(row["model"], options), options.name(row["prompt"]), shown_source(row["source"])
+    ends = row["low"], row["high"]
+    return mark_at(col.DISTANCE.name, *where, row[col.DISTANCE.name], ends, said, row["chance"])
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:

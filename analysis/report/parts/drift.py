@@ -9,7 +9,7 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.marks import AXIS, colour_scale, make_legend, shape_scale
+from analysis.charts.marks import AXIS, along, colour_scale, make_legend, shape_scale
 from analysis.charts.rows import (
     PLACE,
     TESTED,
@@ -195,8 +195,7 @@ def draw_section(kind: str, points: Sequence[Row], series: Series, options: Opti
         width = (options.width - 20 - across * (AXIS + 14)) // across
         layers = figure.specs_of(day_layers(series, points, kind, options))
         panels = [figure.panel(layers, width, 92, prompt, prompt=prompt, kind=kind) for prompt in prompts]
-        rows = [figure.beside(some, 14) for some in figure.split(panels, across)]
-        return [figure.below(rows, 8, MEASURES[kind][1])]
+        return [figure.in_rows(panels, across, 8, 14, MEASURES[kind][1])]
     # On paper the numbers of the axes stand at the left and below the last panel of a column.
     across = max(3, options.width // 110)
     width, rows = (options.width - 20 - AXIS - (across - 1) * 16) // across, []
@@ -235,9 +234,7 @@ def day_layers(
     shape = alt.Shape("series:N", scale=shape_scale(series), legend=legend)
     base = alt.Chart().encode(x=x, color=colour)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, axis=axis)
-
+    y = along(alt.Y, scale, axis)
     zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(y=alt.datum(0))
     marks: dict[str, Any] = {"opacity": 1, "size": 50, "aria": True}
     clear, chance = (

@@ -12,9 +12,10 @@ from analysis.charts.panels import Grid, Panel, with_axes
 from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     WHY,
+    describe_marks,
     drawn_row,
-    from_to,
     in_order,
+    mark_at,
     n_words,
     prompts_in_order,
     rows_of,
@@ -199,7 +200,7 @@ class GroupFigure:
             options,
             height=170,
         )
-        words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
+        words = Words(self.title, self.caption(report, table, measure, options), describe_marks(points, measure.spoken))
         return make_figure(self.name, words, draw_grids([grid]), points, table, columns, options)
 
     def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
@@ -253,19 +254,6 @@ class GroupFigure:
             [f"{CONTEXT_NAMES[name]} {n_words([row for row in table if row[QUESTION] == name])}" for name in names]
         )
 
-    def describe(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
-        """For each chatbot from where to where each part goes."""
-        models = in_order(row["model"] for row in rows)
-        found = [self.describe_model([r for r in rows if r["model"] == model], measure, options) for model in models]
-        return " ".join(found)
-
-    def describe_model(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
-        found = []
-        for part in in_order(row[self.word] for row in rows):
-            values = [row[measure.name] for row in rows if row[self.word] == part]
-            found.append(f"{part} {from_to(values)}")
-        return f"{shown_model(rows[0]['model'], options)}: {measure.spoken}, by prompt: {join_words(found)}."
-
 
 def fits(row: Row, measure: Measure) -> bool:
     """Whether the row's prompt is of the kind that the measure belongs to."""
@@ -280,10 +268,9 @@ def measure_axis(measure: Measure, points: Sequence[Row]) -> Panel:
 
 
 def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
-    prompt, model, value = options.name(row["prompt"]), shown_model(row["model"], options), row[measure.name]
-    told = f"{row[word]}, {prompt}, {model}: {measure.spoken} {value:.2f}{told_ends(row, 2)}, {sized(row['n'])}"
-    where = {"panel": measure.name, "model": model, "prompt": prompt, "series": row[word], "text": told}
-    return where | {"value": value, "low": row["low"], "high": row["high"]}
+    said = f"{measure.spoken} {row[measure.name]:.2f}{told_ends(row, 2)}, {sized(row['n'])}"
+    where = shown_model(row["model"], options), options.name(row["prompt"]), row[word]
+    return mark_at(measure.name, *where, row[measure.name], (row["low"], row["high"]), said)
 
 
 # In tables --------------------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
 """What each source recommends, side by side: every item that is frequent somewhere, with its share everywhere."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import cycle
 
 import altair as alt
 import numpy as np
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
-from analysis.charts.marks import PERCENT, Strips, beside_each_other, dots, make_legend, room_for
+from analysis.charts.marks import PERCENT, Strips, along, dots, make_legend, room_for
 from analysis.charts.panels import GAP
 from analysis.charts.rows import (
     PLACE,
@@ -144,34 +144,24 @@ def draw_dots(items: tuple[str, ...], models: Sequence[str], series: Series, end
     width = (options.width - 24 - (across - 1) * GAP - rooms * room) // across
     step = min(5 * len(series.names) + 4, HIGH // len(items)) if on_paper else 7 * len(series.names) + 8
     strips = Strips(items, width, room, step=max(14, step), padding=0.14, lined=True)
-    columns = [replace(strips, named=place < rooms) for place in range(across)]
+    columns = strips.side_by_side(across, rooms)
     drawn = [figure.specs_of(dot_layers(each, series, end, options)) for each in columns]
-    blocks = [
-        figure.beside(
-            [
-                figure.below([figure.panel(layers, width, strips.height, model=model)], title=model, offset=each.above)
-                for model, each, layers in zip(some, columns, drawn, strict=False)
-            ],
-            GAP,
-        )
-        for some in figure.split(models, across)
+    panels = [
+        figure.below([figure.panel(layers, width, strips.height, model=model)], title=model, offset=each.above)
+        for model, each, layers in zip(models, cycle(columns), cycle(drawn), strict=False)
     ]
-    return figure.below(blocks, 18)
+    return figure.in_rows(panels, across, 18)
 
 
 def dot_layers(strips: Strips, series: Series, end: float, options: Options) -> list[alt.Chart]:
     scale = alt.Scale(domain=[0, min(1.0, end)], nice=end < 0.9)
     axis = alt.Axis(title=None, labelExpr=PERCENT, tickCount=2 if options.column else 5, grid=True, ticks=False)
-    base = alt.Chart().encode(
-        y=strips.axis("item"),
-        yOffset=alt.YOffset("series:N", scale=beside_each_other(series)),
-    )
     side = min(8.5, max(4.4, strips.bar / len(series.names)))
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
-    return dots(base, x, series, make_legend(series, options, strips.room), 0.79 * side**2, 1.5)
+    x = along(alt.X, scale, axis)
+    return dots(
+        strips.rows_of("item", series), x, series, make_legend(series, options, strips.room), 0.79 * side**2, 1.5
+    )
 
 
 def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: Sequence[str]) -> str:

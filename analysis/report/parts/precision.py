@@ -12,6 +12,7 @@ from analysis.charts.rows import (
     drawn_row,
     ends_in,
     in_order,
+    mark_at,
     n_words,
     prompts_in_order,
     rows_of,
@@ -130,10 +131,9 @@ def planned(size: int) -> str:
 
 
 def point_of(row: Row, options: Options) -> Row:
-    prompt, model, series = options.name(row["prompt"]), shown_model(row["model"], options), planned(row["planned_n"])
-    told = f"{prompt}, {model}: with {series} the interval is {row['width']:.3f} wide"
-    where = {"panel": row["measure"], "model": model, "prompt": prompt, "series": series, "text": told}
-    return where | {"value": row["width"], "low": row["low"], "high": row["high"]}
+    where = shown_model(row["model"], options), options.name(row["prompt"]), planned(row["planned_n"])
+    said = f"the interval is {row['width']:.3f} wide"
+    return mark_at(row["measure"], *where, row["width"], (row["low"], row["high"]), said)
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -10,7 +9,7 @@ import numpy as np
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.marks import Strips, beside_each_other, dots, make_legend, room_for
+from analysis.charts.marks import Strips, along, dots, make_legend, room_for
 from analysis.charts.rows import (
     WHY,
     all_sources,
@@ -218,7 +217,7 @@ def draw_panels(points: Sequence[Row], series: Series, options: Options) -> Spec
     rooms, pitch = (1, 5) if on_paper else (across, 11)  # px
     width = (options.width - 20 - (across - 1) * 22 - rooms * room) // across
     strips = Strips(names, width, room, step=max(22, pitch * len(series.names) + 6), padding=0.1, lined=True)
-    columns = [replace(strips, named=place < rooms) for place in range(across)]
+    columns = strips.side_by_side(across, rooms)
     drawn = [figure.specs_of(dot_layers(each, series, options)) for each in columns]
     shown = [measure for measure in col.IN_ROWS if measure in {point["measure"] for point in points}]
     panels = [
@@ -226,7 +225,7 @@ def draw_panels(points: Sequence[Row], series: Series, options: Options) -> Spec
         | {"title": title_of(col.IN_ROWS[measure], columns[place % across], on_paper)}
         for place, measure in enumerate(shown)
     ]
-    return figure.below([figure.beside(some) for some in figure.split(panels, across)], 14)
+    return figure.in_rows(panels, across, 14)
 
 
 def title_of(measure: Measure, strips: Strips, on_paper: bool) -> Spec:
@@ -238,13 +237,10 @@ def dot_layers(strips: Strips, series: Series, options: Options) -> list[alt.Cha
     axis = alt.Axis(title=None, values=ticks, format="~f", ticks=False, grid=True)
     scale = alt.Scale(domain=[-1, 1], nice=False)
     legend = make_legend(series, options, strips.room)
-    base = alt.Chart().encode(y=strips.axis("row"), yOffset=alt.YOffset("series:N", scale=beside_each_other(series)))
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(x=alt.datum(0, scale=scale, axis=axis))
-    return [zero, *dots(base, x, series, legend, 30 if options.column else 60)]
+    return [zero, *dots(strips.rows_of("row", series), x, series, legend, 30 if options.column else 60)]
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
