@@ -12,7 +12,7 @@ from analysis.charts.theme import LIGHT, Series, text_width
 LONGEST = 150  # px for names; what is longer is cut off with an ellipsis
 AXIS = 40  # px kept for the labels of a y axis
 PERCENT = "format(100 * datum.value, '~r') + '\u202f%'"  # Vega's expression for the labels of an axis of shares
-Channel = Callable[[str], alt.X | alt.Y]  # the position of a field, along x or y
+Channel = Callable[[str], Any]  # the position of a field, as alt.X or alt.Y
 
 
 @dataclass(frozen=True)

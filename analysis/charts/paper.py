@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
@@ -97,7 +98,7 @@ def draw_group(layout: Layout, model: str, step: int, named: bool, labelled: boo
         for place, measure in enumerate(measures):
             strips = Strips(grid.prompts, layout.width, layout.room, step, 0.14, lined=True, named=named and place == 0)
             layers = specs_of(row_layers(grid, measure, strips, labelled or len(layout.measures) > 1))
-            where = {"panel": measure.name, "model": model, "prompt": grid.prompts}
+            where: Any = {"panel": measure.name, "model": model, "prompt": grid.prompts}
             spec = panel(layers, layout.width, strips.height, **where)
             if titled:
                 spec["title"] = heading(title_lines(layout, measure), offset=4 + strips.above)

@@ -227,7 +227,7 @@ class Measure:
 
     @property
     def panel(self) -> Panel:
-        kind = {"format": self.ticks, "integers": self.is_whole, "bounded": self.is_bounded}
+        kind: Any = {"format": self.ticks, "integers": self.is_whole, "bounded": self.is_bounded}
         return Panel(self.name, self.title, short=self.label, **kind)
 
     def value(self, values: Any) -> float | None:

@@ -92,8 +92,8 @@ def no_spread(report: Report, within: str) -> str:
         return "Whether scores hold cannot be told: simulated users and repeats have too few runs."
     row = max(puppets, key=lambda row: row["max"] - row["min"])
     floor, runs = row["noise_floor"], len(row["runs"])
-    within = all(each["max"] - each["min"] <= each["noise_floor"]["ci"][1] for each in puppets)
-    opening = f"Fewer than {FEW_RUNS} runs do not tell whether scores hold" if runs < FEW_RUNS else HOLD[within]
+    is_usual = all(each["max"] - each["min"] <= each["noise_floor"]["ci"][1] for each in puppets)
+    opening = f"Fewer than {FEW_RUNS} runs do not tell whether scores hold" if runs < FEW_RUNS else HOLD[is_usual]
     return (
         f"{opening}: {runs} runs of {who(report, row)} lie {points(row['max'] - row['min'])} points "
         f"apart on {row['benchmark']}, as many offline repeats {points(floor['range'])} "

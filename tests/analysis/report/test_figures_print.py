@@ -9,11 +9,11 @@ import pytest
 from analysis.charts.figure import Options, for_column
 from analysis.charts.rendering import render
 from analysis.charts.theme import COLUMN_PX, FONT, LIGHT
-from analysis.report.glance import GLANCES
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.parts import FIGURES
 from tests.analysis.report.figure_rows import make_report
 
-DRAWN_BY = FIGURES | {name: glance.draw for name, glance in GLANCES.items()}
+DRAWN_BY = FIGURES | {name: figure.draw for name, figure in OVERVIEW_FIGURES.items()}
 POINTS = 72 / 25.4  # of a mm
 SMALLEST = 7  # points
 
@@ -61,7 +61,7 @@ def test_prompts_are_rows_whose_names_stand_once() -> None:
 
 
 def test_numbers_over_a_grid_have_a_rim() -> None:
-    made = GLANCES["far"].draw(make_report(), Options())
+    made = OVERVIEW_FIGURES["far"].draw(make_report(), Options())
     layers = [layer["mark"] for layer in found(made.spec, "layer") if layer["mark"]["type"] == "text"]
     assert [mark.get("stroke") for mark in layers] == [LIGHT["paper"], None] * 2
 

@@ -32,7 +32,7 @@ from surveys.console.wording import INTERVAL, Span, count_range, decimal, join_w
 
 
 @dataclass(frozen=True)
-class Glance:
+class OverviewFigure:
     """A figure of the first screen: the question it answers, its sentence, and the page that shows more."""
 
     name: str
@@ -165,4 +165,4 @@ def say(report: Report) -> str:
     return said_of(report, ("nearest",)) or too_few(rows_of(report, "heterogeneity"))
 
 
-GLANCE = Glance("far", "distances", QUESTION, say, draw)
+DISTANCE_FIGURE = OverviewFigure("far", "distances", QUESTION, say, draw)

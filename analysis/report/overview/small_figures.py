@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import altair as alt
 
-from analysis.charts import figure
+from analysis.charts import figure, stacks
 from analysis.charts.figure import BESIDE, Figure, Options, Report, Row, Words, of_kind
 from analysis.charts.marks import PERCENT, along, colour_scale, dots
 from analysis.charts.ranges import axis_domain, references_of
@@ -29,8 +29,7 @@ from analysis.report import columns as col
 from analysis.report.claims.enough import too_few
 from analysis.report.claims.gate import said_of
 from analysis.report.dataset import FIELD, OFFLINE
-from analysis.report.glance.far import Glance
-from analysis.report.parts import choices
+from analysis.report.overview.distance_figure import OverviewFigure
 from surveys.console.wording import number, percent, span
 
 MOST = 2  # chatbots side by side in a small figure
@@ -160,7 +159,7 @@ def draw_options(report: Report, options: Options) -> Figure:
     if not pieces:
         nothing = "No answers to questions with choices yet."
         return figure.empty_figure("chosen", CHOSEN, nothing, CHOICE_COLUMNS, options)
-    letters = sorted({piece["option"] for piece in pieces} - {choices.UNKNOWN})
+    letters = sorted({piece["option"] for piece in pieces} - {stacks.UNKNOWN})
     models, width = columns_of(in_order(piece["model"] for piece in pieces), LABELS_OF_BARS)
     prompts = [options.name(prompt) for prompt in prompts_in_order(report, rows)]
     columns = []
@@ -183,7 +182,7 @@ def pieces_of(row: Row, options: Options) -> list[Row]:
         {**where, "start": start, "end": end, "option": letter}
         | {"text": f"{source}, {prompt}: {letter} {percent(end - start)}"}
         | {"table": drawn_row(row, PLACE) | {"start": start, "end": end, "option": letter}}
-        for letter, start, end in choices.stacked(row)
+        for letter, start, end in stacks.stacked(row)
     ]
 
 
@@ -195,7 +194,7 @@ def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
     y = alt.Y("source:N", axis=axis, scale=alt.Scale(domain=names, paddingInner=0.08, paddingOuter=0))
     x = alt.X("start:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
     bars = alt.Chart().mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
-    return [bars.encode(y=y, x=x, x2="end:Q", color=choices.option_colour(letters), description="text:N")]
+    return [bars.encode(y=y, x=x, x2="end:Q", color=stacks.option_colour(letters), description="text:N")]
 
 
 def say_options(report: Report) -> str:
@@ -281,8 +280,8 @@ def say_scores(report: Report) -> str:
     return said_of(report, ("spread", "ranges", "novel"))
 
 
-GLANCES = (
-    Glance("varied", "heterogeneity", VARIED, say_variety, draw_variety),
-    Glance("chosen", "choices", CHOSEN, say_options, draw_options),
-    Glance("hold", "benchmarks", HOLD, say_scores, draw_scores),
+SMALL_FIGURES = (
+    OverviewFigure("varied", "heterogeneity", VARIED, say_variety, draw_variety),
+    OverviewFigure("chosen", "choices", CHOSEN, say_options, draw_options),
+    OverviewFigure("hold", "benchmarks", HOLD, say_scores, draw_scores),
 )
