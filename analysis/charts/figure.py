@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from analysis.charts.tables import Column
-from analysis.charts.theme import COLUMN_PX, CONFIG, LIGHT, NARROW, WIDE, printable
+from analysis.charts.theme import COLUMN_PX, CONFIG, HEADING, LIGHT, NARROW, PAPER, WIDE, printable
 
 Spec = dict[str, Any]
 Part = TypeVar("Part")
@@ -48,25 +48,37 @@ def panel_title(text: str) -> Spec:
     return {"text": text, "fontSize": 12, "fontWeight": "normal", "color": LIGHT["soft"], "offset": 5}
 
 
+def heading(text: str | Sequence[str], offset: int = 5) -> Spec:
+    """A panel's title in a journal's column: over the panel alone, not over the names at its left."""
+    lines = text if isinstance(text, str) else list(text)
+    return panel_title("") | {"text": lines, "fontSize": 11, "offset": offset, "frame": "group"}
+
+
 def beside(specs: Sequence[Spec], spacing: int = 22) -> Spec:
     return specs[0] if len(specs) == 1 else {"hconcat": list(specs), "spacing": spacing}
+
+
+def in_rows(specs: Sequence[Spec], across: int, spacing: int, gap: int = 22, title: str = "") -> Spec:
+    """So many beside one another, the others below."""
+    return below([beside(some, gap) for some in split(specs, across)], spacing, title)
 
 
 BESIDE = " · "  # between the name of a chatbot and its model's, which is set smaller
 
 
-def below(specs: Sequence[Spec], spacing: int = 10, title: str = "") -> Spec:
+def below(specs: Sequence[Spec], spacing: int = 10, title: str = "", offset: int = 0) -> Spec:
+    """`offset`: px by which the title stands higher, to be level with the one beside it."""
     name, _, model = title.partition(BESIDE)
     smaller = {"subtitle": model, "subtitleFontSize": 11, "subtitleColor": LIGHT["soft"]} if model else {}
-    heading = {"title": {"text": name, "fontSize": 14, "offset": 8, **smaller}} if title else {}
+    heading = {"title": {"text": name, "style": HEADING, "offset": 8 + offset, **smaller}} if title else {}
     return {"vconcat": list(specs), "spacing": spacing, **heading}
 
 
-def complete(spec: Spec, rows: Sequence[Spec]) -> Spec:
+def complete(spec: Spec, rows: Sequence[Spec], config: Spec = CONFIG) -> Spec:
     """The spec as it is kept and handed out: with its rows and the theme."""
     return {
         "$schema": SCHEMA,
-        "config": CONFIG,
+        "config": config,
         "data": {"name": DATASET},
         "datasets": {DATASET: list(rows)},
         **spec,
@@ -155,7 +167,7 @@ def make_figure(
     name: str, words: Words, spec: Row, rows: Sequence[Row], table: list[Row], columns: Columns, options: Options
 ) -> Figure:
     """`rows` are what the spec draws."""
-    whole = complete(spec, rows)
+    whole = complete(spec, rows, PAPER if options.column else CONFIG)
     own = getattr(words.caption, "own", words.caption)
     told = [bool(row["simulated"]) for row in table if "simulated" in row]
     made_up = any(told) if told else bool(getattr(words.caption, "simulated", False))

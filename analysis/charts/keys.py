@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import altair as alt
 
@@ -41,7 +42,17 @@ def hatch_path(width: float, height: float) -> str:
     )
 
 
-LINE, SWATCH, HIGH, SIZE = 22, 22, 12, 12  # px: line height, width and height of a swatch, size of the letters
+class Sizes(NamedTuple):
+    """px: of a line, of a swatch, of the letters, and between entries."""
+
+    line: int
+    width: int
+    height: int
+    letters: int
+    gap: int
+
+
+ON_SCREEN, ON_PAPER = Sizes(22, 22, 12, 12, 18), Sizes(16, 16, 10, 11, 12)
 
 
 @dataclass(frozen=True)
@@ -58,37 +69,39 @@ def draw_key(entries: Sequence[Entry], options: Options, indent: int) -> tuple[S
 
     It begins `indent` px left of where panels below have their axis, as their labels do.
     """
-    width = options.width - 20
+    width, sizes = options.width - 20, ON_PAPER if options.column else ON_SCREEN
     rows: list[Row] = []
     x, y = 0.0, 0
     for entry in entries:
-        room = SWATCH + 8 + 1.08 * text_width(entry.text, SIZE) + 18
+        room = sizes.width + 8 + 1.08 * text_width(entry.text, sizes.letters) + sizes.gap
         if x and x + room > width:
-            x, y = 0.0, y + LINE
-        rows += entry_rows(entry, x - indent, y)
+            x, y = 0.0, y + sizes.line
+        rows += entry_rows(entry, x - indent, y, sizes)
         x += room
-    return panel(specs_of(layers(width - indent, y + LINE)), width - indent, y + LINE), rows
+    height = y + sizes.line
+    return panel(specs_of(layers(width - indent, height, sizes.letters)), width - indent, height), rows
 
 
-def entry_rows(entry: Entry, x: float, y: float) -> list[Row]:
-    top, bottom, middle = y + (LINE - HIGH) / 2, y + (LINE + HIGH) / 2, y + LINE / 2
-    box = {"x": x, "x2": x + SWATCH, "y": top, "y2": bottom}
+def entry_rows(entry: Entry, x: float, y: float, sizes: Sizes) -> list[Row]:
+    line, swatch, high, *_ = sizes
+    top, bottom, middle = y + (line - high) / 2, y + (line + high) / 2, y + line / 2
+    box = {"x": x, "x2": x + swatch, "y": top, "y2": bottom}
     signs: dict[str, list[Row]] = {
         "box": [{"kind": "key-box", **box}],
         "hatch": [
             {"kind": "key-box", **box},
-            {"kind": "key-hatch", "x": x, "y": middle, "path": hatch_path(SWATCH, HIGH)},
+            {"kind": "key-hatch", "x": x, "y": middle, "path": hatch_path(swatch, high)},
         ],
-        "tick": [{"kind": "key-tick", "x": x + SWATCH / 2, "y": top, "y2": bottom}],
-        "line": [{"kind": "key-line", "x": x, "x2": x + SWATCH, "y": middle}],
-        "dashed": [{"kind": "key-dashed", "x": x, "x2": x + SWATCH, "y": middle}],
-        "dot": [{"kind": "key-dot", "x": x + SWATCH / 2, "y": middle}],
+        "tick": [{"kind": "key-tick", "x": x + swatch / 2, "y": top, "y2": bottom}],
+        "line": [{"kind": "key-line", "x": x, "x2": x + swatch, "y": middle}],
+        "dashed": [{"kind": "key-dashed", "x": x, "x2": x + swatch, "y": middle}],
+        "dot": [{"kind": "key-dot", "x": x + swatch / 2, "y": middle}],
     }
-    text = {"kind": "key-text", "x": x + SWATCH + 7, "y": middle, "text": entry.text}
+    text = {"kind": "key-text", "x": x + swatch + 7, "y": middle, "text": entry.text}
     return [*({"colour": entry.colour} | sign for sign in signs[entry.sign]), text]
 
 
-def layers(width: int, height: int) -> list[alt.Chart]:
+def layers(width: int, height: int, letters: int) -> list[alt.Chart]:
     x = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False), axis=None)
     y = alt.Y("y:Q", scale=alt.Scale(domain=[0, height], nice=False, reverse=True), axis=None)
     colour = alt.Color("colour:N", scale=None)
@@ -104,5 +117,5 @@ def layers(width: int, height: int) -> list[alt.Chart]:
         placed("line").mark_rule(strokeWidth=2).encode(x2="x2:Q", color=colour),
         placed("dashed").mark_rule(strokeWidth=1.4, strokeDash=[4, 3]).encode(x2="x2:Q", color=colour),
         placed("dot").mark_point(filled=True, size=26, opacity=1).encode(color=colour),
-        placed("text").mark_text(align="left", fontSize=SIZE, fill=LIGHT["ink"]).encode(text="text:N"),
+        placed("text").mark_text(align="left", fontSize=letters, fill=LIGHT["ink"]).encode(text="text:N"),
     ]  # fmt: skip

@@ -7,9 +7,9 @@ import altair as alt
 
 from analysis.charts.figure import Options, Row, Spec, below, of_kind, panel, specs_of
 from analysis.charts.keys import Entry
-from analysis.charts.panels import PERCENT, Strips
+from analysis.charts.marks import PERCENT, Strips, along, colour_scale
 from analysis.charts.rows import in_order, shown_model, shown_source
-from analysis.charts.theme import LIGHT, Series, printable, series_of_sources, text_width
+from analysis.charts.theme import LIGHT, printable, series_of_sources, text_width
 from surveys.console.wording import Span, decimal, number, percent, plural, span
 
 SUMMARY, MEAN = 104, 50  # px at the end of a row for the mean and the number of runs, and for the mean alone
@@ -30,7 +30,7 @@ def draw_benchmark(
     panels = [heading] if labels else []
     for place, model in enumerate(models):
         names = tuple(name for name, row in rows if row["model"] == model)
-        strips = Strips(tuple(dict.fromkeys(names)), width, room, step=24, padding=0.25)
+        strips = Strips(tuple(dict.fromkeys(names)), width, room, step=17 if options.column else 24, padding=0.25)
         layers = specs_of(range_layers(strips, domain, [row for _, row in rows], place == len(models) - 1))
         name = shown_model(model, options)
         panels.append(panel(layers, width, strips.height, name, **where, model=[name, "*"]))
@@ -117,13 +117,11 @@ def summary(row: Row, options: Options) -> str:
 
 def range_layers(strips: Strips, domain: Span, rows: Sequence[Row], labelled: bool) -> list[alt.Chart]:
     y, series = strips.axis("row"), series_of_sources(row["source"] for row in rows)
-    colour = alt.Color("series:N", scale=scale_of(series), legend=None)
+    colour = alt.Color("series:N", scale=colour_scale(series), legend=None)
     axis = alt.Axis(title=None, labelExpr=PERCENT, tickCount=6, labels=labelled, ticks=labelled, grid=True)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     return [
         of_kind("floor").mark_bar(color=LIGHT["band"], height=strips.step, opacity=1)
         .encode(y=y, x=x("low"), x2="high:Q"),
@@ -138,10 +136,6 @@ def range_layers(strips: Strips, domain: Span, rows: Sequence[Row], labelled: bo
         of_kind("summary").mark_text(align="left", fontSize=11, fill=LIGHT["soft"])
         .encode(y=y, x=alt.value(strips.width + 8), text="text:N"),
     ]  # fmt: skip
-
-
-def scale_of(series: Series) -> alt.Scale:
-    return alt.Scale(domain=list(series.names), range=list(series.colours))
 
 
 def key_entries(rows: Sequence[Row]) -> list[Entry]:

@@ -1,6 +1,6 @@
 """Reading the rows of a report, and saying them: numbers, intervals, names, order, and what stands below a figure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from analysis.charts.figure import BESIDE, Columns, Options, Report, Row
@@ -196,9 +196,35 @@ def told_ends(row: Row, digits: int) -> str:
     return "" if row["low"] is None else f", {INTERVAL} {row['low']:.{digits}f} to {row['high']:.{digits}f}"
 
 
-def from_to(values: Sequence[float]) -> str:
+def from_to(values: Sequence[float], write: Callable[[float], str] = "{:.2f}".format) -> str:
     """From the lowest to the highest, or the one that there is."""
-    return " to ".join(dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values))))
+    return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
+
+
+# --- marks in panels: a row of what is drawn for each, and what they say together
+
+
+def mark_at(
+    panel: str, model: str, prompt: str, series: str, value: float, ends: Any, said: str, chance: float | None = None
+) -> Row:
+    """A mark with its interval; `said`: its words on hover, behind whose it is."""
+    low, high = span(ends) or (None, None)
+    where = {"panel": panel, "model": model, "prompt": prompt, "series": series}
+    text = f"{series}, {prompt}, {model}: {said}"
+    return {**where, "value": value, "low": low, "high": high, "chance": chance, "text": text}
+
+
+def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], str] = "{:.2f}".format) -> str:
+    """For each model from where to where each series goes, over prompts."""
+    found = []
+    for model in in_order(mark["model"] for mark in marks):
+        here = [mark for mark in marks if mark["model"] == model]
+        ends = [
+            f"{series} {from_to([mark['value'] for mark in here if mark['series'] == series], write)}"
+            for series in in_order(mark["series"] for mark in here)
+        ]
+        found.append(f"{model}: {measure}, by prompt: {join_words(ends)}.")
+    return " ".join(found)
 
 
 # --- captions

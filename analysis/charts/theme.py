@@ -179,6 +179,8 @@ def text_width(text: str, size: float) -> float:
     return size * sum(WIDTHS.get(sign, 0.68 if sign.isupper() else 0.555 if sign < "\u0530" else 1.0) for sign in text)
 
 
+HEADING = "model"  # the style of what stands above several panels
+
 # Vega-Lite's config: thin lines, no frames, labels in the soft colour.
 CONFIG: dict[str, Any] = {
     "font": FONT,
@@ -198,4 +200,10 @@ CONFIG: dict[str, Any] = {
     },
     "legend": {"labelColor": LIGHT["ink"], "symbolOpacity": 1, "symbolStrokeWidth": 0, "title": None},
     "title": {"color": LIGHT["ink"], "fontSize": 13, "fontWeight": "bold", "anchor": "start"},
+    "style": {HEADING: {"font": FONT, "fontSize": 14, "fontWeight": "bold", "fill": LIGHT["ink"]}},
+}
+# On paper words below axes and beside rows are as small as others beside marks: 7.6 points.
+PAPER = CONFIG | {
+    "axis": CONFIG["axis"] | {"labelFontSize": 11, "titleFontSize": 11},
+    "style": {HEADING: CONFIG["style"][HEADING] | {"fontSize": 12}},
 }

@@ -228,7 +228,8 @@ class Measure:
 
     @property
     def panel(self) -> Panel:
-        return Panel(self.name, self.title, format=self.ticks, integers=self.is_whole, bounded=self.is_bounded)
+        kind: Any = {"format": self.ticks, "integers": self.is_whole, "bounded": self.is_bounded}
+        return Panel(self.name, self.title, short=self.label, **kind)
 
     def value(self, values: Any) -> float | None:
         known = number((values or {}).get(self.key))

@@ -7,12 +7,14 @@ from functools import partial
 import numpy as np
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.panels import Grid, Panel
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     drawn_row,
     ends_in,
     in_order,
+    mark_at,
     n_words,
     rows_of,
     shown_source,
@@ -210,7 +212,7 @@ def draw_mixes(report: Report, options: Options) -> Figure:
         sizes=False,
     )
     words = Words(TITLE, caption, describe(shown, options))
-    return make_figure("mixes", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
+    return make_figure("mixes", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
 def table_row(report: Report, row: Row) -> Row:
@@ -233,15 +235,14 @@ def most_frequent(rows: Sequence[Row]) -> list[Row]:
 
 
 def points_of(row: Row, options: Options) -> Iterator[Row]:
-    where = {"panel": "share", "model": source_of(row), "prompt": options.name(row["prompt"])}
+    where = source_of(row), options.name(row["prompt"])
     for name, words in SERIES.items():
         value = number(row.get(name))
         if value is None:
             continue
-        low, high = span(row.get(f"ci_{name}")) or (value, value)
-        told = f"{where['model']}, {where['prompt']}, {printable(row['name'])}: {words} {percent(value)}"
-        text = f"{told}, {INTERVAL} {percent(low)} to {percent(high)}"
-        yield where | {"series": words, "value": value, "low": low, "high": high, "text": text}
+        ends = span(row.get(f"ci_{name}")) or (value, value)
+        said = f"{printable(row['name'])} {percent(value)}, {INTERVAL} {percent(ends[0])} to {percent(ends[1])}"
+        yield mark_at("share", *where, words, value, ends, said)
 
 
 def source_of(row: Row) -> str:

@@ -24,13 +24,14 @@ class ShareGaps:
     Of items a width is a quarter the standard error of that share and three quarters that of a half. So a rare item's
     difference has to be surer than a frequent one's: what is looked for is how many people get something else, not
     which rare item differs. Of letters, which are few, it is the standard error. `tail`: how many of the family chance
-    is to be expected to make so strong, at each of STRENGTHS.
+    is to be expected to make so strong, at each of STRENGTHS. `tested`: those that both together name often enough.
     """
 
     gaps: Floats
     widths: Floats
     strength: Floats
     tail: Floats
+    tested: NDArray[np.bool_]
 
 
 PART_WAY = 0.75
@@ -48,9 +49,10 @@ def share_gaps(one: ArrayLike, units: int, other: ArrayLike, other_units: int, l
     gaps = a - b
     named = np.rint(a * units + b * other_units).astype(int)
     least = RARE * (units + other_units) if level else 1
-    frequent = (named >= max(1, least)) & (named < units + other_units)
-    strength = np.divide(np.abs(gaps), widths, out=np.zeros(len(gaps)), where=frequent)
-    return ShareGaps(gaps, widths, strength, _tail(named[frequent], units, other_units, level))
+    tested = named >= max(1, least)
+    able = tested & (named < units + other_units)  # what all name differs in no split of them
+    strength = np.divide(np.abs(gaps), widths, out=np.zeros(len(gaps)), where=able)
+    return ShareGaps(gaps, widths, strength, _tail(named[able], units, other_units, level), tested)
 
 
 def share_width(share: ArrayLike, units: int, other_units: int, level: float = PART_WAY) -> Floats:

@@ -9,11 +9,12 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from surveys.console.pages import show, study_page
-from surveys.console.wording import duration
+from surveys.console.wording import duration, money, money_range
 from surveys.models import AnonymousExit, Participant
 from surveys.monitoring.flow import OUTCOMES, count_could_not, flow_counts
+from surveys.monitoring.hourly_pay import HourlyPay
 from surveys.monitoring.labelling import count_items, count_skips, say_labels
-from surveys.monitoring.monitor import Monitor, say_pay, say_state, watch
+from surveys.monitoring.monitor import Monitor, say_state, watch
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, WHO, kinds_of_people, reason_name, who_or_main
 from surveys.studies.lifecycle import definition_of
 
@@ -36,11 +37,11 @@ def monitor_part(request: HttpRequest) -> HttpResponse:
 
 def monitor_page(request: HttpRequest) -> dict:
     watched = watch(request.study, who_or_main(request.GET.get("who", "")))
-    labelling, currency = labelling_of(request), currency_of(request)
+    labelling, currency = labelling_of(request), definition_of(request.study.current_id).pay.currency
     stands = labelling and say_labels(request.study, labelling["parts"]) or say_state(request.study, watched)
     return {
         "monitor": watched,
-        "sentence": stands + say_pay(watched, currency),
+        "sentence": stands + say_pay(watched.pay, currency),
         "who": watched.who,
         "choices": who_choices(watched.kinds, watched.who),
         "apart": people_apart(watched),
@@ -48,7 +49,8 @@ def monitor_page(request: HttpRequest) -> dict:
         "states": state_rows(watched),
         "steps": [(Participant.Step(step).label, n) for step, n in watched.steps.items() if n],
         "flags": [(CHECK_NAMES[flag.check], flag) for flag in watched.flags],
-        "currency": currency,
+        "pay": pay_row(watched.pay, currency),
+        "pay_by_cell": [pay_row(pay, currency) for pay in watched.pay_by_cell],
         "bar": BAR,
         "last_answer": since(watched),
         "labelling": labelling,
@@ -67,8 +69,17 @@ def since(watched: Monitor) -> str:
     return duration((watched.at - watched.last_answer).total_seconds()) if watched.last_answer else ""
 
 
-def currency_of(request: HttpRequest) -> str:
-    return "£" if definition_of(request.study.current_id).pay.currency == "GBP" else "$"
+def pay_row(pay: HourlyPay, currency: str) -> dict:
+    per_hour = "" if pay.per_hour is None else money(pay.per_hour, currency)
+    return {"pay": pay, "per_hour": per_hour, "promised": money_range(pay.promised, currency)}
+
+
+def say_pay(pay: HourlyPay, currency: str) -> str:
+    """What the first sentence adds where people earn less than they were promised; else nothing."""
+    if not pay.below or pay.per_hour is None:
+        return ""
+    per_hour, promised = money(pay.per_hour, currency), money_range(pay.promised, currency)
+    return f" Pay is below the promise: {per_hour} instead of {promised} an hour."
 
 
 def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]]:

@@ -72,6 +72,11 @@ def money(cents: int, currency: str = "USD") -> str:
     return f"{'£' if currency == 'GBP' else '$'}{cents / 100:,.2f}"
 
 
+def money_range(cents: Sequence[int], currency: str = "USD") -> str:
+    """The lowest and the highest, or the one that there is."""
+    return " to ".join(dict.fromkeys(money(each, currency) for each in (min(cents), max(cents))))
+
+
 def duration(seconds: float) -> str:
     whole = max(0, round(seconds))
     if whole < 60:

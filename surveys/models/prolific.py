@@ -58,6 +58,12 @@ class Submission(models.Model):
     def done(self, *kinds: str) -> bool:
         return any(entry.kind in kinds and entry.state == Payment.State.PAID for entry in self.ledger)
 
+    @property
+    def bonuses(self) -> int:
+        """Cents of bonuses that are decided, or that Prolific shows where these are more."""
+        entries = (entry for entry in self.ledger if entry.kind in Payment.BONUSES)
+        return max(sum(entry.cents for entry in entries if entry.state not in Payment.UNPAID), self.bonus)
+
     def is_any(self, *states: str) -> bool:
         return any(entry.state in states for entry in self.ledger)
 
@@ -81,6 +87,9 @@ class Payment(models.Model):
         FAILED = "failed", "Not done"
         DROPPED = "dropped", "Not done, given up"
         WAIVED = "waived", "Not done, dismissed"
+
+    BONUSES = (Kind.BONUS, Kind.TOP_UP)
+    UNPAID = (State.FAILED, State.DROPPED, State.WAIVED)
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="payments")
     kind = models.CharField(max_length=10, choices=Kind)

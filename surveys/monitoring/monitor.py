@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from statistics import median
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -12,12 +11,12 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from surveys.models import Annotation, AnonymousExit, Flag, Participant, QuotaCell, Response, Study
+from surveys.monitoring.hourly_pay import HourlyPay, promise_of, work_of
 from surveys.monitoring.people import WHO, kinds_of_people, people_of
 from surveys.reading.checks import CHECKS
-from surveys.studies.lifecycle import definition_of, prompts_of
+from surveys.studies.lifecycle import prompts_of
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
-FEWEST = 5  # finished people below which a median says nothing
 OPEN = (State.SCREENING, State.ACTIVE)
 
 
@@ -38,28 +37,6 @@ class CellProgress:
     @property
     def share(self) -> float:
         return self.filled / self.places if self.places else 1.0
-
-
-@dataclass(frozen=True)
-class HourlyPay:
-    """What people who finished earned: median minutes from consent to the end, and the reward over that time.
-
-    Both are None where nobody finished. `few` says that they rest on fewer than FEWEST people.
-    """
-
-    name: str
-    n: int
-    minutes: float | None
-    per_hour: float | None
-    promised: float
-
-    @property
-    def few(self) -> bool:
-        return self.n < FEWEST
-
-    @property
-    def below(self) -> bool:
-        return not self.few and self.per_hour is not None and self.per_hour < self.promised
 
 
 @dataclass(frozen=True)
@@ -126,7 +103,7 @@ def watch(study: Study, who: str = "main") -> Monitor:
     """Everything that the live monitor shows. Imported people never were here, so they are left out."""
     people = people_of(study, who).exclude(origin=Origin.IMPORTED)
     cells = list(count_cells(study))
-    finished = finished_people(people)
+    work, today = work_of(study, people), promise_of(study.current_id)
     return Monitor(
         who=who,
         at=timezone.now(),
@@ -135,8 +112,8 @@ def watch(study: Study, who: str = "main") -> Monitor:
         exits=count_exits(study, who),
         steps=count_steps(people),
         prompts=count_prompts(study, people),
-        pay=pay_of("All cells", study, finished),
-        pay_by_cell=[pay_of(cell.name, study, [row for row in finished if row[0] == cell.id]) for cell in cells],
+        pay=HourlyPay("All cells", today, work),
+        pay_by_cell=[HourlyPay(cell.name, today, [one for one in work if one.cell == cell.id]) for cell in cells],
         flags=count_flags(people),
         kinds=kinds_of_people(study),
         last_answer=time_of_last_answer(people),
@@ -210,28 +187,6 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
     return [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
 
 
-Finished = tuple[int | None, float, Decimal]
-
-
-def finished_people(people: QuerySet[Participant]) -> list[Finished]:
-    """(cell, minutes from consent to the end, reward) of everybody real who completed: nobody pays simulated people."""
-    real = people.filter(state=State.COMPLETED).exclude(origin=Participant.Origin.SIMULATED)
-    rows = real.order_by().values_list("cell", "consented_at", "finished_at", "version")
-    return [
-        (cell, (finished - consented).total_seconds() / 60, definition_of(version).pay.amount)
-        for cell, consented, finished, version in rows
-    ]
-
-
-def pay_of(name: str, study: Study, finished: list[Finished]) -> HourlyPay:
-    promised = float(definition_of(study.current_id).pay_per_hour)
-    if not finished:
-        return HourlyPay(name, 0, None, None, promised)
-    # The median of each person's own rate: versions may pay differently. Nobody takes less than a second.
-    rates = [float(amount) * 60 / max(minutes, 1 / 60) for _, minutes, amount in finished]
-    return HourlyPay(name, len(finished), median(minutes for _, minutes, _ in finished), median(rates), promised)
-
-
 def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
     """Every check in its order, also those that never spoke."""
     rows = Flag.objects.filter(participant__in=people).order_by().values_list("check_name", "outcome")
@@ -280,11 +235,3 @@ def people_work(n: int) -> str:
     if not n:
         return "nobody is working now"
     return "1 participant is working now" if n == 1 else f"{n:,} participants are working now"
-
-
-def say_pay(monitor: Monitor, currency: str) -> str:
-    """What the first sentence adds where people earn less than they were promised; else nothing."""
-    pay = monitor.pay
-    if not pay.below:
-        return ""
-    return f" Pay is below the promise: {currency}{pay.per_hour:.2f} instead of {currency}{pay.promised:.2f} an hour."

@@ -16,7 +16,6 @@ from surveys.prolific.reconciliation import (
     MEANINGS,
     Kind,
     Ours,
-    Paid,
     meaning_of,
 )
 from surveys.studies.lifecycle import ERASED, definition_of
@@ -24,7 +23,7 @@ from surveys.studies.lifecycle import ERASED, definition_of
 # Prolific approves by itself what nobody has reviewed by then.
 REVIEW_DAYS = 21
 PAYING = (Kind.APPROVE, Kind.SCREEN_OUT, *BONUSES)
-UNPAID = (Paid.FAILED, Paid.DROPPED, Paid.WAIVED)
+UNPAID = Payment.UNPAID
 RANKS = {"AWAITING REVIEW": 3, "ACTIVE": 2, "RESERVED": 2}
 
 
@@ -142,12 +141,12 @@ def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:
 
 def read_visits(study: Study) -> dict[str, Visit]:
     """By SESSION_ID, in the order in which they began."""
-    person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name")
+    person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name", "version")
     took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
     began = ("participant__origin", Seconds("first_seen_at"))
     paths = ("session_id", *(f"participant__{name}" for name in person), took, *began)
     found = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
-    return {row[0]: Visit(Ours(*row[1:9]), row[9], row[10], order) for order, row in enumerate(found)}
+    return {row[0]: Visit(Ours(*row[1:10]), row[10], row[11], order) for order, row in enumerate(found)}
 
 
 def choose(submissions: Iterable[Submission], visits: dict[str, Visit]) -> dict[int, str]:

@@ -12,7 +12,7 @@ STATUSES = {
     *("SCREENED OUT", "PARTIALLY APPROVED"),
 }
 APPROVED = ("APPROVED", "PARTIALLY APPROVED")
-BONUSES = (Kind.BONUS, Kind.TOP_UP)
+BONUSES = Payment.BONUSES
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,7 @@ class Ours:
     code: str
     cell: int | None
     cell_name: str | None
+    version: int
     seconds: float | None  # from consent to the end
 
     @property

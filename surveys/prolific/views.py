@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.pages import address_without_page, page_of, show, study_page
-from surveys.console.wording import duration, money, plural
+from surveys.console.wording import duration, money, money_range, plural
 from surveys.models import Payment, Submission
 from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import Board, read_board
@@ -32,10 +32,10 @@ from surveys.prolific.decisions import (
     find_proposal,
     propose,
 )
-from surveys.prolific.hourly_pay import REASONS, CellPay, cost_of, pay_by_cell
 from surveys.prolific.mirror import prolific_ids
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind
 from surveys.prolific.tasks import pay_and_read_back_one
+from surveys.prolific.top_ups import REASONS, CellPay, cost_of, pay_by_cell
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 
@@ -138,8 +138,8 @@ def cell_row(cell: CellPay, currency: str) -> dict:
     return {
         "cell": cell,
         "per_hour": pays(cell.per_hour) if cell.per_hour is not None else "",
-        "promised": pays(cell.promised),
-        "below": not cell.few and cell.per_hour is not None and cell.per_hour < cell.promised,
+        "promised": money_range(cell.promised, currency),
+        "below": cell.below,
         "options": [
             {"how": how, "words": HOW[how], "n": n, "cents": cents} | {"pays": pays(cents), "fee": pays(fee)}
             for how, n, cents, fee in cell.options

@@ -52,6 +52,12 @@ LEAST_OWN_WORDS = "model_shown"  # typed too, but kept where FEWEST people typed
 # What may narrow a side of the pair in a bundle: columns of its answers that are whole.
 RECOMPUTED = {"cell", "memory", "plan", "language", "version", "excluded", "flagged", "people"}
 
+OF_ONE_STUDY = (
+    "{side}: a bundle has the answers of its own study alone. Nobody could recompute this side from it, and people who "
+    "withdraw from {other} would stay in a file of {study}. Make a bundle of each study; the numbers of the pair are "
+    "what report {study} prints with --compare, --with and --json."
+)
+
 File = tuple[str, Iterator[bytes]]
 
 
@@ -254,9 +260,13 @@ def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[s
 
 
 def check_sides(study: Study, compare: tuple[str, ...]) -> None:
-    """FilterError when the study has no such sides."""
+    """FilterError when the study has no such sides, ReportError for those that no bundle can hold."""
+    sides = [read_side(text) for text in compare]
+    for side in sides:
+        if side.study not in ("", study.slug):
+            raise ReportError(OF_ONE_STUDY.format(side=side.text[:60], other=side.study[:40], study=study.slug))
     check_pair(study, compare)
-    for side in map(read_side, compare):
+    for side in sides:
         if side.is_field and (unknown := {name for name, _ in side.narrowed} - RECOMPUTED):
             raise ReportError(f"{side.text}: a bundle has not the data to recompute a side by {min(unknown)}.")
 

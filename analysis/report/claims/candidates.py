@@ -158,12 +158,15 @@ def pair_shares(kind: str, place: str, most: int) -> Gather:
     def gather(report: Report) -> Pool:
         found: list[Candidate] = []
         turning: list[Candidate] = []
-        held, width, told = 0, 0.0, dict[str, int]()
+        held, width, told, tested = 0, 0.0, dict[str, int](), set[str]()
         for item in sorted(report["pair"].get(place) or [], key=lambda row: -row["strength"]):
             a, b, prompt = item["a"], item["b"], item["prompt"]
             told[prompt] = told.get(prompt, 0) + 1
+            if not is_enough(a, b):
+                continue
+            tested.add(prompt)
             width = max(width, float(share_width(0.5, a["units"], b["units"], LEVELS[kind])))
-            if told[prompt] > most or not is_enough(a, b):
+            if told[prompt] > most:
                 continue
             row, other = b | {"prompt": prompt}, a | {"prompt": prompt}
             one = Candidate(
@@ -174,17 +177,17 @@ def pair_shares(kind: str, place: str, most: int) -> Gather:
             else:
                 (turning if may_turn(row, b["share"], other, a["share"]) else found).append(one)
         tails = (report["pair"].get("tails") or {}).get(kind, ())
-        return Pool(tuple(found), 0, tuple(tails), len(tails), held, width, tuple(turning))
+        return Pool(tuple(found), 0, tuple(tails), len(tested), held, width, tuple(turning))
 
     return gather
 
 
 def pair_variety(report: Report) -> Pool:
     """The first side's entropy minus the second's, of as many units, by prompt."""
-    found, rows = [], report["pair"].get("varied") or []
+    found, rows = [], [row for row in report["pair"].get("varied") or [] if is_enough(row)]
     for row in rows:
         test = row["differences"].get(col.ENTROPY.key) or {}
-        if is_enough(row) and (one := of_interval(test, row["n"] - 1, row, row)):
+        if one := of_interval(test, row["n"] - 1, row, row):
             found.append(one)
     return Pool(tuple(found), len(rows), (), len(rows))
 

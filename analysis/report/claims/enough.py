@@ -53,11 +53,11 @@ def too_few(rows: Sequence[Row]) -> str:
     others = [row for row in rows if row["source"] != FIELD and row.get("n")]
     if not people:
         hidden = any("against_field" in row for row in others)
-        return "" if hidden else "No answers of people yet: there is nothing to compare."
+        return "" if hidden else "No answers of people: there is nothing to compare."
     if few := too_few_people(people):
         return few
     if not others:
-        return "No answers of models yet: there is nothing to compare people’s with."
+        return "No answers of models: there is nothing to compare people’s with."
     if max(map(units_of, others)) < FEWEST:
         return f"No source has answers of {FEWEST} simulated users or repeats to a prompt: too few to compare."
     return ""

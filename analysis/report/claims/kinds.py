@@ -91,16 +91,23 @@ def no_new_letter(report: Report, within: str) -> str:
     return "To no benchmark do runs surely give new letters more often than offline runs would."
 
 
+FEW_RUNS = 5  # below which a range says nothing
+# Whether every range is one that as many repeats alone may have; not sure is not equal.
+HOLD = {True: "Scores hold", False: "It is open whether scores hold"}
+
+
 def no_spread(report: Report, within: str) -> str:
     """How far simulated users move a score where they move it most, beside as many repeats."""
     rows = [row for row in report.get("benchmarks") or [] if span((row.get("noise_floor") or {}).get("ci"))]
     puppets = [row for row in rows if row["source"] != OFFLINE]
     if not puppets:
-        return "Scores hold as far as can be told."
+        return "Whether scores hold cannot be told: simulated users and repeats have too few runs."
     row = max(puppets, key=lambda row: row["max"] - row["min"])
-    floor = row["noise_floor"]
+    floor, runs = row["noise_floor"], len(row["runs"])
+    is_usual = all(each["max"] - each["min"] <= each["noise_floor"]["ci"][1] for each in puppets)
+    opening = f"Fewer than {FEW_RUNS} runs do not tell whether scores hold" if runs < FEW_RUNS else HOLD[is_usual]
     return (
-        f"Scores hold: {len(row['runs'])} runs of {who(report, row)} lie {points(row['max'] - row['min'])} points "
+        f"{opening}: {runs} runs of {who(report, row)} lie {points(row['max'] - row['min'])} points "
         f"apart on {row['benchmark']}, as many offline repeats {points(floor['range'])} "
         f"({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
     )

@@ -24,7 +24,7 @@ from analysis.models.conditions import LABELS
 from analysis.report.columns import TableSpec
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.filters import names_of
-from analysis.report.glance import GLANCES
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages.shown import FIGURE_PAGES, Shown
 from analysis.report.parts import FIGURES, PARTS
 from surveys.console.wording import language_name
@@ -172,7 +172,7 @@ Made = TypeVar("Made")
 KEPT_SECONDS = 3600
 DRAWN = ("svg", "png", "pdf")
 SCHEMES = ("light", "dark", "print")
-DRAWN_BY = FIGURES | {name: glance.draw for name, glance in GLANCES.items()}
+DRAWN_BY = FIGURES | {name: figure.draw for name, figure in OVERVIEW_FIGURES.items()}
 
 
 @dataclass(frozen=True)

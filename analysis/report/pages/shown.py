@@ -17,7 +17,7 @@ from analysis.models import Completion, MetricValue
 from analysis.report.claims.gate import opening_of
 from analysis.report.columns import ASKED
 from analysis.report.filters import FILTERS, FilterError, Filters, write_value
-from analysis.report.glance import GLANCES
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pairs.sides import checked, usual_pair
 from analysis.report.parts import PARTS
 from analysis.report.reports import Reporting, views_for, write_report
@@ -145,7 +145,7 @@ PAGES: dict[str, Page] = {
 }
 # The page that shows a figure: what has to be there before it can be drawn.
 PAGE_OF_FIGURE = {PARTS[part].drawn_as: page for page in PAGES.values() for part in page.sections}
-FIGURE_PAGES = PAGE_OF_FIGURE | dict.fromkeys(GLANCES, OVERVIEW)
+FIGURE_PAGES = PAGE_OF_FIGURE | dict.fromkeys(OVERVIEW_FIGURES, OVERVIEW)
 # Where a finding leads.
 PAGE_OF_KIND = {page.kind: page.name for page in PAGES.values() if page.kind}
 

@@ -14,8 +14,9 @@ from analysis.charts.theme import COLUMN_PX
 from analysis.exports.formats import FIGURE_FILES
 from analysis.report.columns import ASKED
 from analysis.report.filters import FilterError, Filters, filter_options
-from analysis.report.glance import FAR, GLANCES
-from analysis.report.glance.headline import RULE, Headline, find_headline, pair_of
+from analysis.report.overview import OVERVIEW_FIGURES
+from analysis.report.overview.distance_figure import DISTANCE_FIGURE
+from analysis.report.overview.headline import RULE, Headline, find_headline, pair_of
 from analysis.report.pages.notices import notices_of
 from analysis.report.pages.sections import (
     SCHEMES,
@@ -138,9 +139,9 @@ def figure_part(request: HttpRequest, name: str) -> HttpResponse:
     """A figure that was not drawn yet when its page was asked for."""
     asked = Asked.read(request)
     places = Places(computed(request.study, asked, name))
-    section = {"figure": name, **drawing_of(draw(places, name)), **about_glance(places, name)}
+    section = {"figure": name, **drawing_of(draw(places, name)), **about_figure(places, name)}
     page = {"study": request.study, "section": section, "query": asked.address()}
-    part = "_glance" if name in GLANCES and name != FAR.name else "_figure"
+    part = "_overview_figure" if name in OVERVIEW_FIGURES and name != DISTANCE_FIGURE.name else "_figure"
     return render(request, f"report/{part}.html", page)
 
 
@@ -281,7 +282,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
 def first_screen(places: Places) -> dict[str, Any]:
     """What Compare opens with: the sentence, a large figure and three small ones, and two answers."""
     headline = find_headline(places.shown.report)
-    far, *small = [figure_of(places, name) | about_glance(places, name) for name in GLANCES]
+    far, *small = [figure_of(places, name) | about_figure(places, name) for name in OVERVIEW_FIGURES]
     found: dict[str, Any] = {"far": far, "small": small, "pair": pair_on_page(places, headline)}
     found["used"] = ["jsd_excess", "jsd_bits"]
     if headline:
@@ -291,15 +292,15 @@ def first_screen(places: Places) -> dict[str, Any]:
     return found
 
 
-def about_glance(places: Places, name: str) -> dict[str, Any]:
+def about_figure(places: Places, name: str) -> dict[str, Any]:
     """What stands beside a figure of the first screen; nothing beside others."""
-    if name not in GLANCES:
+    if name not in OVERVIEW_FIGURES:
         return {}
-    glance, asked = GLANCES[name], places.shown.asked
+    figure, asked = OVERVIEW_FIGURES[name], places.shown.asked
     return {
-        "question": glance.question,
-        "sentence": glance.say(places.shown.report),
-        "href": address_of(places.shown.study, glance.page, asked.address()),
+        "question": figure.question,
+        "sentence": figure.say(places.shown.report),
+        "href": address_of(places.shown.study, figure.page, asked.address()),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale
+from analysis.charts.marks import PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale, words_on_grid
 from analysis.charts.rows import WHY, drawn_row, ends_in, write_caption
 from analysis.charts.tables import COUNT, FINE, POINTS, SHARE, Column, P
 from analysis.charts.theme import LIGHT, printable, series_of_groups
@@ -55,6 +55,7 @@ def compute(data: Data) -> Row:
         "tails": {
             name: [list(gaps.tail) for _, gaps, *_ in found]
             for name, found in ((PAIR_ITEMS, items), (PAIR_OPTIONS, options))
+            if name in told
         },
         **reasons(why=None if asked else no_prompt(a, b)),
     }
@@ -62,8 +63,8 @@ def compute(data: Data) -> Row:
 
 def no_prompt(a: Chosen, b: Chosen) -> str:
     if a.data.frames is b.data.frames:
-        return "No prompt has answers of both sides yet."
-    return "No prompt that both studies ask in the same words has answers of both sides yet."
+        return "No prompt has answers of both sides."
+    return "No prompt that both studies ask in the same words has answers of both sides."
 
 
 def why_not(data: Data, a: Chosen, b: Chosen) -> str:
@@ -110,7 +111,7 @@ def gaps_of(a: Chosen, b: Chosen, prompt: str, named: Named) -> Found:
             },
             "place": int(code),
         }
-        for code in np.flatnonzero(gaps.strength > 0)
+        for code in np.flatnonzero(gaps.tested)
     ]
     return rows, gaps
 
@@ -145,10 +146,17 @@ def letters_of(a: Chosen, b: Chosen, prompt: str) -> Found:
 
 def families(items: Sequence[Found], options: Sequence[Found], varied: Sequence[Row]) -> dict[str, Family]:
     """As the page's claims have them: what is there shares the chance that the page says anything where nothing is."""
-    tails = {PAIR_ITEMS: [gaps.tail for _, gaps in items], PAIR_OPTIONS: [gaps.tail for _, gaps in options]}
-    there = [name for name, found in tails.items() if found] + [PAIR_VARIETY] * bool(varied)
+    found = {PAIR_ITEMS: items, PAIR_OPTIONS: options}
+    enough = {
+        name: any(is_enough(row["a"], row["b"]) for rows, _ in some for row in rows) for name, some in found.items()
+    }
+    there = [name for name, is_there in enough.items() if is_there] + [PAIR_VARIETY] * any(map(is_enough, varied))
     whole = sum(PAGES["pair"][name] for name in there)
-    return {name: Family(0, found, PAGES["pair"][name] / whole) for name, found in tails.items() if found}
+    return {
+        name: Family(0, [gaps.tail for _, gaps in some], PAGES["pair"][name] / whole)
+        for name, some in found.items()
+        if enough[name]
+    }
 
 
 def largest_first(found: Sequence[Found], family: Family | None) -> list[Row]:
@@ -285,7 +293,8 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
     room = 6 if options.narrow else room_for(labels, 260)
     told = 0 if options.narrow else 92
     width = options.width - 24 - room - told
-    strips = Strips(labels, width, room, step=36 if options.narrow else 26, padding=0.0)
+    step = (25 if options.narrow else 20) if options.column else 36 if options.narrow else 26
+    strips = Strips(labels, width, room, step=step, padding=0.0)
     series = series_of_groups(names)
     scale = alt.Scale(domain=[0, min(1.0, max(mark["high"] for mark in marks))], nice=True)
     axis = alt.Axis(title="share of answers that name it", labelExpr=PERCENT, tickCount=5, grid=True, ticks=False)
@@ -293,13 +302,13 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
     if options.narrow:
         y["axis"]["labels"] = False
     base = alt.Chart().encode(y=y)
-    below: Row = {"yOffset": 8} if options.narrow else {}
+    below: Row = {"yOffset": 6 if options.column else 8} if options.narrow else {}
     colour = alt.Color("series:N", scale=colour_scale(series), legend=make_legend(series, options, room))
     shape = alt.Shape("series:N", scale=shape_scale(series), legend=None)
     layers = [
         base.mark_rule(strokeWidth=3, stroke=LIGHT["soft"], opacity=0.35, **below)
         .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
-        base.mark_point(filled=True, opacity=1, size=95, aria=True, **below)
+        base.mark_point(filled=True, opacity=1, size=50 if options.column else 95, aria=True, **below)
         .encode(x=alt.X("share:Q", scale=scale, axis=axis), color=colour, shape=shape, description="text:N"),
         *said_in(base, width, options),
     ]  # fmt: skip
@@ -308,12 +317,13 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
 
 def said_in(base: alt.Chart, width: int, options: Options) -> list[alt.Chart]:
     """The differences, and the names where they stand above the strips."""
-    written: Row = {"fontSize": 12, "fill": LIGHT["ink"]}
+    size, high = (11, -6) if options.column else (12, -8)
+    said, label = (base.encode(x=alt.value(x), text=f"{field}:N") for x, field in ((width, "said"), (0, "label")))
     if not options.narrow:
-        return [base.mark_text(align="left", dx=10, **written).encode(x=alt.value(width), text="said:N")]
+        return words_on_grid(said, size, align="left", dx=10)
     return [
-        base.mark_text(align="right", dy=-8, **written).encode(x=alt.value(width), text="said:N"),
-        base.mark_text(align="left", dy=-8, limit=width - 100, **written).encode(x=alt.value(0), text="label:N"),
+        *words_on_grid(said, size, align="right", dy=high),
+        *words_on_grid(label, size, align="left", dy=high, limit=width - 100),
     ]
 
 
@@ -433,7 +443,11 @@ DISTANCE_TABLE = TableSpec(
 
 def say(report: Report) -> str:
     pair = pair_in(report)
-    return str(pair.get("why") or "Choose two sides to compare.")
+    if pair.get("why") or not largest(pair):
+        return str(pair.get("why") or "Choose two sides to compare.")
+    return (
+        f"To no prompt do both sides have answers of {FEWEST} people, simulated users or repeats: too few to compare."
+    )
 
 
 PART = Part(

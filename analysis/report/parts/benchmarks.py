@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
 from analysis.charts.keys import draw_key
-from analysis.charts.panels import room_for
+from analysis.charts.marks import room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
 from analysis.charts.rows import (
     AMOUNT_COLUMNS,

@@ -7,7 +7,8 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
-from analysis.charts.panels import GAP, colour_scale, make_legend, panel_width, shape_scale
+from analysis.charts.marks import along, beside_each_other, colour_scale, dots, make_legend, words_on_grid
+from analysis.charts.panels import panel_width
 from analysis.charts.rows import (
     AMOUNT_COLUMNS,
     WHY,
@@ -231,6 +232,7 @@ TITLE = "Which sock puppet is nearest to the field"
 NOTHING = "No prompt has answers of both the field and a sock puppet yet: nothing can be calibrated."
 NO_HISTORY = "none"
 HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, what one mark takes along x, and a word below it along y
+ON_PAPER = 170  # px of the panels below one another in a journal's column
 DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
@@ -302,17 +304,18 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, opt
     models = in_order(point["model"] for point in points)
     across = 1 if options.narrow else min(len(models), 3)
     width = panel_width(across, options)
+    height = max(70, min(HEIGHT, ON_PAPER * across // len(models))) if options.column else HEIGHT
     ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
-    low, high = min(0.0, *ends), max(0.0, *ends)
-    room = LABEL / HEIGHT * (high - low)  # for the word below the nearest one
+    least, most = min(0.0, *ends), max(0.0, *ends)
+    room = LABEL / height * (most - least)  # for the word below the nearest one
     layers = figure.specs_of(
-        size_layers(steps, series, (min(low, *(p["below"] - room for p in points)), high), width, options)
+        size_layers(steps, series, (min(least, *(p["below"] - room for p in points)), most), width, options)
     )
     columns = [
-        figure.below([figure.panel(layers, width, HEIGHT, EXCESS.title, model=model)], title=printable(model))
+        figure.below([figure.panel(layers, width, height, EXCESS.title, model=model)], title=printable(model))
         for model in models
     ]
-    return figure.below([figure.beside(some, GAP) for some in figure.split(columns, across)], 18)
+    return figure.in_rows(columns, across, 18)
 
 
 def size_layers(steps: Sequence[str], series: Series, domain: Span, width: int, options: Options) -> list[alt.Chart]:
@@ -320,29 +323,20 @@ def size_layers(steps: Sequence[str], series: Series, domain: Span, width: int, 
     axis = alt.Axis(title="Conversations in front of the prompt", labelAngle=0, ticks=False, labelPadding=6)
     taken = min(0.8, MARK * len(series.names) * len(steps) / width)
     x = alt.X("size:O", scale=alt.Scale(domain=list(steps), paddingInner=1 - taken, paddingOuter=0.5), axis=axis)
-    offset = alt.XOffset("series:N", scale=alt.Scale(domain=list(series.names), paddingOuter=0.5))
+    offset = alt.XOffset("series:N", scale=beside_each_other(series))
     y_axis = alt.Axis(title=None, tickCount=5, format=".2~f", domain=False, ticks=False, minExtent=32, maxExtent=32)
     scale = alt.Scale(domain=list(domain), nice=True)
     legend = make_legend(series, options)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
     base = alt.Chart().encode(x=x, xOffset=offset)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, axis=y_axis)
-
-    marks = base.mark_point(filled=True, opacity=1, size=64, aria=True)
+    y = along(alt.Y, scale, y_axis)
     ring = base.transform_filter(alt.FieldEqualPredicate(field="nearest", equal=True))
     return [
         base.mark_line(strokeWidth=1, opacity=0.6).encode(y=y("value"), color=colour),
-        base.mark_rule(strokeWidth=1.6).encode(y=y("low"), y2="high:Q", color=colour),
-        marks.encode(
-            y=y("value"),
-            color=colour,
-            shape=alt.Shape("series:N", scale=shape_scale(series), legend=legend),
-            description="text:N",
-        ),
+        *dots(base, y, series, legend, 64),
         ring.mark_point(shape="circle", size=260, stroke=LIGHT["ink"], strokeWidth=1.4).encode(y=y("value")),
-        ring.mark_text(dy=20, fontSize=11, fill=LIGHT["ink"], text="nearest").encode(y=y("below")),
+        *words_on_grid(ring.encode(y=y("below")), 11, dy=20, text="nearest"),
     ]
 
 

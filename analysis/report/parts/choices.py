@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
-import altair as alt
-
-from analysis.charts import figure
-from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.keys import PIXELS, Entry, draw_key, hatch_path
-from analysis.charts.panels import PERCENT, Strips, room_for
+from analysis.charts import figure, stacks
+from analysis.charts.figure import Figure, Options, Report, Row, Words
+from analysis.charts.keys import draw_key
 from analysis.charts.rows import (
     PLACE,
     WHY,
@@ -27,7 +25,6 @@ from analysis.charts.rows import (
     write_caption,
 )
 from analysis.charts.tables import ENDS, PLAIN, SHARE, Column
-from analysis.charts.theme import LIGHT, text_width
 from analysis.report import columns as col
 from analysis.report.beyond import (
     OF_MISSING_SHARES,
@@ -51,7 +48,7 @@ from analysis.report.samples import (
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
 from analysis.stats.resampling import ChoiceSample
-from surveys.console.wording import join_words, number, percent, sized, span
+from surveys.console.wording import join_words, number, percent
 
 TESTS = (col.CORRECT.key, "tv")
 
@@ -177,15 +174,12 @@ def difference_row(found: ChoiceDifference, n: int) -> dict[str, Any]:
 
 TITLE = "What is answered to questions with choices"
 NOTHING = "No answers to questions with choices yet: there is nothing to compare."
-UNKNOWN = "unknown"
-COUNTS, GAP = 56, 22  # px for n, and between columns
-OPTION_COLOURS = 8
 
 
 def draw_choices(report: Report, options: Options) -> Figure:
     rows = [row for row in line_up(report, rows_of(report, "choices")) if number(row.get("n"))]
     rows = sorted_by_prompt(report, rows)
-    letters = sorted({letter for row in rows for letter in row["counts"]} - {UNKNOWN})
+    letters = sorted({letter for row in rows for letter in row["counts"]} - {stacks.UNKNOWN})
     columns = table_columns(letters)
     table = [drawn_row(row, columns) for row in rows]
     if not rows:
@@ -193,20 +187,18 @@ def draw_choices(report: Report, options: Options) -> Figure:
     there = {row["source"] for row in rows}
     sources = tuple(shown_source(source) for source in all_sources(report) if source in there)
     models = in_order(row["model"] for row in rows)
-    across = 1 if options.narrow else min(len(models), 3)
-    room = room_for(sources)
-    bars = Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room)
-    if options.column:
-        bars = replace(bars, step=18, padding=0.26)
-    layers = bar_layers(letters, bars)
+    bars, across = stacks.bars_for(sources, models, options)
+    room = bars.room
     columns_of = [
-        figure.beside([draw_column(rows, model, bars, layers, options) for model in some], GAP)
-        for some in figure.split(models, across)
+        stacks.draw_column(rows, model, each, letters, options)
+        for model, each in zip(models, cycle(bars.side_by_side(across, 1 if options.column else across)), strict=False)
     ]
-    key, key_rows = draw_key(key_entries(letters, rows), options, room)
-    drawn = [*key_rows, *(part for row in rows for part in parts_of(row, bars, options))]
+    key, key_rows = draw_key(stacks.key_entries(letters, rows), options, room)
+    drawn = [*key_rows, *(part for row in rows for part in stacks.parts_of(row, bars, options))]
     words = Words(TITLE, caption(report, rows), describe(rows, options))
-    return figure.make_figure("choices", words, figure.below([key, *columns_of], 16), drawn, table, columns, options)
+    spacing = 5 if options.column else 16
+    spec = figure.below([key, figure.in_rows(columns_of, across, spacing, stacks.GAP)], spacing)
+    return figure.make_figure("choices", words, spec, drawn, table, columns, options)
 
 
 def count_of(letter: str) -> Column:
@@ -220,7 +212,7 @@ def table_columns(letters: Sequence[str]) -> list[Column]:
         Column("correct", "correct answer"),
         Column(col.CORRECT.name, "answered correctly", unit=col.CORRECT.unit),
         *ends_in("share", name="correct_"),
-        *(count_of(letter) for letter in (*letters, UNKNOWN)),
+        *(count_of(letter) for letter in (*letters, stacks.UNKNOWN)),
         Column("missing", "people without an answer"),
         Column("missing_low", "correct if theirs were wrong", unit="share", value=end_of("bounds_missing", 0)),
         Column("missing_high", "correct if theirs were right", unit="share", value=end_of("bounds_missing", 1)),
@@ -229,114 +221,11 @@ def table_columns(letters: Sequence[str]) -> list[Column]:
     ]
 
 
-# What is drawn of a bar ------------------------------------------------------------------------------------
-
-
-def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
-    """Everything that is drawn of one bar, each part with its `kind`."""
-    source, n = shown_source(row["source"]), sum(row["counts"].values())
-    where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
-    parts: list[Row] = [{"kind": "n", "start": 1, "text": sized(n)}]
-    start = 0.0
-    for letter in in_stack(row):
-        end = start + row["counts"][letter] / n
-        if end > start:
-            parts += segment(row, letter, start, end, bars)
-        start = end
-    if bounds := span(row.get("ci")):
-        parts.append({"kind": "ci", "start": bounds[0], "end": bounds[1]})
-    return [where | part for part in parts]
-
-
-def in_stack(row: Row) -> list[str]:
-    """The correct answer first, so that its share can be read off the axis; unknown last."""
-    return sorted(row["counts"], key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter))
-
-
-def segment(row: Row, letter: str, start: float, end: float, bars: Strips) -> list[Row]:
-    """The piece of a bar, its hatching if it is the correct answer, and its letter where there is room."""
-    is_correct, words = letter == row.get("correct"), fitting(letter, end - start, bars.width)
-    told = f"{shown_source(row['source'])}: {letter} {percent(end - start, 1)}, {row['counts'][letter]} of {row['n']}"
-    piece = {"start": start, "end": end, "option": letter}
-    parts = [{"kind": "segment", **piece, "text": told + ", correct" * is_correct}]
-    if is_correct:
-        parts.append({"kind": "hatch", "start": start, "path": hatch_path((end - start) * bars.width, bars.bar)})
-    if is_correct and words:
-        half, middle = (text_width(words, 11) / 2 + 3) / bars.width, (start + end) / 2
-        parts.append({"kind": "plate", **piece, "start": max(start, middle - half), "end": min(end, middle + half)})
-    if words:
-        parts.append({"kind": "letter", "start": (start + end) / 2, "text": words})
-    return parts
-
-
-def fitting(letter: str, share: float, width: int) -> str:
-    """The letter with its share, the letter, or nothing: what the piece has room for."""
-    name = "?" if letter == UNKNOWN else letter
-    words, room = f"{name} {percent(share)}", share * width
-    return words if room > text_width(words, 11) + 8 else name if room > 13 else ""
-
-
-# How -------------------------------------------------------------------------------------------------------
-
-
-def draw_column(rows: Sequence[Row], model: str, bars: Strips, layers: Sequence[Spec], options: Options) -> Spec:
-    """One model: a panel for each prompt."""
-    name = shown_model(model, options)
-    correct = {options.name(row["prompt"]): row.get("correct") for row in rows}
-    titles = {prompt: f"{prompt}: {letter} is correct" if letter else prompt for prompt, letter in correct.items()}
-    panels = [
-        figure.panel(layers, bars.width, bars.height, title, model=name, prompt=prompt)
-        for prompt, title in titles.items()
-    ]
-    return figure.below(panels, 14, name)
-
-
-def bar_layers(letters: Sequence[str], bars: Strips) -> list[Spec]:
-    base = {"y": bars.axis("source"), "x": share_axis()}
-    colour = option_colour(letters)
-    layers = [
-        figure.of_kind("segment").mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
-        .encode(**base, x2="end:Q", color=colour, description="text:N"),
-        figure.of_kind("hatch").mark_point(stroke=LIGHT["on-option"], strokeWidth=1, opacity=0.6, size=PIXELS)
-        .encode(**base, shape=alt.Shape("path:N", scale=None)),
-        figure.of_kind("plate").mark_bar().encode(**base, x2="end:Q", color=colour),
-        figure.of_kind("letter").mark_text(fontSize=11, fill=LIGHT["on-option"]).encode(**base, text="text:N"),
-        figure.of_kind("n").mark_text(fontSize=11, fill=LIGHT["soft"], align="left", dx=6)
-        .encode(**base, text="text:N"),
-        figure.of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.8, yOffset=bars.bar / 2 + 3)
-        .encode(**base, x2="end:Q"),
-    ]  # fmt: skip
-    return figure.specs_of(layers)
-
-
-def share_axis() -> alt.X:
-    axis = alt.Axis(title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr=PERCENT, grid=False, labelFontSize=11)
-    return alt.X("start:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
-
-
-def option_colour(letters: Sequence[str]) -> alt.Color:
-    scale = alt.Scale(domain=[*letters, UNKNOWN], range=[*map(colour_of, range(len(letters))), LIGHT["unknown"]])
-    return alt.Color("option:N", scale=scale, legend=None)
-
-
-def colour_of(place: int) -> str:
-    return LIGHT[f"option-{place % OPTION_COLOURS + 1}"]
-
-
-def key_entries(letters: Sequence[str], rows: Sequence[Row]) -> list[Entry]:
-    found = [Entry(letter, colour_of(place)) for place, letter in enumerate(letters)]
-    if any(row["counts"].get(UNKNOWN) for row in rows):
-        found.append(Entry("? unknown", LIGHT["unknown"]))
-    if any(row.get("correct") for row in rows):
-        found += [Entry("correct answer", sign="hatch"), Entry("its 95 % interval", LIGHT["ink"], sign="line")]
-    return found
-
-
 # In words --------------------------------------------------------------------------------------------------
 
 
 def caption(report: Report, rows: Sequence[Row]) -> str:
-    unknown = sum(row["counts"].get(UNKNOWN, 0) for row in rows)
+    unknown = sum(row["counts"].get(stacks.UNKNOWN, 0) for row in rows)
     answers = sum(sum(row["counts"].values()) for row in rows)
     return write_caption(
         report,
@@ -380,15 +269,15 @@ ENTROPY_OF_LETTERS = Column(col.ENTROPY.name, col.ENTROPY.label, col.ENTROPY.for
 
 
 def counted(row: Row) -> str:
-    return "  ".join(f"{letter} {count}" for letter, count in sorted(row["counts"].items()) if letter != UNKNOWN)
+    return "  ".join(f"{letter} {count}" for letter, count in sorted(row["counts"].items()) if letter != stacks.UNKNOWN)
 
 
 def page_columns(rows: list[Row], options: Options) -> list[Column]:
-    letters = sorted({letter for row in rows for letter in row["counts"]} - {UNKNOWN})
+    letters = sorted({letter for row in rows for letter in row["counts"]} - {stacks.UNKNOWN})
     bounds = replace(BOUNDS, value=lambda row: row["bounds"] if row["unknown"] else None, nothing="")
     there = [bounds] if any(row["unknown"] for row in rows) else []
     there += [SHARE_WITH_MISSING] if any(row.get("missing") for row in rows) else []
-    return [*col.WHO, col.N, RIGHT, *there, *map(letter_column, (*letters, UNKNOWN)), ENTROPY_OF_LETTERS]
+    return [*col.WHO, col.N, RIGHT, *there, *map(letter_column, (*letters, stacks.UNKNOWN)), ENTROPY_OF_LETTERS]
 
 
 def letter_column(letter: str) -> Column:
@@ -397,7 +286,7 @@ def letter_column(letter: str) -> Column:
         letter.capitalize(),
         SHARE,
         f"shares.{letter}.ci",
-        texts=lambda row: {"letter": "" if letter == UNKNOWN else letter},
+        texts=lambda row: {"letter": "" if letter == stacks.UNKNOWN else letter},
         mark=lambda row: " ✓" if letter == row["correct"] else "",
         nothing="",
     )

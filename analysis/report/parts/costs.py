@@ -1,6 +1,7 @@
 """What the completions of each source cost, and how long they took."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -9,8 +10,9 @@ import pandas as pd
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.keys import Entry, draw_key
-from analysis.charts.panels import Strips, colour_scale, room_for
+from analysis.charts.marks import Strips, colour_scale, room_for, words_on_grid
 from analysis.charts.rows import (
+    by_group,
     drawn_row,
     ends_in,
     in_order,
@@ -138,7 +140,8 @@ LATENCY_COLUMNS = [
 COST_PANELS = {"usd": "US$ for 1,000 completions", "tokens": "Tokens of a completion"}
 TOKEN_ENTRIES = (Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"]))
 MakeLayers = Callable[[Strips], list[alt.Chart]]
-TEXT = 84  # px for the number at the end of a bar
+STEP, TEXT = 26, 84  # px of a row, and for the number at the end of a bar
+PAPER_STEP, PAPER_TEXT = 14, 44  # the same in a journal's column
 
 
 def name_rows(rows: Sequence[Row]) -> list[str]:
@@ -152,7 +155,7 @@ def name_rows(rows: Sequence[Row]) -> list[str]:
 
 
 def draw_costs(report: Report, options: Options) -> Figure:
-    rows = [row for row in rows_of(report, "costs") if number(row.get("completions"))]
+    rows = [row for row in by_group(report, rows_of(report, "costs")) if number(row.get("completions"))]
     table = [drawn_row(row, COST_COLUMNS) for row in rows]
     if not rows:
         return figure.empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
@@ -202,36 +205,38 @@ def text_part(kind: str, at: float, text: str) -> Row:
 
 def draw_models(rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, MakeLayers]], options: Options) -> Spec:
     """A block for each model, its panels side by side where there is room."""
-    room = room_for([name for name, _ in rows])
-    across = 1 if options.narrow else len(panels)
-    width = (options.width - 20 - (across - 1) * 20) // across - room - TEXT
+    room = room_for([name for name, _ in rows], size=11 if options.column else 12)
+    on_phone = options.narrow and not options.column
+    across = 1 if on_phone else len(panels)
+    text, rooms = (PAPER_TEXT, 1) if options.column and across > 1 else (TEXT, across)
+    width = (options.width - 20 - (across - 1) * 20 - rooms * room) // across - text
+    step = PAPER_STEP if options.column else STEP
     blocks = []
     for model in in_order(row["model"] for _, row in rows):
-        strips = Strips(tuple(in_order(name for name, row in rows if row["model"] == model)), width, room, padding=0.36)
-        name = shown_model(model, options)
+        names, name = in_order(name for name, row in rows if row["model"] == model), shown_model(model, options)
+        first = Strips(tuple(names), width, room, step, padding=0.36)
+        strips = [first, *(replace(first, named=not options.column) for _ in panels[1:])]
         drawn = [
-            figure.panel(figure.specs_of(layers(strips)), width, strips.height, title, model=name)
-            for title, layers in panels
+            figure.panel(figure.specs_of(layers(each)), width, each.height, title, model=name)
+            for each, (title, layers) in zip(strips, panels, strict=True)
         ]
-        blocks.append(
-            figure.below([figure.below(drawn, 12)] if options.narrow else [figure.beside(drawn, 20)], title=name)
-        )
+        blocks.append(figure.below([figure.below(drawn, 12) if on_phone else figure.beside(drawn, 20)], title=name))
     return figure.below(blocks, 16)
 
 
 def bar_layers(kind: str, parts: Sequence[Row], rows: Sequence[Row]) -> MakeLayers:
     """Bars in the source's colour, or in two parts for prompt and completion; with the number at their end."""
-    axis = alt.Axis(title=None, tickCount=4, format=",~f", ticks=False, grid=True)
+    axis = alt.Axis(title=None, tickCount=4, format=",~f", ticks=False, grid=True, labelOverlap=True)
     x = alt.X("start:Q", scale=alt.Scale(domain=[0, max(ends_of(kind, parts)) or 1.0], nice=False), axis=axis)
     colour = source_colour(rows) if kind == "usd" else alt.Color("colour:N", scale=None)
 
     def layers(strips: Strips) -> list[alt.Chart]:
         y = strips.axis("row")
         bars = figure.of_kind(kind).mark_bar(aria=True)
-        words = figure.of_kind(f"{kind}-text").mark_text(align="left", dx=6, fontSize=11, fill=LIGHT["soft"])
+        said = figure.of_kind(f"{kind}-text").encode(y=y, x=x, text="text:N")
         return [
             bars.encode(y=y, x=x, x2="end:Q", color=colour, description="text:N"),
-            words.encode(y=y, x=x, text="text:N"),
+            *words_on_grid(said, 11, LIGHT["soft"], align="left", dx=6),
         ]
 
     return layers
@@ -267,7 +272,8 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
 
 
 def draw_latency(report: Report, options: Options) -> Figure:
-    rows = [row for row in rows_of(report, "costs") if number(times_of(row).get("p50")) is not None]
+    rows = by_group(report, rows_of(report, "costs"))
+    rows = [row for row in rows if number(times_of(row).get("p50")) is not None]
     table = [drawn_row(row, LATENCY_COLUMNS) for row in rows]
     if not rows:
         return figure.empty_figure("latency", LATENCY_TITLE, NO_TIMES, LATENCY_COLUMNS, options)
@@ -310,6 +316,7 @@ def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Cha
     scale = alt.Scale(domain=[0, top], nice=False)
     colour = source_colour(rows)
     y, x = strips.axis("row"), alt.X("start:Q", scale=scale, axis=axis)
+    said = figure.of_kind("time-text").encode(y=y, x=x, text="text:N")
     return [
         figure.of_kind("time").mark_rule(strokeWidth=3).encode(y=y, x=x, x2="end:Q", color=colour),
         figure.of_kind("time").mark_tick(thickness=3, size=14, opacity=1)
@@ -317,8 +324,7 @@ def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Cha
         figure.of_kind("time").mark_point(filled=True, shape="circle", size=80, opacity=1, aria=True)
         .encode(y=y, x=x, color=colour, description="text:N"),
         figure.of_kind("ci").mark_rule(strokeWidth=1.6, stroke=LIGHT["ink"], yOffset=9).encode(y=y, x=x, x2="end:Q"),
-        figure.of_kind("time-text").mark_text(align="left", dx=8, fontSize=11, fill=LIGHT["soft"])
-        .encode(y=y, x=x, text="text:N"),
+        *words_on_grid(said, 11, LIGHT["soft"], align="left", dx=8),
     ]  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.panels import Grid, Panel
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     PLACE,
@@ -15,6 +16,7 @@ from analysis.charts.rows import (
     drawn_row,
     ends_in,
     in_order,
+    mark_at,
     n_words,
     prompts_in_order,
     rows_of,
@@ -108,15 +110,14 @@ def draw_distances(report: Report, options: Options) -> Figure:
         height=170,
     )
     words = Words(TITLE, caption(report, table), describe(known, options))
-    return make_figure("distances", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
+    return make_figure("distances", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
 def point_of(row: Row, options: Options) -> Row:
-    source, prompt, model = shown_source(row["source"]), options.name(row["prompt"]), shown_model(row["model"], options)
-    bits = f"{row[col.DISTANCE.name]:.3f} bits from the field{told_ends(row, 3)}"
-    told = f"{source}, {prompt}, {model}: {bits}, {sized(row['n'])}"
-    where = {"panel": col.DISTANCE.name, "model": model, "prompt": prompt, "series": source, "text": told}
-    return where | {"value": row[col.DISTANCE.name], "low": row["low"], "high": row["high"], "chance": row["chance"]}
+    said = f"{row[col.DISTANCE.name]:.3f} bits from the field{told_ends(row, 3)}, {sized(row['n'])}"
+    where = shown_model(row["model"], options), options.name(row["prompt"]), shown_source(row["source"])
+    ends = row["low"], row["high"]
+    return mark_at(col.DISTANCE.name, *where, row[col.DISTANCE.name], ends, said, row["chance"])
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
@@ -191,7 +192,7 @@ def say(report: Report) -> str:
     sides = [(row, {"source": FIELD, "n": row["n_field"]}) for row in report["distances"]]
     both = [(row, field) for row, field in sides if above_chance(row) is not None]
     if not both:
-        return "No prompt has answers of both the field and a model yet."
+        return "No prompt has answers of both the field and a model."
     known = [above_chance(row) or 0.0 for row, field in both if is_enough(row, field)]
     if not known:
         return too_few([side for pair in both for side in pair])

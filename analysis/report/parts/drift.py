@@ -9,7 +9,7 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import AXIS, colour_scale, make_legend, shape_scale
+from analysis.charts.marks import AXIS, along, colour_scale, make_legend, shape_scale
 from analysis.charts.rows import (
     PLACE,
     TESTED,
@@ -116,6 +116,7 @@ TITLE = "Drift: the same prompts on another day"
 NOTHING = "No run has been repeated on another day yet: there is no drift to show."
 LIMIT = 0.05
 MOST_DAYS = 6  # labels along x
+OVERHANG = 5  # px by which the highest number of an axis begins above its panel
 # What is drawn of prompts of each kind.
 MEASURES = {
     "recommendation": (col.DISTANCE.name, "Distance from the first run, bits"),
@@ -149,8 +150,10 @@ def draw_drift(report: Report, options: Options) -> Figure:
         if (here := [point for point in points if point["kind"] == kind])
         for spec in draw_section(kind, here, series, options)
     ]
-    words = Words(TITLE, caption(report, table, rows), describe(points))
-    return figure.make_figure("drift", words, figure.below(sections, 14), points, table, DRAWN_COLUMNS, options)
+    words = Words(TITLE, caption(report, table, rows, points), describe(points))
+    return figure.make_figure(
+        "drift", words, figure.below(sections, 8 if options.column else 14), points, table, DRAWN_COLUMNS, options
+    )
 
 
 def kind_of(row: Row) -> str:
@@ -186,14 +189,26 @@ def point_of(row: Row, name: str, options: Options) -> Row:
 
 def draw_section(kind: str, points: Sequence[Row], series: Series, options: Options) -> list[Spec]:
     """A panel for each prompt, all with the same axes."""
-    across = (2 if options.column else 1) if options.narrow else 3
-    width = (options.width - 20 - across * (AXIS + 14)) // across
-    height = 50 if options.column else 92
-    layers = figure.specs_of(day_layers(series, points, kind, options))
     prompts = in_order(point["prompt"] for point in points)
-    panels = [figure.panel(layers, width, height, prompt, prompt=prompt, kind=kind) for prompt in prompts]
-    rows = [figure.beside(some, 14) for some in figure.split(panels, across)]
-    return [figure.below(rows, 8, MEASURES[kind][1])]
+    if not options.column:
+        across = 1 if options.narrow else 3
+        width = (options.width - 20 - across * (AXIS + 14)) // across
+        layers = figure.specs_of(day_layers(series, points, kind, options))
+        panels = [figure.panel(layers, width, 92, prompt, prompt=prompt, kind=kind) for prompt in prompts]
+        return [figure.in_rows(panels, across, 8, 14, MEASURES[kind][1])]
+    # On paper the numbers of the axes stand at the left and below the last panel of a column.
+    across = max(3, options.width // 110)
+    width, rows = (options.width - 20 - AXIS - (across - 1) * 16) // across, []
+    for start in range(0, len(prompts), across):
+        some = prompts[start : start + across]
+        drawn = []
+        for place, prompt in enumerate(some):
+            axes = (place == 0, start + place + across >= len(prompts))
+            layers = figure.specs_of(day_layers(series, points, kind, options, *axes))
+            spec = figure.panel(layers, width, 30, prompt=prompt, kind=kind)
+            drawn.append(spec | {"title": figure.heading(prompt, 3 if place == 0 else 3 + OVERHANG)})
+        rows.append(figure.beside(drawn, 16) | {"bounds": "flush"})  # labels of days do not push panels apart
+    return [figure.below(rows, 3, MEASURES[kind][1])]
 
 
 def axis_ends(points: Sequence[Row]) -> Span:
@@ -201,22 +216,25 @@ def axis_ends(points: Sequence[Row]) -> Span:
     return min(0.0, *values), max(0.0, *values) or 1.0
 
 
-def day_layers(series: Series, points: Sequence[Row], kind: str, options: Options) -> list[alt.Chart]:
+def day_layers(
+    series: Series, points: Sequence[Row], kind: str, options: Options, has_values: bool = True, has_days: bool = True
+) -> list[alt.Chart]:
     """Days along x; marks that could be chance are hollow."""
     ends, shown = axis_ends(points), shown_days(sorted({point["date"] for point in points}))
-    days = alt.Axis(title=None, format="%-d %b", values=shown, grid=False, labelFontSize=11, labelOverlap=True)
+    days = alt.Axis(
+        title=None, format="%-d %b", values=shown, grid=False, labelFontSize=11, labelOverlap=True, labels=has_days
+    )
     # Days are days of the study, not of whoever draws them: no time zone may move them.
     x = alt.X("date:T", scale=alt.Scale(type="utc", padding=12), axis=days)
     form = ".1~f" if ends[1] - ends[0] > 0.5 else ".2~f"
-    axis = alt.Axis(title=None, tickCount=3, format=form, domain=False, ticks=False, minExtent=AXIS, maxExtent=AXIS)
+    room = {"minExtent": AXIS, "maxExtent": AXIS} if has_values else {"labels": False}
+    axis = alt.Axis(title=None, tickCount=3, format=form, domain=False, ticks=False, **room)
     scale, legend = alt.Scale(domain=list(ends), nice=True), make_legend(series, options)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
     shape = alt.Shape("series:N", scale=shape_scale(series), legend=legend)
     base = alt.Chart().encode(x=x, color=colour)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, axis=axis)
-
+    y = along(alt.Y, scale, axis)
     zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(y=alt.datum(0))
     marks: dict[str, Any] = {"opacity": 1, "size": 50, "aria": True}
     clear, chance = (
@@ -247,12 +265,15 @@ def moment(day: str) -> alt.DateTime:
     return alt.DateTime(year=found.year, month=found.month, date=found.day, utc=True)
 
 
-def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
+def caption(report: Report, table: Sequence[Row], rows: Sequence[Row], points: Sequence[Row]) -> str:
     first = count_range(*counts_in(table, "n_first"))
     return write_caption(
         report,
         f"{n_words(table)} answers a mark, against {first} of the first run.",
-        f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers.",
+        f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers."
+        * any(not point["clear"] for point in points),
+        f"All marks are more than chance: p below {LIMIT} over all comparisons."
+        * all(point["clear"] for point in points),
         "Lines are 95 % intervals.",
         definitions=[col.DISTANCE.name],
         missing=sum(value_of(row) is None for row in rows),

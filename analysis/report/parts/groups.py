@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure, prompt_name
-from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
+from analysis.charts.panels import Grid, Panel, with_axes
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     WHY,
+    describe_marks,
     drawn_row,
-    from_to,
     in_order,
+    mark_at,
     n_words,
     prompts_in_order,
     rows_of,
@@ -182,8 +184,10 @@ class GroupFigure:
 
     def draw(self, report: Report, options: Options) -> Figure:
         measure = col.ASKED.get(options.measure, col.DEFAULT)
-        columns = self.columns(measure, options)
         rows = [row for row in rows_of(report, self.part) if fits(row, measure)]
+        if not any(row.get("rarefied") for row in rows):
+            options = replace(options, rarefied=False)  # such as answers left out, each set of another size
+        columns = self.columns(measure, options)
         table = [drawn_row(row, columns) for row in rows if not self.asked or len(self.answers_beside(row, rows)) > 1]
         known = [row for row in table if row[measure.name] is not None]
         if not known:
@@ -200,8 +204,8 @@ class GroupFigure:
             options,
             height=170,
         )
-        words = Words(self.title, self.caption(report, table, measure, options), self.describe(known, measure, options))
-        return make_figure(self.name, words, draw_grid(grid), points, table, columns, options)
+        words = Words(self.title, self.caption(report, table, measure, options), describe_marks(points, measure.spoken))
+        return make_figure(self.name, words, draw_grids([grid]), points, table, columns, options)
 
     def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
         """The answers to the question that the row is about; one alone compares everybody with nobody."""
@@ -213,7 +217,8 @@ class GroupFigure:
         if not self.asked:
             return (axis,)
         names = in_order(point["panel"] for point in points)
-        return tuple(replace(axis, name=name, title=f"{context_name(name)}: {axis.title.lower()}") for name in names)
+        heads = {name: f"{context_name(name)}: {axis.title.lower()}" for name in names}
+        return tuple(replace(axis, name=name, title=head, short=head) for name, head in heads.items())
 
     def columns(self, measure: Measure, options: Options) -> list[Column]:
         rarefied = options.rarefied and measure is not col.CORRECT
@@ -253,19 +258,6 @@ class GroupFigure:
             [f"{context_name(name)} {n_words([row for row in table if row[QUESTION] == name])}" for name in names]
         )
 
-    def describe(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
-        """For each chatbot from where to where each part goes."""
-        models = in_order(row["model"] for row in rows)
-        found = [self.describe_model([r for r in rows if r["model"] == model], measure, options) for model in models]
-        return " ".join(found)
-
-    def describe_model(self, rows: Sequence[Row], measure: Measure, options: Options) -> str:
-        found = []
-        for part in in_order(row[self.word] for row in rows):
-            values = [row[measure.name] for row in rows if row[self.word] == part]
-            found.append(f"{part} {from_to(values)}")
-        return f"{shown_model(rows[0]['model'], options)}: {measure.spoken}, by prompt: {join_words(found)}."
-
 
 def fits(row: Row, measure: Measure) -> bool:
     """Whether the row's prompt is of the kind that the measure belongs to."""
@@ -280,10 +272,9 @@ def measure_axis(measure: Measure, points: Sequence[Row]) -> Panel:
 
 
 def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
-    prompt, model, value = options.name(row["prompt"]), shown_model(row["model"], options), row[measure.name]
-    told = f"{row[word]}, {prompt}, {model}: {measure.spoken} {value:.2f}{told_ends(row, 2)}, {sized(row['n'])}"
-    where = {"panel": measure.name, "model": model, "prompt": prompt, "series": row[word], "text": told}
-    return where | {"value": value, "low": row["low"], "high": row["high"]}
+    said = f"{measure.spoken} {row[measure.name]:.2f}{told_ends(row, 2)}, {sized(row['n'])}"
+    where = shown_model(row["model"], options), options.name(row["prompt"]), row[word]
+    return mark_at(measure.name, *where, row[measure.name], (row["low"], row["high"]), said)
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -362,7 +353,7 @@ def pages(part: str, names: tuple[str, str], title: str) -> tuple[TableSpec, Tab
 
 def say(report: Report) -> str:
     if not report["cells"]:
-        return "Nobody has answered in a group yet."
+        return "Nobody has answered in a group."
     return f"No group has {FEWEST_TOLD} answers to a prompt: too few to tell groups apart."
 
 

@@ -8,21 +8,24 @@ from typing import Any
 import numpy as np
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, draw_grid, with_axes
+from analysis.charts.panels import Grid, with_axes
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     PLACE,
     WHY,
     all_sources,
+    describe_marks,
     drawn_row,
-    from_to,
     in_order,
     line_up,
+    mark_at,
     n_words,
     prompts_in_order,
     rows_of,
     shown_model,
     shown_source,
+    told_ends,
     write_caption,
 )
 from analysis.charts.tables import COUNT, Column
@@ -54,7 +57,7 @@ from analysis.stats.heterogeneity import Comparison, Difference, Heterogeneity, 
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
 from analysis.stats.simultaneous import share_gaps
-from surveys.console.wording import INTERVAL, join_words, percent, plural, sized, span
+from surveys.console.wording import percent, plural, sized
 
 TOP = 10
 STRONGEST = 3  # items of a source and prompt that could be named for how they differ
@@ -266,8 +269,10 @@ def draw_heterogeneity(report: Report, options: Options) -> Figure:
         options,
         with_chance=options.rarefied,
     )
-    words = Words(TITLE, caption(report, table, options), describe(table, options))
-    return make_figure("heterogeneity", words, draw_grid(grid), points, table, columns, options)
+    entropies = [point for point in points if point["panel"] == col.ENTROPY.name]
+    told = describe_marks(entropies, "bits of entropy") or f"{TITLE}, by prompt, source and model."
+    words = Words(TITLE, caption(report, table, options), told)
+    return make_figure("heterogeneity", words, draw_grids([grid]), points, table, columns, options)
 
 
 def points_of(row: Row, options: Options) -> list[Row]:
@@ -275,24 +280,13 @@ def points_of(row: Row, options: Options) -> list[Row]:
 
 
 def point_of(row: Row, measure: Measure, options: Options) -> Row:
-    bounds = span([row[f"{measure.name}_low"], row[f"{measure.name}_high"]])
-    value, prompt, source = row[measure.name], options.name(row["prompt"]), shown_source(row["source"])
+    value, field = row[measure.name], row[f"{measure.name}_field"]
     digits = 0 if measure.is_whole and not options.rarefied else 2
-    field = row[f"{measure.name}_field"]
-    interval = f", {INTERVAL} {bounds[0]:.{digits}f} to {bounds[1]:.{digits}f}" if bounds else ""
-    model = shown_model(row["model"], options)
-    return {
-        "panel": measure.name,
-        "model": model,
-        "prompt": prompt,
-        "series": source,
-        "value": value,
-        "low": bounds[0] if bounds else None,
-        "high": bounds[1] if bounds else None,
-        "chance": field,
-        "text": f"{source}, {prompt}, {model}: {measure.spoken} {value:.{digits}f}{interval}, {sized(row['n'])}"
-        + (f"; field with as many {field:.{digits}f}" if field is not None else ""),
-    }
+    ends = {"low": row[f"{measure.name}_low"], "high": row[f"{measure.name}_high"]}
+    said = f"{measure.spoken} {value:.{digits}f}{told_ends(ends, digits)}, {sized(row['n'])}"
+    said += f"; field with as many {field:.{digits}f}" if field is not None else ""
+    where = shown_model(row["model"], options), options.name(row["prompt"]), shown_source(row["source"])
+    return mark_at(measure.name, *where, value, [*ends.values()], said, field)
 
 
 def caption(report: Report, table: Sequence[Row], options: Options) -> str:
@@ -309,25 +303,6 @@ def caption(report: Report, table: Sequence[Row], options: Options) -> str:
         missing=missing,
         rows=table,
     )
-
-
-def describe(table: Sequence[Row], options: Options) -> str:
-    """From where to where each source's entropy goes, by model."""
-    found = [
-        describe_model([row for row in table if row["model"] == model], model, options)
-        for model in in_order(row["model"] for row in table)
-    ]
-    return " ".join(filter(None, found)) or f"{TITLE}, by prompt, source and model."
-
-
-def describe_model(rows: Sequence[Row], model: str, options: Options) -> str:
-    found = []
-    for source in in_order(row["source"] for row in rows):
-        known = [row[col.ENTROPY.name] for row in rows if row["source"] == source]
-        values = [value for value in known if value is not None]
-        if values:
-            found.append(f"{shown_source(source)} {from_to(values)}")
-    return f"{shown_model(model, options)}: bits of entropy, by prompt: {join_words(found)}." if found else ""
 
 
 # In tables --------------------------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
 """What each source recommends, side by side: every item that is frequent somewhere, with its share everywhere."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import cycle
 
 import altair as alt
 import numpy as np
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
-from analysis.charts.panels import GAP, PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale
+from analysis.charts.marks import PERCENT, Strips, along, dots, make_legend, room_for
+from analysis.charts.panels import GAP
 from analysis.charts.rows import (
     PLACE,
     all_sources,
@@ -67,6 +68,7 @@ def frequent_items(data: Data, sources: list[Source], prompt: str) -> list[int]:
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "What each source recommends"
+HIGH = 290  # px of all items in a journal's column
 NOTHING = "No items to compare yet: no source has named any to this prompt."
 DRAWN_COLUMNS = [
     *PLACE,
@@ -127,7 +129,7 @@ def point_of(row: Row, name: str, options: Options) -> Row:
         "item": name,
         "model": model,
         "series": source,
-        "share": row["share"],
+        "value": row["share"],
         "low": low,
         "high": high,
         "text": told,
@@ -135,49 +137,31 @@ def point_of(row: Row, name: str, options: Options) -> Row:
 
 
 def draw_dots(items: tuple[str, ...], models: Sequence[str], series: Series, end: float, options: Options) -> Spec:
-    room = room_for(items, 110 if options.narrow else 170)
+    room = room_for(items, 110 if options.narrow else 170, 11 if options.column else 12)
     on_paper = bool(options.column)
     across = 1 if options.narrow and not on_paper else min(len(models), 2)
     rooms = 1 if on_paper else across  # on paper the names stand once, at the left
     width = (options.width - 24 - (across - 1) * GAP - rooms * room) // across
-    step = 5 * len(series.names) + 4 if on_paper else 7 * len(series.names) + 8
-    strips = Strips(items, width, room, step=max(20, step), padding=0.14, lined=True)
-    layers = [
-        figure.specs_of(dot_layers(replace(strips, named=place < rooms), series, end, options))
-        for place in range(across)
+    step = min(5 * len(series.names) + 4, HIGH // len(items)) if on_paper else 7 * len(series.names) + 8
+    strips = Strips(items, width, room, step=max(14, step), padding=0.14, lined=True)
+    columns = strips.side_by_side(across, rooms)
+    drawn = [figure.specs_of(dot_layers(each, series, end, options)) for each in columns]
+    panels = [
+        figure.below([figure.panel(layers, width, strips.height, model=model)], title=model, offset=each.above)
+        for model, each, layers in zip(models, cycle(columns), cycle(drawn), strict=False)
     ]
-    blocks = [
-        figure.beside(
-            [
-                figure.below([figure.panel(drawn, width, strips.height, model=model)], title=model)
-                for model, drawn in zip(some, layers, strict=False)
-            ],
-            GAP,
-        )
-        for some in figure.split(models, across)
-    ]
-    return figure.below(blocks, 18)
+    return figure.in_rows(panels, across, 18)
 
 
 def dot_layers(strips: Strips, series: Series, end: float, options: Options) -> list[alt.Chart]:
     scale = alt.Scale(domain=[0, min(1.0, end)], nice=end < 0.9)
     axis = alt.Axis(title=None, labelExpr=PERCENT, tickCount=2 if options.column else 5, grid=True, ticks=False)
-    legend = make_legend(series, options, strips.room)
-    colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
-    base = alt.Chart().encode(
-        y=strips.axis("item"),
-        yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=list(series.names), paddingOuter=0.5)),
+    side = min(8.5, max(4.4, strips.bar / len(series.names)))
+
+    x = along(alt.X, scale, axis)
+    return dots(
+        strips.rows_of("item", series), x, series, make_legend(series, options, strips.room), 0.79 * side**2, 1.5
     )
-    side = min(8.5, strips.bar / len(series.names))
-    return [
-        base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=colour),
-        base.mark_point(filled=True, opacity=1, size=0.79 * side**2, aria=True).encode(
-            x=alt.X("share:Q", scale=scale, axis=axis),
-            color=colour,
-            shape=alt.Shape("series:N", scale=shape_scale(series), legend=legend),
-            description="text:N",
-        ),
-    ]
 
 
 def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: Sequence[str]) -> str:

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
-from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid, with_axes
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Panel, with_axes
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     WHY,
     drawn_row,
     ends_in,
     in_order,
+    mark_at,
     n_words,
     prompts_in_order,
     rows_of,
@@ -82,8 +84,8 @@ def choice_widths(data: Data, field: Source, prompt: str, n: int) -> Iterator[tu
 TITLE = "How wide intervals will be"
 NOTHING = "No field answers yet: nothing says how wide intervals will be."
 MEASURES = (
-    Panel(col.ENTROPY.name, "Width for entropy, bits", format=".2~f"),
-    Panel(TOP_SHARE, "Width for the share of the most frequent item", format=".2~f"),
+    Panel(col.ENTROPY.name, "Width for entropy, bits", format=".2~f", short=col.ENTROPY.label),
+    Panel(TOP_SHARE, "Width for the share of the most frequent item", format=".2~f", short="Share of the top item"),
     Panel(col.CORRECT.name, "Width for the share answered correctly", format=".2~f"),
 )
 DRAWN_COLUMNS = [
@@ -121,9 +123,7 @@ def draw_precision(report: Report, options: Options) -> Figure:
         if (asked := [row for row in known if row["measure"] in {measure.name for measure in measures}])
     ]
     words = Words(TITLE, caption(report, table), describe(known))
-    return make_figure(
-        "precision", words, below([draw_grid(grid) for grid in grids], 20), points, table, DRAWN_COLUMNS, options
-    )
+    return make_figure("precision", words, draw_grids(grids), points, table, DRAWN_COLUMNS, options)
 
 
 def planned(size: int) -> str:
@@ -131,10 +131,9 @@ def planned(size: int) -> str:
 
 
 def point_of(row: Row, options: Options) -> Row:
-    prompt, model, series = options.name(row["prompt"]), shown_model(row["model"], options), planned(row["planned_n"])
-    told = f"{prompt}, {model}: with {series} the interval is {row['width']:.3f} wide"
-    where = {"panel": row["measure"], "model": model, "prompt": prompt, "series": series, "text": told}
-    return where | {"value": row["width"], "low": row["low"], "high": row["high"]}
+    where = shown_model(row["model"], options), options.name(row["prompt"]), planned(row["planned_n"])
+    said = f"the interval is {row['width']:.3f} wide"
+    return mark_at(row["measure"], *where, row["width"], (row["low"], row["high"]), said)
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:

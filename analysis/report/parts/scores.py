@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import Strips, colour_scale, make_legend, room_for, shape_scale
+from analysis.charts.marks import Strips, along, dots, make_legend, room_for
 from analysis.charts.rows import (
     WHY,
     all_sources,
@@ -26,7 +26,7 @@ from analysis.charts.rows import (
 from analysis.charts.tables import PLAIN, SHARE, Column
 from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
 from analysis.report import columns as col
-from analysis.report.columns import Part, TableSpec, intervals, rows_in
+from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.parts import choices, heterogeneity
 from analysis.report.samples import Data, interval_cells, reasons
@@ -212,34 +212,35 @@ def place_of(row: Row, options: Options) -> str:
 
 def draw_panels(points: Sequence[Row], series: Series, options: Options) -> Spec:
     names = tuple(in_order(point["row"] for point in points))
-    room, across = room_for(names), 1 if options.narrow else 2
-    width = (options.width - 20 - (across - 1) * 22) // across - room
-    strips = Strips(names, width, room, step=max(22, 11 * len(series.names) + 6), padding=0.1, lined=True)
-    layers = figure.specs_of(dot_layers(strips, series, options))
+    on_paper = bool(options.column)
+    room, across = room_for(names), 1 if options.narrow and not on_paper else 2
+    rooms, pitch = (1, 5) if on_paper else (across, 11)  # px
+    width = (options.width - 20 - (across - 1) * 22 - rooms * room) // across
+    strips = Strips(names, width, room, step=max(22, pitch * len(series.names) + 6), padding=0.1, lined=True)
+    columns = strips.side_by_side(across, rooms)
+    drawn = [figure.specs_of(dot_layers(each, series, options)) for each in columns]
     shown = [measure for measure in col.IN_ROWS if measure in {point["measure"] for point in points}]
     panels = [
-        figure.panel(layers, width, strips.height, col.IN_ROWS[measure].heading, measure=measure) for measure in shown
+        figure.panel(drawn[place % across], width, strips.height, measure=measure)
+        | {"title": title_of(col.IN_ROWS[measure], columns[place % across], on_paper)}
+        for place, measure in enumerate(shown)
     ]
-    return figure.below([figure.beside(some) for some in figure.split(panels, across)], 14)
+    return figure.in_rows(panels, across, 14)
+
+
+def title_of(measure: Measure, strips: Strips, on_paper: bool) -> Spec:
+    return figure.heading(measure.label, 5 + strips.above) if on_paper else figure.panel_title(measure.heading)
 
 
 def dot_layers(strips: Strips, series: Series, options: Options) -> list[alt.Chart]:
-    axis = alt.Axis(title=None, values=[-1, -0.5, 0, 0.5, 1], format="~f", ticks=False, grid=True)
+    ticks = [-1, 0, 1] if options.column and options.narrow else [-1, -0.5, 0, 0.5, 1]
+    axis = alt.Axis(title=None, values=ticks, format="~f", ticks=False, grid=True)
     scale = alt.Scale(domain=[-1, 1], nice=False)
     legend = make_legend(series, options, strips.room)
-    colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
-    offset = alt.YOffset("series:N", scale=alt.Scale(domain=list(series.names), paddingOuter=0.5))
-    base = alt.Chart().encode(y=strips.axis("row"), yOffset=offset, color=colour)
-    marks = base.mark_point(filled=True, opacity=1, size=60, aria=True)
-    return [
-        alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(x=alt.datum(0, scale=scale, axis=axis)),
-        base.mark_rule(strokeWidth=1.6).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
-        marks.encode(
-            x=alt.X("value:Q", scale=scale, axis=axis),
-            shape=alt.Shape("series:N", scale=shape_scale(series), legend=legend),
-            description="text:N",
-        ),
-    ]
+
+    x = along(alt.X, scale, axis)
+    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(x=alt.datum(0, scale=scale, axis=axis))
+    return [zero, *dots(strips.rows_of("row", series), x, series, legend, 30 if options.column else 60)]
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:

@@ -126,18 +126,18 @@ def page(name: str, title: str, of_choices: bool) -> TableSpec:
 def say(report: Report) -> str:
     """The largest change that any other choice of answers makes."""
     if few := too_few_people(report["sensitivity"]):
-        return few if report["sensitivity"] else "No answers of people yet: there is nothing to leave out."
+        return few if report["sensitivity"] else "No answers of people: there is nothing to leave out."
     changes = list(changes_of(report["sensitivity"]))
     if not changes:
         return "No answer is flagged or excluded: there is nothing to leave out."
     size, row, before = max(changes, key=lambda entry: entry[0])
     if size == 0:
         return "Flagged or excluded answers, in or out: no number changes."
-    what = "share of right answers" if is_choice(row) else "entropy"
+    what, prompt = "share of right answers" if is_choice(row) else "entropy", prompt_name(row["prompt"])
     return (
-        f"Of what could be left out or in, the largest step is that of {printable(shown_set(row['set']))}: the {what} "
-        f"of {chatbot_name(report, row)}’s answers to “{prompt_name(row['prompt'])}” goes from {told(before)} to "
-        f"{told(row)}."
+        f"Of what could be left out or in, the largest step is that of answers {printable(shown_set(row['set']))}: "
+        f"the {what} of {chatbot_name(report, row)}’s answers to “{prompt}” goes from {told(before)} "
+        f"to {told(row)}."
     )
 
 

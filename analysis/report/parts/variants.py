@@ -6,23 +6,27 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
+from analysis.charts.panels import Grid, Panel
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     TESTED,
     WHY,
     all_sources,
     counts_in,
+    describe_marks,
     drawn_row,
     ends_in,
     in_order,
     line_up,
+    mark_at,
     n_words,
     rows_of,
     shown_model,
     shown_source,
     sorted_by_prompt,
+    told_ends,
     write_caption,
 )
 from analysis.charts.tables import COUNT, SHARE, Column
@@ -35,7 +39,7 @@ from analysis.report.samples import Data, Source, correct_over_prompts, generato
 from analysis.stats import heterogeneity
 from analysis.stats.resampling import UNKNOWN, ItemSample
 from analysis.stats.scores import paired_difference
-from surveys.console.wording import INTERVAL, count_range, decimal, number, sized, span
+from surveys.console.wording import count_range, decimal, number, sized, span
 
 UNIT = ["unit", "user", "repeat"]
 
@@ -158,13 +162,13 @@ def draw_variants(report: Report, options: Options) -> Figure:
     points = [point_of(row, options) for row in rows if value_of(row) is not None]
     if not points:
         return empty_figure("variants", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    specs = [
-        draw_grid(grid_of(measure, here, report, options))
+    grids = [
+        grid_of(measure, here, report, options)
         for measure in MEASURES.values()
         if (here := [point for point in points if point["panel"] == measure.name])
     ]
     words = Words(TITLE, caption(report, table, rows), describe(points))
-    return make_figure("variants", words, below(specs, 20), points, table, DRAWN_COLUMNS, options)
+    return make_figure("variants", words, draw_grids(grids), points, table, DRAWN_COLUMNS, options)
 
 
 def measure_of(row: Row) -> Panel:
@@ -192,13 +196,12 @@ def grid_of(measure: Panel, points: Sequence[Row], report: Report, options: Opti
 
 
 def point_of(row: Row, options: Options) -> Row:
-    low, high = span(row.get("ci")) or (None, None)
-    source, model = shown_source(row["source"]), shown_model(row["model"], options)
-    prompt, value = f"{options.name(row['prompt'])}: {printable(row['variant'])}", value_of(row)
-    interval = f", {INTERVAL} {low:.3f} to {high:.3f}" if low is not None else ""
-    told = f"{source}, {prompt}, {model}: {value:.3f}{interval}, {sized(row['n'])}"
-    where = {"panel": measure_of(row).name, "model": model, "prompt": prompt, "series": source, "text": told}
-    return where | {"value": value, "low": low, "high": high, "chance": number(row.get("chance"))}
+    ends, value = span(row.get("ci")), value_of(row)
+    low, high = ends or (None, None)
+    said = f"{value:.3f}{told_ends({'low': low, 'high': high}, 3)}, {sized(row['n'])}"
+    prompt = f"{options.name(row['prompt'])}: {printable(row['variant'])}"
+    where = shown_model(row["model"], options), prompt, shown_source(row["source"])
+    return mark_at(measure_of(row).name, *where, value or 0.0, ends, said, number(row.get("chance")))
 
 
 def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
@@ -214,23 +217,12 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
 
 
 def describe(points: Sequence[Row]) -> str:
-    """For each source and measure from where to where changes go."""
-    found = []
-    for measure in MEASURES.values():
-        for source in in_order(point["series"] for point in points):
-            here = [point for point in points if (point["panel"], point["series"]) == (measure.name, source)]
-            if here:
-                low, high = (pick(here, key=lambda point: point["value"]) for pick in (min, max))
-                found.append(f"{source}: {told_size(low)} to {told_size(high)}, by variant.")
-    return " ".join(found)
-
-
-def told_size(point: Row) -> str:
-    return (
-        f"{point['value']:.3f} bits"
-        if point["panel"] == col.DISTANCE.name
-        else f"{decimal(100 * point['value'], 1, sign=True)} points"
-    )
+    ways = {
+        col.DISTANCE.name: ("bits from the original", "{:.3f}".format),
+        "effect": ("change of the correct share, points", lambda value: decimal(100 * value, 1, sign=True)),
+    }
+    found = ([point for point in points if point["panel"] == name] for name in ways)
+    return " ".join(describe_marks(here, *ways[here[0]["panel"]]) for here in found if here)
 
 
 # In tables --------------------------------------------------------------------------------------------------

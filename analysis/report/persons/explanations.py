@@ -10,7 +10,7 @@ from scipy import sparse
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import Strips, room_for
+from analysis.charts.marks import Strips, room_for
 from analysis.charts.rows import WHY, drawn_row, ends_in, n_words, rows_of, write_caption
 from analysis.charts.tables import COUNT, Column, NumberFormat
 from analysis.charts.theme import LIGHT, printable

@@ -6,7 +6,7 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import Strips, colour_scale, make_legend, room_for
+from analysis.charts.marks import Strips, colour_scale, make_legend, room_for
 from analysis.charts.rows import (
     WHY,
     counts_in,

@@ -21,7 +21,6 @@ from django.utils import timezone
 from analysis.answers import aliases
 from analysis.models import Completion, SimulatedUser
 from analysis.report.bundle.bundles import begin_bundle, open_bundle
-from analysis.report.filters import FilterError
 from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
@@ -169,6 +168,8 @@ def test_differences_of_the_pair_and_their_intervals_are_recomputed(pair_folder:
     pair = json.loads((pair_folder / "report.json").read_text())["pair"]
     rows = [*pair["items"], *pair["options"]]
     assert pair["items"][0]["item"] == "assam" and len(pair["options"]) == 3 and all(row["ci"] for row in rows)
+    alike = [row for row in pair["items"] if row["difference"] == 0]
+    assert alike and all(row["p"] == 1 and row["ci"][0] < 0 < row["ci"][1] for row in alike)
     assert (
         int(counts["pair"]) == 11 * len(rows) + 2
     )  # n, units, count, share of both; difference, two ends; two prompts
@@ -196,7 +197,7 @@ def test_a_bundle_compares_the_sides_that_are_asked_for(no_figures: None, tmp_pa
     found = json.loads((tmp_path / "report.json").read_text())["pair"]
     assert (found["a"]["side"], found["b"]["side"]) == sides
     assert recompute(tmp_path).stdout.endswith("All numbers agree.\n")
-    with pytest.raises(FilterError, match="no such study"):
+    with pytest.raises(ReportError, match="has the answers of its own study alone"):
         begin_bundle(study, "tests", compare=("field", "nowhere:field"))
     with pytest.raises(ReportError, match="not the data to recompute a side by pilot"):
         begin_bundle(study, "tests", compare=("field/pilot=with", "offline/gpt-4o-mini"))

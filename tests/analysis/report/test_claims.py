@@ -205,6 +205,15 @@ def test_scores_hold_where_as_many_repeats_lie_as_far_apart() -> None:
     )
 
 
+@pytest.mark.parametrize(("runs", "most", "opening"), [
+    (17, 0.749, "Scores hold: 17 runs"), (17, 0.77, "It is open whether scores hold: 17 runs"),
+    (2, 0.749, "Fewer than 5 runs do not tell whether scores hold: 2 runs"),
+])  # fmt: skip
+def test_a_range_beyond_that_of_repeats_does_not_hold(runs: int, most: float, opening: str) -> None:
+    report = make_report(benchmarks=[BENCHMARK | {"runs": [{}] * runs, "max": most}])
+    assert said_of(report, ("spread",)).startswith(opening)
+
+
 def test_benchmarks_that_do_not_hold() -> None:
     floor = {"range": 0.02, "ci": [0.01, 0.03], "p": 0.0005}
     changes = {"overlaps_offline": False, "novel_excess": 0.116, "novel_excess_ci": [0.09, 0.14], "noise_floor": floor}

@@ -194,9 +194,9 @@ def test_the_largest_change_is_told_with_chatbot_n_and_interval() -> None:
 
     rows = [row("as analysed", 3.5, 400), row("without flagged", 3.4, 380), row("without residue", 3.1, 350)]
     assert plain(sensitivity.say({"sensitivity": rows})) == (
-        "Of what could be left out or in, the largest step is that of without “words of the chatbot’s page”: the "
-        "entropy of chatgpt’s answers to “Teas” goes from 3.50 bits (95 % interval 3.30 to 3.70, n = 400) to 3.10 bits "
-        "(95 % interval 2.90 to 3.30, n = 350)."
+        "Of what could be left out or in, the largest step is that of answers without “words of the chatbot’s page”: "
+        "the entropy of chatgpt’s answers to “Teas” goes from 3.50 bits (95 % interval 3.30 to 3.70, n = 400) to "
+        "3.10 bits (95 % interval 2.90 to 3.30, n = 350)."
     )
 
 

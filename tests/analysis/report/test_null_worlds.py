@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from analysis.report.glance import GLANCES
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages import shown
 from analysis.report.pages.shown import PAGES
 from analysis.report.reports import report, views_for
@@ -45,7 +45,7 @@ def address_of(study: Study, name: str) -> str:
 def words_of(client: Client, study: Study, name: str) -> str:
     """The page with its figures, as a reader has it, without what the answers themselves say."""
     pages = [text_of(client.get(address_of(study, name)))]
-    figures = GLANCES if name == "overview" else dict.fromkeys(re.findall(r'id="figure-([\w-]+)"', pages[0]))
+    figures = OVERVIEW_FIGURES if name == "overview" else dict.fromkeys(re.findall(r'id="figure-([\w-]+)"', pages[0]))
     pages += [text_of(client.get(reverse("compare:figure-part", args=[study.slug, figure]))) for figure in figures]
     without = [
         re.sub(r"(?s)<blockquote.*?</blockquote>|<details class=\"card fold\" id=\"definitions\".*", "", p)

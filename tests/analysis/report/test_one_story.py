@@ -18,7 +18,7 @@ from analysis.exports.formats import figure_csv
 from analysis.models import MetricValue
 from analysis.report.claims.gate import claims_of, opening_of, said_of
 from analysis.report.filters import Filters
-from analysis.report.glance import GLANCES
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages import shown, views
 from analysis.report.pages.sections import Places
 from analysis.report.pages.shown import Asked, Shown
@@ -61,7 +61,7 @@ def make_models(people: int) -> Study:
 def test_one_rule_of_enough_is_asked_by_titles_and_cards(people: int) -> None:
     client = log_in(make_models(people), "viewer")
     few = "Fewer than 20 people have answered a prompt: too few"
-    why = few if people else "No answers of people yet"
+    why = few if people else "No answers of people"
     pages = ("overview", "heterogeneity", "items", "choices", "distances", "sensitivity")
     if not people:
         pages = tuple(name for name in pages if name not in ("heterogeneity", "distances"))  # they have none to show
@@ -268,9 +268,9 @@ def made_up(people: int, models: bool) -> Row:
     return report | rows | marked
 
 
-@pytest.mark.parametrize("name", [*FIGURES, *GLANCES])
+@pytest.mark.parametrize("name", [*FIGURES, *OVERVIEW_FIGURES])
 def test_figures_and_their_numbers_carry_the_mark_of_simulated_data(name: str) -> None:
-    draw = FIGURES.get(name) or GLANCES[name].draw
+    draw = FIGURES.get(name) or OVERVIEW_FIGURES[name].draw
     for is_so in (True, False):
         figure = draw(made_up(400 if is_so else 0, is_so), Options(rarefied=True))
         if name == "pair":

@@ -27,9 +27,9 @@ from analysis.stats.simultaneous import LEVEL, Family, share_gaps
 from surveys.models import Study
 from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared, table
 from tests.analysis.report.report_samples import tell
-from tests.factories import make_account
+from tests.factories import make_account, make_study
 from tests.lasting import lasting_world
-from tests.surveys.console.console_pages import log_in
+from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
 PAIR = ("field/chatgpt", "field/gemini")
@@ -93,6 +93,27 @@ def test_planted_differences_come_first_with_intervals_that_hold_them(study: Stu
     assert {claim["page"] for claim in pair["claims"]} == {"pair"}
     assert "Planted 0" in pair["claims"][0]["sentence"]
     assert pair["claims"][0]["n"] == [64, 60]
+
+
+def test_items_that_both_sides_name_alike_are_tested_too() -> None:
+    shares = np.array([0.5, 0.5, 1.0, 0.01, 0.0]), np.array([0.5, 0.3, 1.0, 0.01, 0.0])
+    gaps = share_gaps(shares[0], 100, shares[1], 100)
+    # Frequent and equal, different, named by all; the last two hardly anybody names.
+    assert gaps.tested.tolist() == [True, True, True, False, False]
+    assert (gaps.strength > 0).tolist() == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize("people", [0, 3, 5])
+def test_of_few_people_nothing_is_said_to_differ_or_not_to(people: int) -> None:
+    few = make_study(slug="few", places=20)
+    for chatbot in ("chatgpt", "gemini"):
+        for _ in range(people):
+            tell(few, ["Assam"], "A", chatbot=chatbot)
+    read_new(few)
+    opened = log_in(few, "viewer").get("/console/few/compare/pair/?compare=field/chatgpt&compare=field/gemini")
+    few_words = "To no prompt do both sides have answers of 20 people, simulated users or repeats: too few to compare."
+    assert heading(opened) == (few_words if people else "No prompt has answers of both sides.")
+    assert "sure; from" not in lines_of(opened)
 
 
 def test_swapped_sides_turn_every_sign(study: Study) -> None:

@@ -12,6 +12,7 @@ from surveys.console.wording import (
     exact_dollars,
     join_words,
     money,
+    money_range,
     p_value,
     percent,
     plural,
@@ -89,3 +90,4 @@ def test_templates_write_counts_alike(number: object, words: str, shown: object)
 
 def test_cents_are_written_in_their_currency() -> None:
     assert (money(123456), money(5, "GBP"), money(0)) == ("$1,234.56", "£0.05", "$0.00")
+    assert (money_range([900, 1200]), money_range([900], "GBP")) == ("$9.00 to $12.00", "£9.00")

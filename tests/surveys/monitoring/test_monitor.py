@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from surveys.console.collect_views import say_pay
 from surveys.models import Participant, Place
-from surveys.monitoring.monitor import AtPrompt, CellProgress, FlagCount, behind, pay_of, say_pay, say_state, watch
+from surveys.monitoring.hourly_pay import HourlyPay
+from surveys.monitoring.monitor import AtPrompt, CellProgress, FlagCount, behind, say_state, watch
 from surveys.monitoring.people import people_of
 from surveys.participation import recruitment
 from surveys.studies.lifecycle import definition_of, load_definition
@@ -18,9 +21,9 @@ from tests.factories import make_account, make_participant, make_response, make_
 pytestmark = pytest.mark.django_db
 State, Step = Participant.State, Participant.Step
 
-# The numbers of statements, whatever the number of people: cells, states, exits, steps, prompts (2), pay,
+# The numbers of statements, whatever the number of people: cells, states, exits, steps, prompts (2), pay (2),
 # flags, kinds and the last answer; the page adds session, account, study and role (2).
-WATCH = 10
+WATCH = 11
 PAGE = WATCH + 4
 
 
@@ -96,11 +99,24 @@ def test_pay_is_the_median_over_those_who_finished() -> None:
     # 2.00 dollars in 12 minutes, the middle one of five, are 10.00 an hour; promised are 2.00 for 10 minutes.
     assert (pay.n, pay.few, pay.below) == (5, False, True)
     assert pay.minutes == pytest.approx(12)
-    assert pay.per_hour == pytest.approx(10)
-    assert pay.promised == 12
-    monitor = watch(study)
-    assert say_pay(monitor, "$") == " Pay is below the promise: $10.00 instead of $12.00 an hour."
-    assert say_pay(watch(make_study(slug="coffees")), "$") == ""
+    assert (pay.per_hour, pay.promised) == (1000, [1200])
+    assert say_pay(pay, "USD") == " Pay is below the promise: $10.00 instead of $12.00 an hour."
+    assert say_pay(watch(make_study(slug="coffees")).pay, "USD") == ""
+
+
+def test_people_are_held_against_the_promise_of_the_version_they_came_to() -> None:
+    study = make_study(places=9)
+    for _ in range(5):
+        finish_in(make_participant(study, State.COMPLETED), 10)
+    assert (watch(study).pay.below, watch(study).pay.promised) == (False, [1200])
+    definition = definition_of(study.current_id)
+    dearer = replace(definition, pay=replace(definition.pay, amount=Decimal("3.00")))
+    amended, _ = load_definition(dearer, "tests", "more pay")
+    for _ in range(2):
+        finish_in(make_participant(amended, State.COMPLETED), 12)
+    pay = watch(amended).pay
+    # Five of seven got the 12.00 an hour that they were promised, though today's promise is 18.00.
+    assert (pay.n, pay.below, pay.promised) == (7, False, [1200, 1800])
 
 
 def test_pay_of_fewer_than_five_is_called_too_few() -> None:
@@ -113,8 +129,8 @@ def test_pay_of_fewer_than_five_is_called_too_few() -> None:
 
 
 def test_pay_of_nobody_is_no_number() -> None:
-    pay = pay_of("Cell", make_study(), [])
-    assert (pay.n, pay.minutes, pay.per_hour, pay.few) == (0, None, None, True)
+    pay = HourlyPay("Cell", 1200)
+    assert (pay.n, pay.minutes, pay.per_hour, pay.few, pay.below, pay.promised) == (0, None, None, True, False, [1200])
 
 
 def test_people_are_counted_at_the_prompt_they_have_not_answered() -> None:

@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
+from surveys.monitoring.hourly_pay import Work
 from surveys.prolific import tasks, views
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
-from surveys.prolific.hourly_pay import CellPay, Worker
 from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
+from surveys.prolific.top_ups import CellPay
 from surveys.prolific.transfer import pay_and_read_back
 from tests.factories import PROLIFIC_STUDY, make_account
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
@@ -238,6 +239,9 @@ def test_top_up_brings_the_cell_to_the_promise(study: Study, books: Books, proli
     page = client.get(AT)
     # $2.00 for 10 minutes is $12.00 an hour; the median of $24, 12, 6, 6, 4 and 2 is $6.
     assert "$6.00 below the promise" in lines_of(page)
+    assert "Pay is below the promise: $6.00 instead of $12.00 an hour." in lines_of(
+        client.get("/console/teas/collect/")
+    )
     # To all alike $2.00 (4 of 6 then have $12 or more); to each what is missing: $2 + $2 + $4 + $10.
     assert "$12.00 to 6 people … and $4.00 fee" in lines_of(page)
     assert "$18.00 to 4 people … and $6.00 fee" in lines_of(page)
@@ -250,12 +254,13 @@ def test_top_up_brings_the_cell_to_the_promise(study: Study, books: Books, proli
     pay_and_read_back(study, prolific)
     assert (books.total(), ledger_total(study)) == (1200, 1200)
     assert "below the promise" not in lines_of(client.get(AT))
+    assert "below the promise" not in lines_of(client.get("/console/teas/collect/"))
 
 
 def test_least_sum_for_a_median_at_the_promise() -> None:
-    cell = CellPay(1, "Cell", 1200, [Worker(number, hours, 200) for number, hours in enumerate((0.1, 0.25, 0.5))])
+    cell = CellPay("Cell", 1200, [Work(hours, 200, 1200, number) for number, hours in enumerate((0.1, 0.25, 0.5))])
     assert (cell.each, cell.options) == (100, [("cell", 3, 300, 100), ("person", 2, 500, 167)])
-    assert (cell.per_hour, cell.few, CellPay(2, "Empty", 1200).options) == (800, True, [])
+    assert (cell.per_hour, cell.few, CellPay("Empty", 1200).options) == (800, True, [])
 
 
 # --- how much it costs --------------------------------------------------------

@@ -14,8 +14,8 @@ ITEMS, OPTIONS, VARIETY = "items of the pair", "options of the pair", "variety o
 # Of the 4 in 100 that chance may have anywhere on the page, the part of each; shared among those that there are.
 LEVEL, WEIGHTS = 0.04, {ITEMS: 0.7, OPTIONS: 0.2, VARIETY: 0.1}
 NODES = 2.0 + 0.25 * np.arange(25)  # strengths, from 2 to 8
+FEWEST = 20  # units of a side below which nothing is tested
 RARE = 0.02  # share of all units of both sides below which an item is not tested
-SAME = 1e-9  # of shares, below which they are taken as equal
 # How far the width goes from a share's own standard error to that of a half.
 PART_WAY = {ITEMS: 0.75, OPTIONS: 0.0}
 OF_FIELD = ("excluded", "flagged", "people")
@@ -38,7 +38,8 @@ class Gaps:
         a, b = self.units
         self.both = np.rint(self.shares[0] * a + self.shares[1] * b).astype(int)
         least = max(1.0, RARE * (a + b)) if kind == ITEMS else 1
-        self.tested = (self.both >= least) & (self.both < a + b)
+        self.tested = self.both >= least
+        self.able = self.tested & (self.both < a + b)  # what all name differs in no split of them
         self.difference = self.shares[0] - self.shares[1]
         self.width = self.width_of((self.shares[0] * a + self.shares[1] * b) / (a + b))
 
@@ -49,7 +50,7 @@ class Gaps:
     def tail(self) -> np.ndarray:
         """How many of them a random split of all units makes as strong as each of NODES, expected."""
         (a, b), found = self.units, np.zeros(len(NODES))
-        for k, times in Counter(self.both[self.tested].tolist()).items():
+        for k, times in Counter(self.both[self.able].tolist()).items():
             x = np.arange(max(0, k - b), min(k, a) + 1)
             chance = np.exp([ways(k, i) + ways(a + b - k, a - i) - ways(a + b, a) for i in x.tolist()])
             strength = np.abs(x / a - (k - x) / b) / self.width_of(k / (a + b))
@@ -91,16 +92,17 @@ def check_pair(bundle: Bundle) -> Checks:
     # Prompts of which nothing is frequent enough to be tested add nothing to what chance makes strong.
     prompts = {kind: list(dict.fromkeys(row["prompt"] for row in found)) for kind, found in rows.items()}
     gaps = {prompt: gaps_of(bundle, pair, prompt) for found in prompts.values() for prompt in found}
-    there = [kind for kind in prompts if (pair.get("tails") or {}).get(kind)] + [VARIETY] * bool(pair.get("varied"))
+    there = [kind for kind in prompts if (pair.get("tails") or {}).get(kind)] + [VARIETY] * any(
+        row["n"] >= FEWEST for row in pair.get("varied") or []
+    )
     for kind, found in prompts.items():
         share = LEVEL * WEIGHTS[kind] / sum(WEIGHTS[each] for each in there) if there else LEVEL
         expected = sum((gaps[prompt].tail() for prompt in found), np.zeros(len(NODES)))
         strict = float(np.interp(-math.log(share), -np.log(np.maximum(expected, 1e-300)), NODES))
         for prompt in found:
             of_prompt = [row for row in rows[kind] if row["prompt"] == prompt]
-            differing = [row for row in of_prompt if abs(row["difference"]) > SAME]
-            also = gaps[prompt].tested | (kind == OPTIONS)
-            yield Check(prompt, "differing", len(differing), int((also & (abs(gaps[prompt].difference) > SAME)).sum()))
+            number = len(gaps[prompt].names) if kind == OPTIONS else int(gaps[prompt].tested.sum())
+            yield Check(prompt, "tested", len(of_prompt), number)
             for row in of_prompt:
                 yield from row_checks(row, gaps[prompt], strict)
 

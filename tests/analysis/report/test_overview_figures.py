@@ -9,7 +9,8 @@ from django.test import Client
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.charts.rows import names_in
-from analysis.report.glance import FAR, GLANCES
+from analysis.report.overview import OVERVIEW_FIGURES
+from analysis.report.overview.distance_figure import DISTANCE_FIGURE
 from analysis.report.pages import shown
 from analysis.report.reports import views_for
 from surveys.console.wording import FIXED, THIN
@@ -29,7 +30,7 @@ def spaced(words: str) -> str:
 
 def test_the_large_figure_has_each_source_of_each_chatbot_with_interval_and_chance() -> None:
     report = make_report() | NAMES
-    made = FAR.draw(report, Options(names=names_in(report)))
+    made = DISTANCE_FIGURE.draw(report, Options(names=names_in(report)))
     assert len(made.table) == len(report["calibration"])
     marks = made.spec["datasets"]["rows"]
     assert {mark["model"] for mark in marks} == {"ChatGPT · gpt-4o-mini", "Gemini · gemini-2.0-flash"}
@@ -45,14 +46,14 @@ def test_a_source_without_a_distance_is_left_out_by_name() -> None:
     row = next(row for row in report["calibration"] if row["source"] == "sp-profile")
     row |= {"jsd_excess": None, "ci": None, "why": "none", "units": 3}
     row |= {"unit": "simulated user"}
-    made = FAR.draw(report, Options())
+    made = DISTANCE_FIGURE.draw(report, Options())
     assert len(made.spec["datasets"]["rows"]) == len(report["calibration"]) - 1
     assert "Left out without a common prompt: SP-Profile with 3 simulated users." in made.own
 
 
-@pytest.mark.parametrize("name", [name for name in GLANCES if name != FAR.name])
+@pytest.mark.parametrize("name", [name for name in OVERVIEW_FIGURES if name != DISTANCE_FIGURE.name])
 def test_small_figures_are_as_wide_on_a_page_as_on_a_phone(name: str) -> None:
-    wide, narrow = (GLANCES[name].draw(make_report(), Options(narrow=narrow)) for narrow in (False, True))
+    wide, narrow = (OVERVIEW_FIGURES[name].draw(make_report(), Options(narrow=narrow)) for narrow in (False, True))
     assert wide.spec == narrow.spec and wide.table and wide.alt
 
 
@@ -94,10 +95,10 @@ def test_compare_opens_with_the_answer_its_figures_and_two_typical_answers(clien
 
 @pytest.mark.django_db
 def test_figures_of_the_first_screen_come_with_their_sentence(client: Client) -> None:
-    for name, glance in GLANCES.items():
+    for name, drawn in OVERVIEW_FIGURES.items():
         part = client.get(address("figure-part", "", name))
         assert (name, part.status_code) == (name, 200)
         assert client.get(address("figure", "width=85", name, "svg")).content[:4] == b"<svg"
-        assert glance.question
+        assert drawn.question
     assert client.get(address("figure", "width=90", "varied", "svg")).status_code == 400
     assert "SP-" not in lines_of(client.get(address("figure-part", "", "far")))

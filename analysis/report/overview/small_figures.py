@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import altair as alt
 
-from analysis.charts import figure
+from analysis.charts import figure, stacks
 from analysis.charts.figure import BESIDE, Figure, Options, Report, Row, Words, of_kind
-from analysis.charts.panels import PERCENT, colour_scale, shape_scale
+from analysis.charts.marks import PERCENT, along, colour_scale, dots
 from analysis.charts.ranges import axis_domain, references_of
 from analysis.charts.rows import (
     PLACE,
@@ -30,8 +29,7 @@ from analysis.report import columns as col
 from analysis.report.claims.enough import too_few
 from analysis.report.claims.gate import said_of
 from analysis.report.dataset import FIELD, OFFLINE
-from analysis.report.glance.far import Glance
-from analysis.report.parts import choices
+from analysis.report.overview.distance_figure import OverviewFigure
 from surveys.console.wording import number, percent, span
 
 MOST = 2  # chatbots side by side in a small figure
@@ -126,21 +124,9 @@ def variety_layers(prompts: Sequence[str], series: Series, top: float, is_first:
     )
     y_axis = alt.Axis(title=None, tickCount=3, format=".1~f", domain=False, ticks=False, labels=is_first, grid=True)
     scale = alt.Scale(domain=[0, top], nice=True)
-    legend = small_legend()
-    colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, axis=y_axis)
-
-    return [
-        base.mark_rule(strokeWidth=1.4).encode(y=y("low"), y2="high:Q", color=colour),
-        base.mark_point(filled=True, opacity=1, size=30, aria=True).encode(
-            y=y("value"),
-            color=colour,
-            shape=alt.Shape("series:N", scale=shape_scale(series), legend=legend),
-            description="text:N",
-        ),
-    ]
+    y = along(alt.Y, scale, y_axis)
+    return dots(base, y, series, small_legend(), 30, 1.4)
 
 
 def small_legend() -> alt.Legend:
@@ -173,7 +159,7 @@ def draw_options(report: Report, options: Options) -> Figure:
     if not pieces:
         nothing = "No answers to questions with choices yet."
         return figure.empty_figure("chosen", CHOSEN, nothing, CHOICE_COLUMNS, options)
-    letters = sorted({piece["option"] for piece in pieces} - {choices.UNKNOWN})
+    letters = sorted({piece["option"] for piece in pieces} - {stacks.UNKNOWN})
     models, width = columns_of(in_order(piece["model"] for piece in pieces), LABELS_OF_BARS)
     prompts = [options.name(prompt) for prompt in prompts_in_order(report, rows)]
     columns = []
@@ -190,19 +176,14 @@ def draw_options(report: Report, options: Options) -> Figure:
 
 def pieces_of(row: Row, options: Options) -> list[Row]:
     """The pieces of a bar, the correct letter first and unknown answers last."""
-    found: list[Row] = []
-    n, start = sum(row["counts"].values()), 0.0
     source, prompt = shown_source(row["source"]), options.name(row["prompt"])
-    for letter in choices.in_stack(row):
-        end = start + row["counts"][letter] / n
-        if end > start:
-            place = drawn_row(row, PLACE)
-            where = {"model": shown_model(row["model"], options), "prompt": prompt, "source": source}
-            ends: dict[str, Any] = {"start": start, "end": end, "option": letter}
-            text = f"{source}, {prompt}: {letter} {percent(end - start)}"
-            found.append({**where, **ends, "text": text, "table": place | ends})
-        start = end
-    return found
+    where = {"model": shown_model(row["model"], options), "prompt": prompt, "source": source}
+    return [
+        {**where, "start": start, "end": end, "option": letter}
+        | {"text": f"{source}, {prompt}: {letter} {percent(end - start)}"}
+        | {"table": drawn_row(row, PLACE) | {"start": start, "end": end, "option": letter}}
+        for letter, start, end in stacks.stacked(row)
+    ]
 
 
 def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
@@ -213,7 +194,7 @@ def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
     y = alt.Y("source:N", axis=axis, scale=alt.Scale(domain=names, paddingInner=0.08, paddingOuter=0))
     x = alt.X("start:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
     bars = alt.Chart().mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
-    return [bars.encode(y=y, x=x, x2="end:Q", color=choices.option_colour(letters), description="text:N")]
+    return [bars.encode(y=y, x=x, x2="end:Q", color=stacks.option_colour(letters), description="text:N")]
 
 
 def say_options(report: Report) -> str:
@@ -285,9 +266,7 @@ def score_layers(names: Sequence[str], domain: tuple[float, float], series: Seri
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=None)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     lines = of_kind("reference").mark_rule(stroke=LIGHT["soft"], strokeDash=[4, 3], strokeWidth=1.2)
     return [
         lines.encode(x=x("at")),
@@ -301,8 +280,8 @@ def say_scores(report: Report) -> str:
     return said_of(report, ("spread", "ranges", "novel"))
 
 
-GLANCES = (
-    Glance("varied", "heterogeneity", VARIED, say_variety, draw_variety),
-    Glance("chosen", "choices", CHOSEN, say_options, draw_options),
-    Glance("hold", "benchmarks", HOLD, say_scores, draw_scores),
+SMALL_FIGURES = (
+    OverviewFigure("varied", "heterogeneity", VARIED, say_variety, draw_variety),
+    OverviewFigure("chosen", "choices", CHOSEN, say_options, draw_options),
+    OverviewFigure("hold", "benchmarks", HOLD, say_scores, draw_scores),
 )

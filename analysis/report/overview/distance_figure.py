@@ -7,7 +7,8 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.panels import GAP, Strips, colour_scale, room_for, shape_scale
+from analysis.charts.marks import Strips, along, dots, room_for, words_on_grid
+from analysis.charts.panels import GAP
 from analysis.charts.rows import (
     AMOUNT_COLUMNS,
     WHY,
@@ -33,7 +34,7 @@ from surveys.console.wording import INTERVAL, Span, count_range, decimal, join_w
 
 
 @dataclass(frozen=True)
-class Glance:
+class OverviewFigure:
     """A figure of the first screen: the question it answers, its sentence, and the page that shows more."""
 
     name: str
@@ -45,7 +46,7 @@ class Glance:
 
 QUESTION = "How far is each source from the field?"
 NOTHING = "No prompt has answers of both the field and another source yet."
-STEP, VALUE, LONGEST = 24, 40, 190  # px: of a row, for the number at its end, and for names
+STEP, ON_PAPER, VALUE, LONGEST = 24, 14, 40, 190  # px: of a row, for the number at its end, and for names
 COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
@@ -97,17 +98,25 @@ def mark_of(name: str, row: Row, options: Options) -> Row:
 def draw_panels(marks: Sequence[Row], known: Sequence[Row], options: Options) -> Spec:
     models = in_order(mark["model"] for mark in marks)
     across = 1 if options.narrow else min(len(models), 2)
-    room = room_for([mark["row"] for mark in marks], 110 if options.narrow else LONGEST)
+    on_phone = options.narrow and not options.column
+    room = room_for([mark["row"] for mark in marks], 110 if on_phone else LONGEST, 11 if options.column else 12)
     width = (options.width - 20 - (across - 1) * GAP) // across - room - VALUE
+    step = ON_PAPER if options.column else 36 if on_phone else STEP
     ends = min(0.0, *(mark["start"] for mark in marks)), max(0.0, *(mark["end"] for mark in marks))
     series = series_of_sources(row["source"] for row in known)
     columns = []
     for model in models:
         names = tuple(mark["row"] for mark in marks if mark["model"] == model)
-        strips = Strips(tuple(dict.fromkeys(names)), width, room, step=36 if options.narrow else STEP, padding=0.0)
+        strips = Strips(
+            tuple(dict.fromkeys(names)),
+            width,
+            room,
+            step=step,
+            padding=0.0,
+        )
         drawn = figure.specs_of(layers(strips, ends, series, options))
         columns.append(figure.below([figure.panel(drawn, width, strips.height, model=model)], title=model))
-    return figure.below([figure.beside(some, GAP) for some in figure.split(columns, across)], 14)
+    return figure.in_rows(columns, across, 14)
 
 
 def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list[alt.Chart]:
@@ -117,21 +126,15 @@ def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list
     )
     scale = alt.Scale(domain=list(ends), nice=True)
     y = strips.axis("row")
-    if options.narrow:
+    if options.narrow and not options.column:
         y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # the settings in a line of their own
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=scale, axis=axis)
-
+    x = along(alt.X, scale, axis)
     base = alt.Chart().encode(y=y)
-    colour = alt.Color("series:N", scale=colour_scale(series), legend=None)
-    shape = alt.Shape("series:N", scale=shape_scale(series), legend=None)
     return [
         alt.Chart().mark_rule(stroke=LIGHT["soft"], strokeWidth=1.4).encode(x=alt.X(datum=0, scale=scale, axis=axis)),
-        base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q", color=colour),
-        base.mark_point(filled=True, opacity=1, size=85, aria=True)
-        .encode(x=x("value"), color=colour, shape=shape, description="text:N"),
-        base.mark_text(align="left", dx=9, fontSize=12, fill=LIGHT["ink"]).encode(x=x("end"), text="said:N"),
+        *dots(base, x, series, None, 40 if options.column else 85, 2.0),
+        *words_on_grid(base.encode(x=x("end"), text="said:N"), 11 if options.column else 12, align="left", dx=9),
     ]  # fmt: skip
 
 
@@ -164,4 +167,4 @@ def say(report: Report) -> str:
     return said_of(report, ("nearest",)) or too_few(rows_of(report, "heterogeneity"))
 
 
-GLANCE = Glance("far", "distances", QUESTION, say, draw)
+DISTANCE_FIGURE = OverviewFigure("far", "distances", QUESTION, say, draw)
