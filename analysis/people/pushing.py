@@ -10,9 +10,10 @@ from django.db.models import QuerySet
 from analysis.models import Attribute, Corpus, CorpusUser
 from analysis.people.attributes import own_conversations
 from analysis.people.evidence import without_personal
+from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, in_turn, known_keys
 from analysis.people.steps import ACTOR, PeopleError, require_merged
 from surveys.annotation.items import push_items, work_of
-from surveys.models import AnnotationItem, Study
+from surveys.models import Study
 from surveys.pasting.privacy import remove_personal
 from surveys.studies.files.payloads import LONGEST_HISTORY, MOST_ENTRIES
 
@@ -54,28 +55,52 @@ class AttributeItems:
     study: Study
     corpus: Corpus
     pilot: bool
+    portion: Portion = WHOLE
     users: int = 0
     personal: int = 0
     without_evidence: int = 0
     conversations_left_out: int = 0
-    there: set[str] = field(default_factory=set)
+    beyond: int = 0  # attributes that the portion leaves
+    known: KnownKeys = NOTHING_KNOWN
 
-    def items(self, users: Iterable[CorpusUser]) -> Iterator[dict[str, Any]]:
-        """What is there is looked up when the study is locked, so that of two at a time one adds nothing."""
-        there = AnnotationItem.objects.filter(study=self.study, pilot=self.pilot, corpus=self.corpus.name)
-        self.there.update(there.values_list("key", flat=True))
-        for user in users:
+    def items(self, users: QuerySet[CorpusUser]) -> Iterator[dict[str, Any]]:
+        self.known = known_keys(self.study, self.pilot, self.portion, corpus=self.corpus.name)
+        drawn = None if self.portion.is_whole else self.draw(users)
+        for user in users.iterator(chunk_size=USERS_AT_ONCE):
+            if drawn is not None and user.pk not in drawn:
+                continue
             attributes = list(user.attributes.filter(merged_into__isnull=False).order_by("id"))
             members: dict[int, list[Attribute]] = {}
             for attribute in attributes:
                 members.setdefault(attribute.merged_into_id, []).append(attribute)
-            known = {row.merged_into_id for row in attributes if self.key(row) in self.there}
-            new = [row for row in attributes if row.pk in members.keys() - known]
+            known = {row.merged_into_id for row in attributes if self.key(row.pk) in self.known.all}
+            wanted = members.keys() - known if drawn is None else drawn[user.pk]
+            new = [row for row in attributes if row.pk in wanted]
             if new:
                 yield from self.of_one(user, new, members)
 
-    def key(self, attribute: Attribute) -> str:
-        return f"{self.corpus.name}-{attribute.pk}"
+    def draw(self, users: QuerySet[CorpusUser]) -> dict[int, set[int]]:
+        """By user which attributes are new: of people in the order of a hash, one of each in turn."""
+        rows = Attribute.objects.filter(user__in=users, merged_into__isnull=False).exclude(evidence=[])
+        clusters: dict[int, list[int]] = {}
+        taken = set()
+        for user, pk, cluster in rows.order_by("id").values_list("user", "pk", "merged_into"):
+            clusters.setdefault(user, []).append(cluster)
+            if self.key(pk) in self.known.all:
+                taken.add(cluster)
+        keys = dict(users.filter(pk__in=clusters).values_list("pk", "key"))
+        people = sorted(keys, key=lambda pk: short_hash(str(self.portion.seed), keys[pk]))[: self.portion.people]
+        turns = in_turn([[(user, cluster) for cluster in dict.fromkeys(clusters[user])] for user in people])
+        new = [each for each in turns if each[1] not in taken]
+        room = self.portion.room(len(self.known.here))
+        self.beyond = len(new) - len(new[:room])
+        drawn: dict[int, set[int]] = {}
+        for user, cluster in new[:room]:
+            drawn.setdefault(user, set()).add(cluster)
+        return drawn
+
+    def key(self, attribute: int) -> str:
+        return f"{self.corpus.name}-{attribute}"
 
     def of_one(
         self, user: CorpusUser, attributes: list[Attribute], members: dict[int, list[Attribute]]
@@ -89,7 +114,7 @@ class AttributeItems:
                 self.without_evidence += 1
                 continue
             yield shared | {
-                **{"key": self.key(row), "attribute": remove_personal(row.text)[0], "evidence": evidence},
+                **{"key": self.key(row.pk), "attribute": remove_personal(row.text)[0], "evidence": evidence},
                 **{"cluster": cluster_of(user.key), "corpus": self.corpus.name, "source": str(row.pk)},
                 **{"tags": tags_of(self.corpus, user, row)},
             }
@@ -151,12 +176,15 @@ def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None]) -> UserHisto
     return told
 
 
-def push_attributes(corpus: Corpus, study: Study, actor: str = ACTOR, *, pilot: bool = False) -> dict[str, Any]:
+def push_attributes(
+    corpus: Corpus, study: Study, actor: str = ACTOR, *, pilot: bool = False, portion: Portion = WHOLE
+) -> dict[str, Any]:
     """Items of the sampled users' merged attributes, of all kept users where none were sampled, and a report.
 
-    Attributes that the study has already are left alone; those without evidence can't be judged and are counted.
-    Raises PeopleError, ImportFault.
+    Attributes that the study has already, or its pilot, are left alone; those without evidence can't be judged and are
+    counted. Raises PeopleError, ImportFault.
     """
+    portion.check()
     require_merged(corpus)
     _, kind = work_of(study)
     if kind.name != KIND:
@@ -164,11 +192,11 @@ def push_attributes(corpus: Corpus, study: Study, actor: str = ACTOR, *, pilot: 
     users = studied_users(corpus)
     if not Attribute.objects.filter(user__in=users, merged_into__isnull=False).exists():
         raise PeopleError(f"{corpus.name} has no merged attributes: people {corpus.name} merge.")
-    pushing = AttributeItems(study, corpus, pilot)
-    items = pushing.items(users.iterator(chunk_size=USERS_AT_ONCE))
-    done = push_items(study, items, actor, pilot=pilot, subject=f"attributes of {corpus.name}")
-    counted = ("users", "without_evidence", "personal", "conversations_left_out")
+    pushing = AttributeItems(study, corpus, pilot, portion)
+    done = push_items(study, pushing.items(users), actor, pilot=pilot, subject=f"attributes of {corpus.name}")
+    counted = ("users", "without_evidence", "personal", "conversations_left_out", "beyond")
+    there = {"already_there": len(pushing.known.here), "in_other_part": len(pushing.known.there)}
     return {
-        **{"corpus": corpus.name, "study": study.slug, **asdict(done), "already_there": len(pushing.there)},
+        **{"corpus": corpus.name, "study": study.slug, **asdict(done), **there},
         **{name: getattr(pushing, name) for name in counted},
     }

@@ -36,7 +36,8 @@ FOLDS = 5
 class Settings:
     """How a model is trained. `split`: users, items or groups divide anew; empty keeps the split that is given.
 
-    `positive_weight`: of what is to be found, which is not supported of a verifier.
+    `positive_weight`: of what is to be found, which is not supported of a verifier. `embedder`: an endpoint whose
+    vectors tier A learns from, instead of the local model's.
     """
 
     split: str = ""
@@ -57,6 +58,7 @@ class Settings:
     lora: int = 0
     threshold: float | None = None
     least_recall: float | None = None
+    embedder: str = ""
 
     @property
     def aim(self) -> Aim:

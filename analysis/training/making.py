@@ -9,7 +9,6 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from analysis.corpora.embeddings import EmbeddingError, local_embedder
 from analysis.models import TrainedModel
 from analysis.models.training import Task
 from analysis.stats.detection import Scored
@@ -18,7 +17,6 @@ from analysis.training.cards import write_card
 from analysis.training.evaluation import BASE, Shape, cases_of, tell_tested, tell_threshold, without_texts
 from analysis.training.examples import (
     Labelled,
-    TrainingError,
     came_with_split,
     count_parts,
     fill_split,
@@ -27,7 +25,7 @@ from analysis.training.examples import (
     load_set,
     split_by,
 )
-from analysis.training.features import embed_texts, features_of
+from analysis.training.features import embed_texts, features_of, find_embedder
 from analysis.training.fitting import Settings
 from analysis.training.folders import (
     CARD,
@@ -51,14 +49,6 @@ Show = Callable[[float, int], None]
 
 class TrainingStopped(Exception):
     """Somebody stopped it; it goes on where it was when it is begun again."""
-
-
-def check_embedder() -> None:
-    """Raises TrainingError where texts can't be made vectors of, before anything is begun."""
-    try:
-        local_embedder()
-    except EmbeddingError as error:
-        raise TrainingError(str(error)) from None
 
 
 def why_tested(model: TrainedModel) -> str:
@@ -114,7 +104,8 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     settings = Settings(**model.settings)
     parts = fitting.divide(model.task, examples_for(model))
     note_hashes(model, parts.all)
-    texts = embed_texts(model.task, parts.all, local_embedder(), progress.part(0.0, EMBEDDED))
+    embedder, is_public = find_embedder(settings.embedder), model.study is None
+    texts = embed_texts(model.task, parts.all, embedder, progress.part(0.0, EMBEDDED), keep=is_public)
     features = features_of(model.task, parts.all, texts)
     is_frozen = model.tier == Tier.FROZEN
     trials = fitting.fit_seeds(model.task, parts, features, settings.seeds if is_frozen else 1, settings)
@@ -134,7 +125,7 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
             model.task, scored[best].threshold, settings.aim, *on
         )
     kept |= {"threshold": scored[best].threshold, "tokens": settings.tokens, "threads": settings.threads}
-    kept["groups"] = groups_learned(parts.all)
+    kept |= {"groups": groups_learned(parts.all), "vectors": embedder.name}
     kept["asked"] = {name: getattr(settings, name) for name in ("rollouts", "batch", "reply", "kl", "lora")}
     if network:
         report["timing"] = network.timing

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis.corpora.embeddings import local_embedder
 from analysis.models import ExampleSet, TrainedModel
 from analysis.stats.detection import Scored
 from analysis.training.evaluation import EARLIER, Shape, chosen_part, evaluate, suspicious_baselines, tell_tested
 from analysis.training.examples import Labelled, TrainingError, load_set
-from analysis.training.features import VERSION, Texts, embed_texts, features_of
+from analysis.training.features import VERSION, Texts, embed_texts, features_of, find_embedder
 from analysis.training.fitting import Settings, score_baselines
 from analysis.training.folders import FROZEN, folder_of, read_kept
 from analysis.training.study_labels import Before, store_labels, unseen
@@ -64,7 +63,12 @@ def check_task(model: TrainedModel, examples: ExampleSet) -> None:
 
 
 def evaluate_model(
-    model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, *, everything: bool = False
+    model: TrainedModel,
+    examples: ExampleSet,
+    show: Show = lambda share: None,
+    *,
+    everything: bool = False,
+    endpoint: str = "",
 ) -> Shape:
     """Tested on all of a set that came without a split, and on the test part of one that did or that it learned from.
 
@@ -84,7 +88,7 @@ def evaluate_model(
     if not part:
         raise TrainingError(f"{examples.name} has no test part.")
     tested = tell_tested(part, len(rows), why)
-    texts = embed_texts(model.task, part, local_embedder(), show)
+    texts = embed_texts(model.task, part, find_embedder(endpoint, kept.get("vectors", "")), show, keep=True)
     scored, _ = score(model, kept, fit, part, texts)
     baselines = score_baselines(kept, model.task, part, texts, fit)
     positive = kept.get("positive", EARLIER[model.task])
@@ -103,18 +107,25 @@ def evaluate_model(
     }
 
 
-def predict(model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None) -> Iterator[dict[str, Any]]:
+def predict(
+    model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, endpoint: str = ""
+) -> Iterator[dict[str, Any]]:
     """`id`, for pairs `attribute`, and `score` of every example, in their order."""
     check_task(model, examples)
     kept, fit = open_model(model)
     rows = load_set(examples)
-    scored, _ = score(model, kept, fit, rows, embed_texts(model.task, rows, local_embedder(), show))
+    embedder = find_embedder(endpoint, kept.get("vectors", ""))
+    scored, _ = score(model, kept, fit, rows, embed_texts(model.task, rows, embedder, show, keep=True))
     for each, value in zip(rows, np.asarray(scored.scores).tolist(), strict=True):
         yield {"id": each.key, **({"attribute": each.part} if each.part else {}), "score": value}
 
 
 def label_study(
-    model: TrainedModel, study: Study, show: Show = lambda share: None, before: Before | None = None
+    model: TrainedModel,
+    study: Study,
+    show: Show = lambda share: None,
+    before: Before | None = None,
+    endpoint: str = "",
 ) -> int:
     """Keep what the model says of a study's items as labels of a rater; returns of how many. `before`: what it said
     of some when it was not trained.
@@ -126,6 +137,7 @@ def label_study(
     pairs = unseen(study, model, learned)
     if not pairs:
         raise TrainingError(f"{study.slug} has no items that {model.name} could label.")
-    scored, replies = score(model, kept, fit, pairs, embed_texts(model.task, pairs, local_embedder(), show))
+    embedder = find_embedder(endpoint, kept.get("vectors", ""))
+    scored, replies = score(model, kept, fit, pairs, embed_texts(model.task, pairs, embedder, show))
     said = list(zip(scored.scores.tolist(), replies, strict=True))
     return store_labels(study, model, pairs, said, scored.threshold, before)

@@ -16,6 +16,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("model")
+        parser.add_argument(
+            "--endpoint", default="", metavar="NAME", help="that serves the vectors it learned from, where they are"
+        )
         parser.add_argument("--examples", required=True, metavar="NAME", help="as import_examples has them")
         parser.add_argument("--all", action="store_true", help="also of examples that came with a split")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -23,7 +26,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             report = evaluate_model(
-                find_model(options["model"]), find_set(options["examples"]), everything=options["all"]
+                find_model(options["model"]),
+                find_set(options["examples"]),
+                everything=options["all"],
+                endpoint=options["endpoint"],
             )
         except (TrainingError, EmbeddingError) as error:
             raise CommandError(str(error)) from None

@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandError
@@ -12,6 +13,7 @@ from django.core.management.base import CommandError
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.management.commands.embed_corpus import choose_embedder, find_corpus
+from analysis.management.portions import add_portion_options, portion_of, say_portion
 from analysis.models import Corpus
 from analysis.owners.sharing import lend
 from analysis.people.attributes import LEAST_CONFIDENCE
@@ -20,6 +22,7 @@ from analysis.people.funnel import filter_users
 from analysis.people.merging import SIMILARITY, merge_attributes
 from analysis.people.sampling import SIZE, sample_users
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
+from analysis.people.stages.prompt_lists import ListedPrompt, is_list, prompts_of, read_prompts
 from analysis.people.steps import ACTOR, PeopleError
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import candidate_tasks
@@ -30,7 +33,7 @@ from analysis.runs.commands import RunCommand, add_task_arguments, execute_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine
 from surveys.imports.files import ImportFault
-from surveys.imports.study_command import find_study
+from surveys.imports.study_command import find_study, reading
 
 ASKED = ("language", "assistant-use", "candidates")
 Report = dict[str, Any]
@@ -100,7 +103,9 @@ def tell_filter(report: Report) -> str:
 
 def add_ask_options(parser: ArgumentParser) -> None:
     parser.add_argument("task", choices=ASKED, help="verdicts on conversations, which filter reads, or candidates")
-    parser.add_argument("--prompts", metavar="STUDY", help="candidates: the study whose prompts people might ask")
+    parser.add_argument(
+        "--prompts", metavar="FILE", help="candidates: what people might ask, one a line or JSON lines; or a study"
+    )
     add_task_arguments(parser)
 
 
@@ -109,11 +114,20 @@ def run_ask(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
     if kind.conversations:
         return ask(corpus, kind, options)
     if not options["prompts"]:
-        raise CommandError("candidates are asked for prompts: name the study that has them (--prompts STUDY).")
-    prompts = find_study_with_prompts(options["prompts"]).current.prompts.order_by("position")
-    wanted = candidate_tasks(corpus, list(prompts.values_list("text", flat=True)))
+        raise CommandError(
+            "candidates are asked for prompts: name a list of them, or the study that has them (--prompts)."
+        )
+    wanted = candidate_tasks(corpus, find_prompts(options["prompts"]))
     plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, corpus=corpus)
     return execute_tasks(kind, plan, {"corpus": corpus.name}, options)
+
+
+def find_prompts(named: str) -> list[ListedPrompt]:
+    """Of a file with a list, or of a study."""
+    if not is_list(named):
+        return prompts_of(find_study_with_prompts(named))
+    with reading(Path(named)):
+        return read_prompts(Path(named))
 
 
 def run_extract(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
@@ -184,7 +198,7 @@ def add_push_options(parser: ArgumentParser) -> None:
     kinds = "a study of annotators with the kind attribute, or relevance for pairs of prompt and user"
     parser.add_argument("--study", required=True, metavar="SLUG", help=kinds)
     parser.add_argument("--pilot", action="store_true", help="for the pilot's annotators")
-    parser.add_argument("--prompts", metavar="STUDY", help="pairs: of this study's prompts only")
+    parser.add_argument("--prompts", metavar="FILE", help="pairs: of the prompts of this list, or study, only")
     parser.add_argument("--by", metavar="NAME", default="", help="pairs: the endpoint whose candidates they are")
     parser.add_argument(
         "--users", type=int, default=DEFAULTS.users, help=f"pairs: users a prompt (default {DEFAULTS.users})"
@@ -192,15 +206,16 @@ def add_push_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--least", type=int, default=DEFAULTS.least, help=f"pairs: fewest candidates (default {DEFAULTS.least})"
     )
-    parser.add_argument("--seed", type=int, default=DEFAULTS.seed, help="pairs: which users, and in which order")
+    add_portion_options(parser)
 
 
 def run_push(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
     study = find_study(options["study"])
-    prompts = find_study_with_prompts(options["prompts"]) if options["prompts"] else None
-    settings = PairSettings(prompts, *(options[name] for name in ("by", "users", "least", "seed")))
+    prompts = [prompt.text for prompt in find_prompts(options["prompts"])] if options["prompts"] else None
+    settings = PairSettings(prompts, *(options[name] for name in ("by", "users", "least")))
+    portion = portion_of(options)
     try:
-        pushed = push_people(corpus, study, pilot=options["pilot"], settings=settings)
+        pushed = push_people(corpus, study, pilot=options["pilot"], settings=settings, portion=portion)
         lend(corpus, study, ACTOR)  # its members see these people anyway
         return pushed
     except ImportFault as fault:
@@ -216,7 +231,7 @@ def tell_push(report: Report) -> str:
         )
     else:
         line += "; {without_evidence:,} attributes have no evidence to show"
-    return line.format(**report)
+    return line.format(**report) + say_portion(report)
 
 
 STEPS: dict[str, PeopleStep] = {

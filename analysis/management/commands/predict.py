@@ -19,6 +19,9 @@ class Command(FileCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("model")
+        parser.add_argument(
+            "--endpoint", default="", metavar="NAME", help="that serves the vectors it learned from, where they are"
+        )
         parser.add_argument("--examples", metavar="NAME", help="as import_examples has them")
         parser.add_argument("--out", type=Path, metavar="FILE.jsonl", help="where the scores of examples go")
         parser.add_argument("--study", help="instead: keep labels of this study's items, as those of a rater")
@@ -28,10 +31,12 @@ class Command(FileCommand):
             raise CommandError("Name --examples NAME with --out FILE.jsonl, or --study STUDY.")
         try:
             if options["study"]:
-                number = label_study(find_model(options["model"]), find_study(options["study"]))
+                study, endpoint = find_study(options["study"]), options["endpoint"]
+                number = label_study(find_model(options["model"]), study, endpoint=endpoint)
                 self.stdout.write(f"{options['study']}: {number:,} items labelled by {options['model']}")
                 return
-            rows = list(predict(find_model(options["model"]), find_set(options["examples"])))
+            model, examples = find_model(options["model"]), find_set(options["examples"])
+            rows = list(predict(model, examples, endpoint=options["endpoint"]))
         except (TrainingError, EmbeddingError) as error:
             raise CommandError(str(error)) from None
         with writing(options["out"]):

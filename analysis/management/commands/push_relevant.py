@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from analysis.management.portions import add_portion_options, portion_of, say_portion
 from analysis.people.stages.relevant import next_stage, push_relevant
 from analysis.people.steps import PeopleError
 from surveys.annotation.model_raters import RaterError, find_rater
@@ -29,16 +30,17 @@ class Command(StudyCommand):
             "--relevant-by", metavar="NAME", help="a trained model or a judge that says what is relevant, not people"
         )
         parser.add_argument("--pilot", action="store_true", help="for that study's pilot")
+        add_portion_options(parser)
 
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         into = find_study(options["to"] or next_stage(study))
         try:
             by = find_rater(study, options["relevant_by"]) if options["relevant_by"] else None
-            report = push_relevant(study, into, pilot=options["pilot"], by=by)
+            report = push_relevant(study, into, pilot=options["pilot"], by=by, portion=portion_of(options))
         except ImportFault as fault:
             raise CommandError(f"{into.slug}: nothing was added. Faults: {fault.count}\n{fault}") from None
         words = (
             "{to}: {items:,} items with {slots:,} slots of {relevant:,} relevant attributes in {pairs:,} pairs, "
             "{already_there:,} already there; {without_responses:,} lack a response"
         )
-        self.tell(options, report, words.format(**report))
+        self.tell(options, report, words.format(**report) + say_portion(report))

@@ -67,6 +67,13 @@ class Command(BaseCommand):
             parser.add_argument(
                 f"--{name}", type=type(default), default=None if tiers else default, help=f"{words} (default {usual})"
             )
+        parser.add_argument(
+            "--endpoint",
+            dest="embedder",
+            default="",
+            metavar="NAME",
+            help="one that serves /embeddings, for tier A's vectors, instead of the local model",
+        )
         parser.add_argument("--dry-run", action="store_true", help="only say what it would be trained on")
         parser.add_argument("--queue", action="store_true", help="leave it to a worker")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import F
-
 from analysis.corpora.records import Message
 from analysis.models import Attribute, Corpus, Task
 from analysis.people.pushing import short_hash, studied_users
+from analysis.people.stages.profiles import SUREST
+from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import count_votes, relevant_pairs
 from analysis.people.steps import require_merged
 from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, listed, number
@@ -29,7 +29,6 @@ CANDIDATES_SCHEMA = closed(relevant=listed(number("the number of an attribute"))
 MENTIONS_SCHEMA = closed(mentioned=listed(number("the number of an attribute")))
 ABOUT = "This is known about the user:\n{attributes}\nUse it where it makes the response better for them."
 MOST_ATTRIBUTES = 60  # the surest of a user
-SUREST = F("cluster_confidence").desc(nulls_last=True)
 LONGEST_RESPONSE = 50_000  # characters
 LONGEST_NUMBER = 10  # digits
 
@@ -55,15 +54,16 @@ def places_in(said: Any, most: int, name: str) -> list[int]:
 # --- candidates: every prompt with every sampled user
 
 
-def candidate_tasks(corpus: Corpus, prompts: Sequence[str]) -> Iterator[NewTask]:
+def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt]) -> Iterator[NewTask]:
     """Of the sampled users, or of all who were kept where nobody was sampled, those with merged attributes."""
     require_merged(corpus)
     for user in studied_users(corpus):
         merged = Attribute.objects.filter(user=user, cluster_size__isnull=False)
         known = dict(merged.order_by(SUREST, "id").values_list("id", "text")[:MOST_ATTRIBUTES])
         for prompt in prompts if known else ():
-            key = f"{short_hash(prompt)} {user.pk} {short_hash(*known.values())}"
-            yield NewTask(key, {"prompt": prompt, "ids": list(known), "attributes": list(known.values())}, user=user)
+            key = f"{short_hash(prompt.text)} {user.pk} {short_hash(*known.values())}"
+            shown = {"prompt": prompt.text, "ids": list(known), "attributes": list(known.values())}
+            yield NewTask(key, shown | ({"name": prompt.name} if prompt.name else {}), user=user)
 
 
 def write_candidates(task: Task) -> list[Message]:
@@ -77,19 +77,24 @@ def read_candidates(reply: str, task: Task) -> dict[str, Any]:
     return {"candidates": [ids[place - 1] for place in read_numbers(reply, len(ids), "relevant")]}
 
 
-# --- responses: a generic and a personalised one for each pair of prompt and user
+# --- responses: a personalised one for each pair of prompt and user, and a generic one for each prompt
 
 
 def respond_tasks(study: Study, by: ModelRater | None = None) -> Iterator[NewTask]:
     """Of a study of relevance: where most people who judged, or the model `by`, call at least one attribute relevant.
 
-    Where both call the same relevant, what was asked for one serves the other.
+    Where both call the same relevant, what was asked for one serves the other. The generic response serves everybody
+    who asks the same.
     """
+    generic = set()
     for pair in relevant_pairs(study, count_votes(study, by)):
-        for arm, known in ((GENERIC, []), (PERSONALISED, pair.attributes)):
+        for arm, key, known in ((GENERIC, pair.prompt_key, []), (PERSONALISED, pair.key, pair.attributes)):
+            if arm == GENERIC and key in generic:
+                continue
+            generic.add(key)
             payload: dict[str, Any] = {"prompt": pair.prompt, "arm": arm, "attributes": known}
             payload |= {"relevant_by": by.named} if by else {}
-            yield NewTask(f"{arm} {pair.key}", payload, annotation_item=pair.items[0])
+            yield NewTask(f"{arm} {key}", payload, annotation_item=pair.items[0])
 
 
 def write_respond(task: Task) -> list[Message]:

@@ -1,0 +1,24 @@
+"""The options by which a command says how much goes to annotators, and what it then prints of the rest."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.people.stages.portions import WHOLE, Portion
+
+
+def add_portion_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--items", type=int, metavar="N", help="at most so many in all (default as many as there are)")
+    parser.add_argument("--people", type=int, metavar="N", help="of at most so many users, by seed (default all)")
+    parser.add_argument("--seed", type=int, default=WHOLE.seed, help="which ones, and of pairs in which order")
+    parser.add_argument("--both", action="store_true", help="also what the pilot has, or of the pilot the main study")
+
+
+def portion_of(options: Mapping[str, Any]) -> Portion:
+    return Portion(*(options[name] for name in ("items", "people", "seed", "both")))
+
+
+def say_portion(report: Mapping[str, Any]) -> str:
+    left = [f"{report['beyond']:,} more wait for a larger portion"] if report["beyond"] else []
+    left += [f"{report['in_other_part']:,} are in the other part of the study"] if report["in_other_part"] else []
+    return "".join(f"; {words}" for words in left)
