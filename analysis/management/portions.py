@@ -11,11 +11,12 @@ def add_portion_options(parser: ArgumentParser) -> None:
     parser.add_argument("--items", type=int, metavar="N", help="at most so many in all (default as many as there are)")
     parser.add_argument("--people", type=int, metavar="N", help="of at most so many users, by seed (default all)")
     parser.add_argument("--seed", type=int, default=WHOLE.seed, help="which ones, and of pairs in which order")
+    parser.add_argument("--toxic", action="store_true", help="also conversations marked as toxic or redacted")
     parser.add_argument("--both", action="store_true", help="also what the pilot has, or of the pilot the main study")
 
 
 def portion_of(options: Mapping[str, Any]) -> Portion:
-    return Portion(*(options[name] for name in ("items", "people", "seed", "both")))
+    return Portion(*(options[name] for name in ("items", "people", "seed", "both", "toxic")))
 
 
 def say_portion(report: Mapping[str, Any]) -> str:

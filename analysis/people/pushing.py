@@ -10,7 +10,16 @@ from django.db.models import QuerySet
 from analysis.models import Attribute, Corpus, CorpusUser
 from analysis.people.attributes import own_conversations
 from analysis.people.evidence import without_personal
-from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, in_turn, known_keys
+from analysis.people.stages.portions import (
+    NOTHING_KNOWN,
+    TOXIC_OR_REDACTED,
+    WHOLE,
+    KnownKeys,
+    Portion,
+    in_turn,
+    known_keys,
+    shown_rows,
+)
 from analysis.people.steps import ACTOR, PeopleError, require_merged
 from surveys.annotation.items import push_items, work_of
 from surveys.models import Study
@@ -48,6 +57,7 @@ class UserHistory:
     texts: dict[Turn, str] = field(default_factory=dict)
     personal: int = 0  # details that were taken out
     left_out: int = 0  # conversations for which there was no room
+    hidden: set[str] = field(default_factory=set)  # conversations marked as toxic or redacted
 
 
 @dataclass
@@ -60,6 +70,7 @@ class AttributeItems:
     personal: int = 0
     without_evidence: int = 0
     conversations_left_out: int = 0
+    conversations_marked: int = 0
     beyond: int = 0  # attributes that the portion leaves
     known: KnownKeys = NOTHING_KNOWN
 
@@ -69,24 +80,28 @@ class AttributeItems:
         for user in users.iterator(chunk_size=USERS_AT_ONCE):
             if drawn is not None and user.pk not in drawn:
                 continue
-            attributes = list(user.attributes.filter(merged_into__isnull=False).order_by("id"))
+            attributes = list(self.shown(user.attributes.filter(merged_into__isnull=False)).order_by("id"))
             members: dict[int, list[Attribute]] = {}
             for attribute in attributes:
                 members.setdefault(attribute.merged_into_id, []).append(attribute)
             known = {row.merged_into_id for row in attributes if self.key(row.pk) in self.known.all}
+            known |= {cluster for cluster in members if self.key(cluster) in self.known.all}
             wanted = members.keys() - known if drawn is None else drawn[user.pk]
-            new = [row for row in attributes if row.pk in wanted]
+            new = list(user.attributes.filter(pk__in=wanted).order_by("id"))
             if new:
                 yield from self.of_one(user, new, members)
 
+    def shown(self, rows: QuerySet[Attribute]) -> QuerySet[Attribute]:
+        return shown_rows(rows, self.portion)
+
     def draw(self, users: QuerySet[CorpusUser]) -> dict[int, set[int]]:
         """By user which attributes are new: of people in the order of a hash, one of each in turn."""
-        rows = Attribute.objects.filter(user__in=users, merged_into__isnull=False).exclude(evidence=[])
+        rows = self.shown(Attribute.objects.filter(user__in=users, merged_into__isnull=False)).exclude(evidence=[])
         clusters: dict[int, list[int]] = {}
         taken = set()
         for user, pk, cluster in rows.order_by("id").values_list("user", "pk", "merged_into"):
             clusters.setdefault(user, []).append(cluster)
-            if self.key(pk) in self.known.all:
+            if self.key(pk) in self.known.all or self.key(cluster) in self.known.all:
                 taken.add(cluster)
         keys = dict(users.filter(pk__in=clusters).values_list("pk", "key"))
         people = sorted(keys, key=lambda pk: short_hash(str(self.portion.seed), keys[pk]))[: self.portion.people]
@@ -106,10 +121,12 @@ class AttributeItems:
         self, user: CorpusUser, attributes: list[Attribute], members: dict[int, list[Attribute]]
     ) -> Iterator[dict[str, Any]]:
         """The first item of a user brings the history, which the others share."""
-        told = tell(self.corpus, user, {q["conversation"] for row in attributes for q in quotes_of(members[row.pk])})
+        needed = {q["conversation"] for row in attributes for q in quotes_of(members[row.pk])}
+        told = tell(self.corpus, user, needed, marked=self.portion.marked)
         shared: dict[str, Any] = {"history": told.history}
         for row in attributes:
-            evidence = [shown(quote, told) for quote in quotes_of(members[row.pk])][:MOST_ENTRIES]
+            quotes = [quote for quote in quotes_of(members[row.pk]) if quote["conversation"] not in told.hidden]
+            evidence = [shown(quote, told) for quote in quotes][:MOST_ENTRIES]
             if not evidence or not told.history:
                 self.without_evidence += 1
                 continue
@@ -123,6 +140,7 @@ class AttributeItems:
             self.users += 1
             self.personal += told.personal
             self.conversations_left_out += told.left_out
+            self.conversations_marked += len(told.hidden)
 
 
 def tags_of(corpus: Corpus, user: CorpusUser, row: Attribute) -> dict[str, Any]:
@@ -147,19 +165,22 @@ def shown(quote: dict[str, Any], told: UserHistory) -> dict[str, Any]:
     return {"quote": text[start:end], "conversation": number, "turn": at}
 
 
-def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None]) -> UserHistory:
+def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None], *, marked: bool = False) -> UserHistory:
     """The user's conversations, oldest first; where there is no room for all, those with evidence before others.
 
-    Personal details are taken out by rule before anybody sees them.
+    Personal details are taken out by rule before anybody sees them. Conversations that their source marks as toxic or
+    redacted stay out unless `marked`.
     """
-    rows = own_conversations(corpus, user.key)
+    own = own_conversations(corpus, user.key)
+    rows = own if marked else own.exclude(TOXIC_OR_REDACTED)
     sizes = list(rows.values_list("sha256", "characters"))
     kept, room = set(), ROOM
     for sha256, characters in sorted(sizes, key=lambda row: row[0] not in needed):
         if characters <= room:
             kept.add(sha256)
             room -= characters
-    told = UserHistory(left_out=len(sizes) - len(kept))
+    hidden = set() if marked else set(own.filter(TOXIC_OR_REDACTED).values_list("sha256", flat=True))
+    told = UserHistory(left_out=len(sizes) - len(kept), hidden=hidden)
     for row in rows.filter(sha256__in=kept).iterator(chunk_size=20):
         turns = []
         for at, message in enumerate(row.messages):
@@ -194,7 +215,7 @@ def push_attributes(
         raise PeopleError(f"{corpus.name} has no merged attributes: people {corpus.name} merge.")
     pushing = AttributeItems(study, corpus, pilot, portion)
     done = push_items(study, pushing.items(users), actor, pilot=pilot, subject=f"attributes of {corpus.name}")
-    counted = ("users", "without_evidence", "personal", "conversations_left_out", "beyond")
+    counted = ("users", "without_evidence", "personal", "conversations_left_out", "conversations_marked", "beyond")
     there = {"already_there": len(pushing.known.here), "in_other_part": len(pushing.known.there)}
     return {
         **{"corpus": corpus.name, "study": study.slug, **asdict(done), **there},

@@ -256,6 +256,11 @@ def add_task_arguments(parser: ArgumentParser) -> None:
     add_waiting_arguments(parser)
 
 
+def add_instruction_option(parser: ArgumentParser) -> None:
+    words = "words of import_instruction instead of the shipped ones"
+    parser.add_argument("--instruction", default="", metavar="NAME", help=words)
+
+
 PlanTasks = Callable[..., tuple[Run, dict[str, Any]]]
 
 

@@ -12,8 +12,8 @@ from analysis.runs.asking.items import category_tasks, item_tasks
 from analysis.runs.asking.kinds import NewTask
 from analysis.runs.asking.pairs import item_mention_tasks, mention_tasks, respond_tasks, responses_of
 from analysis.runs.asking.plans import plan_tasks
-from analysis.runs.asking.registry import TASKS
-from analysis.runs.commands import ERRORS, add_task_arguments, execute_tasks, tell_tasks
+from analysis.runs.asking.registry import find_kind
+from analysis.runs.commands import ERRORS, add_instruction_option, add_task_arguments, execute_tasks, tell_tasks
 from surveys.annotation.model_raters import ModelRater, RaterError, find_rater
 from surveys.imports.study_command import StudyCommand
 from surveys.models import AnnotationItem, Study
@@ -47,9 +47,10 @@ class Command(StudyCommand):
         )
         parser.add_argument("--again", action="store_true", help="refine: revisions of revisions too")
         add_task_arguments(parser)
+        add_instruction_option(parser)
 
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
-        kind = TASKS[options["task"]]
+        kind = find_kind(options["task"], options["instruction"])
         names = options["flagged_by"] or ([options["relevant_by"]] if options["relevant_by"] else [])
         check_options(kind.name, options)
         models = [find_rater(study, name) for name in names]

@@ -27,7 +27,8 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--prompt", choices=list(PROMPTS), default="same", help="the instruction")
+        shipped = f"the instruction: {', '.join(PROMPTS)}, or one of import_instruction judge (default same)"
+        parser.add_argument("--prompt", default="same", metavar="NAME", help=shipped)
         parser.add_argument("--orders", choices=("both", "one"), default="both", help="of two responses")
         parser.add_argument("--pilot", action="store_true", help="the pilot's items")
         add_task_arguments(parser)

@@ -27,9 +27,9 @@ from analysis.people.steps import ACTOR, PeopleError
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
-from analysis.runs.asking.registry import TASKS
+from analysis.runs.asking.registry import find_kind
 from analysis.runs.commands import ERRORS as RUN_ERRORS
-from analysis.runs.commands import RunCommand, add_task_arguments, execute_tasks, tell_tasks
+from analysis.runs.commands import RunCommand, add_instruction_option, add_task_arguments, execute_tasks, tell_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine
 from surveys.imports.files import ImportFault
@@ -107,10 +107,16 @@ def add_ask_options(parser: ArgumentParser) -> None:
         "--prompts", metavar="FILE", help="candidates: what people might ask, one a line or JSON lines; or a study"
     )
     add_task_arguments(parser)
+    add_instruction_option(parser)
+
+
+def add_extract_options(parser: ArgumentParser) -> None:
+    add_task_arguments(parser)
+    add_instruction_option(parser)
 
 
 def run_ask(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
-    kind = TASKS[options["task"]]
+    kind = find_kind(options["task"], options["instruction"])
     if kind.conversations:
         return ask(corpus, kind, options)
     if not options["prompts"]:
@@ -131,7 +137,7 @@ def find_prompts(named: str) -> list[ListedPrompt]:
 
 
 def run_extract(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
-    return ask(corpus, TASKS["extract"], options)
+    return ask(corpus, find_kind("extract", options["instruction"]), options)
 
 
 def ask(corpus: Corpus, kind: TaskKind, options: dict[str, Any]) -> Report:
@@ -245,7 +251,7 @@ STEPS: dict[str, PeopleStep] = {
     ),
     "extract": PeopleStep(
         "Let a model list what the kept users' conversations say about them.",
-        "conversations", add_task_arguments, run_extract, tell_tasks,
+        "conversations", add_extract_options, run_extract, tell_tasks,
     ),
     "merge": PeopleStep(
         "Merge attributes of one user that say the same.",

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from analysis.models import Attribute, Corpus, CorpusUser, Run, Task
 from analysis.people.pushing import cluster_of, push_attributes, short_hash, studied_users, tags_of
-from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, known_keys
+from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, known_keys, shown_rows
 from analysis.people.steps import ACTOR, PeopleError
 from surveys.annotation.items import push_items, work_of
 from surveys.models import AnnotationItem, Study
@@ -110,8 +110,8 @@ class PairItems:
             else:
                 found[pair] = ids
         self.asked, self.unread = len(found), len(unread - found.keys())
-        merged = Attribute.objects.filter(user__corpus=self.corpus, cluster_size__isnull=False)
-        standing = set(merged.values_list("pk", flat=True))
+        merged = Attribute.objects.filter(user__corpus=self.corpus, merged_into__isnull=False)
+        standing = set(shown_rows(merged, self.portion).values_list("merged_into", flat=True))
         return {pair: kept for pair, ids in found.items() if (kept := self.keep(pair[1], ids, people, standing))}
 
     def keep(self, user: int, ids: list[int], people: dict[int, CorpusUser], standing: set[int]) -> list[int]:

@@ -6,7 +6,9 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
+from django.db.models import Q, QuerySet
 
+from analysis.models import Attribute
 from analysis.people.steps import PeopleError
 from surveys.models import AnnotationItem, Study
 
@@ -18,12 +20,14 @@ class Portion:
     """At most `items` in all, of at most `people`; None: as many as there are.
 
     What the pilot has is left out of the main study, and the other way round, unless `both` lets it be asked twice.
+    Conversations that their source marks as toxic or redacted are shown to nobody, unless with `marked`.
     """
 
     items: int | None = None
     people: int | None = None
     seed: int = 0
     both: bool = False
+    marked: bool = False
 
     def check(self) -> None:
         """Raises PeopleError."""
@@ -39,6 +43,13 @@ class Portion:
 
 
 WHOLE = Portion()
+TOXIC_OR_REDACTED = Q(toxic=True) | Q(redacted=True)  # of conversations
+
+
+def shown_rows(rows: QuerySet[Attribute], portion: Portion) -> QuerySet[Attribute]:
+    """Without those that rest on a conversation that annotators are not shown."""
+    marked = Q(conversation__toxic=True) | Q(conversation__redacted=True)
+    return rows if portion.marked else rows.exclude(marked)
 
 
 @dataclass(frozen=True)

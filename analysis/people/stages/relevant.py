@@ -201,9 +201,11 @@ class PreferenceItems:
 
 def tags_of_writer(writer: Writer) -> dict[str, Any]:
     warm = {} if writer.temperature is None else {"temperature": writer.temperature}
+    own_words = not writer.instruction.removeprefix(TASK).isdecimal()  # of a lab, not the shipped ones
     return {
         GENERATOR: writer.endpoint,
         **warm,
+        **({"instruction": writer.instruction} if own_words else {}),
         **({"simulated": True} if writer.provider == Endpoint.Provider.FAKE else {}),
     }
 

@@ -28,6 +28,7 @@ the response names or plainly refers to. What only fits an attribute, without re
 CANDIDATES_SCHEMA = closed(relevant=listed(number("the number of an attribute")))
 MENTIONS_SCHEMA = closed(mentioned=listed(number("the number of an attribute")))
 ABOUT = "This is known about the user:\n{attributes}\nUse it where it makes the response better for them."
+ATTRIBUTES_HERE = "{attributes}"  # in an instruction
 MOST_ATTRIBUTES = 60  # the surest of a user
 LONGEST_RESPONSE = 50_000  # characters
 LONGEST_NUMBER = 10  # digits
@@ -66,9 +67,9 @@ def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt]) -> Iterator
             yield NewTask(key, shown | ({"name": prompt.name} if prompt.name else {}), user=user)
 
 
-def write_candidates(task: Task) -> list[Message]:
+def write_candidates(task: Task, instruction: str = CANDIDATES) -> list[Message]:
     shown = f"The prompt:\n{task.payload['prompt']}\n\nThe attributes:\n{numbered(task.payload['attributes'])}"
-    return ask(CANDIDATES, shown, CANDIDATES_SCHEMA)
+    return ask(instruction, shown, CANDIDATES_SCHEMA)
 
 
 def read_candidates(reply: str, task: Task) -> dict[str, Any]:
@@ -97,9 +98,11 @@ def respond_tasks(study: Study, by: ModelRater | None = None) -> Iterator[NewTas
             yield NewTask(f"{arm} {key}", payload, annotation_item=pair.items[0])
 
 
-def write_respond(task: Task) -> list[Message]:
+def write_respond(task: Task, instruction: str = ABOUT) -> list[Message]:
+    """Words that were brought without a place for the attributes have them at their end."""
     known = "\n".join(f"- {attribute}" for attribute in task.payload["attributes"])
-    front: list[Message] = [{"role": "system", "content": ABOUT.format(attributes=known)}] if known else []
+    about = instruction if ATTRIBUTES_HERE in instruction else f"{instruction.strip()}\n{ATTRIBUTES_HERE}"
+    front: list[Message] = [{"role": "system", "content": about.replace(ATTRIBUTES_HERE, known)}] if known else []
     return [*front, {"role": "user", "content": task.payload["prompt"]}]
 
 
@@ -135,9 +138,9 @@ def responses_of(study: Study) -> Iterator[Task]:
     return found.iterator(chunk_size=200)
 
 
-def write_mentions(task: Task) -> list[Message]:
+def write_mentions(task: Task, instruction: str = MENTIONS) -> list[Message]:
     shown = f"The response:\n{task.payload['response']}\n\nThe attributes:\n{numbered(task.payload['attributes'])}"
-    return ask(MENTIONS, shown, MENTIONS_SCHEMA)
+    return ask(instruction, shown, MENTIONS_SCHEMA)
 
 
 def read_mentions(reply: str, task: Task) -> dict[str, Any]:

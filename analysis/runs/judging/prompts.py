@@ -27,16 +27,18 @@ class JudgePrompt:
     """
 
     name: str
-    version: int
+    version: int | str
     advice: Mapping[str, str]
     imagines: bool = False
+    brought: str = ""  # words that stand for the guidelines
 
     @property
     def label(self) -> str:
         return f"{self.name}-{self.version}"
 
     def write(self, kind: str, guidelines: str, shown: str, asked: str) -> str:
-        return "\n\n".join(filter(None, [guidelines.strip(), self.advice.get(kind, ""), shown, asked]))
+        said = (self.brought or guidelines).strip()
+        return "\n\n".join(filter(None, [said, self.advice.get(kind, ""), shown, asked]))
 
 
 # Says how often people say yes, which is what agreement with people is to find out: in `LEADING_INSTRUCTIONS`.
