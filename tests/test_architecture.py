@@ -46,8 +46,9 @@ ROOMS = {
     ),
     "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
+    "analysis.papers": "stats charts models exports people agreement | models studies annotation console",
     "analysis.management": (
-        "models owners endpoints corpora training people exports runs answers report agreement "
+        "charts models owners endpoints corpora training people exports runs answers report agreement papers "
         "| models imports annotation simulation"
     ),
 }

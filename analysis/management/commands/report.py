@@ -10,6 +10,8 @@ from django.http import QueryDict
 
 from analysis.answers.readings import read_new
 from analysis.exports.exports import write_whole
+from analysis.management.paper import NAME as PAPER_2
+from analysis.management.paper import report_paper
 from analysis.report.filters import IN_ADDRESSES, FilterError, Filters
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
@@ -25,8 +27,8 @@ FEWEST, MOST = 20, 100_000
 
 class Command(StudyCommand):
     help = (
-        "Print a study's report. New answers are read first; parts that nothing has changed since are taken as they "
-        "were computed."
+        f"Print a study's report, or with {PAPER_2} the figures and tables of a paper about people. New answers are "
+        "read first; parts that nothing has changed since are taken as they were computed."
     )
     writes = {"html": False, "pdf": False}  # noqa: RUF012
 
@@ -34,6 +36,11 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
+        parser.add_argument(
+            "studies", nargs="*", metavar="STUDY", help=f"after {PAPER_2}: its stages (default those that ship)"
+        )
+        parser.add_argument("--corpora", nargs="+", default=[], metavar="NAME", help=f"{PAPER_2}: default all sampled")
+        parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"{PAPER_2}: write its figures there too")
         parser.add_argument(
             "--filter",
             action="append",
@@ -54,6 +61,14 @@ class Command(StudyCommand):
         parser.add_argument("--draws", type=int, default=DRAWS, help=f"random draws for each interval ({DRAWS})")
         parser.add_argument("--html", type=Path, metavar="FILE", help="write one HTML file that needs nothing else")
         parser.add_argument("--pdf", type=Path, metavar="FILE", help="write a paged PDF")
+
+    def handle(self, **options: Any) -> None:
+        if options["study"] == PAPER_2 and not Study.objects.filter(slug=PAPER_2).exists():
+            self.stdout.write(report_paper(options))
+            return
+        if options["studies"] or options["corpora"] or options["out"]:
+            raise CommandError(f"A report is about one study. {PAPER_2} stands for the figures and tables of a paper.")
+        super().handle(**options)
 
     def carry_out(self, study: Study, options: dict[str, Any]) -> None:
         if not FEWEST <= options["draws"] <= MOST:
