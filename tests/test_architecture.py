@@ -39,7 +39,7 @@ ROOMS = {
     "analysis.exports": ("models answers | reading models studies annotation monitoring console"),
     "analysis.training": "stats models charts owners corpora | models studies imports annotation console",
     "analysis.people": (
-        "stats models charts owners corpora exports | models studies pasting imports annotation console"
+        "stats models charts owners corpora exports | reading models studies pasting imports annotation console"
     ),
     "analysis.runs": (
         "stats models owners endpoints corpora exports people | reading models studies imports annotation console"

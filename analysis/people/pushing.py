@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.models import Attribute, Corpus, CorpusUser
+from analysis.models import Attribute, Corpus, CorpusStep, CorpusUser
 from analysis.people.attributes import own_conversations
 from analysis.people.evidence import without_personal
 from analysis.people.stages.portions import (
@@ -20,7 +20,7 @@ from analysis.people.stages.portions import (
     known_keys,
     shown_rows,
 )
-from analysis.people.steps import ACTOR, PeopleError, require_merged
+from analysis.people.steps import ACTOR, NAMES, PeopleError, require_merged
 from surveys.annotation.items import push_items, work_of
 from surveys.models import Study
 from surveys.pasting.privacy import remove_personal
@@ -42,8 +42,18 @@ def short_hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
-def studied_users(corpus: Corpus) -> QuerySet[CorpusUser]:
-    """The sampled users, or all who were kept where nobody was sampled."""
+def studied_users(corpus: Corpus, sample: str = "") -> QuerySet[CorpusUser]:
+    """The sampled users, or all who were kept where nobody was sampled; or those of a further `sample`, by its name.
+
+    Raises PeopleError where there is no sample of that name.
+    """
+    if sample:
+        step = corpus.steps.filter(name=NAMES.SAMPLE, state=CorpusStep.State.DONE).first()
+        drawn = step.report.get("samples", {}) if step else {}
+        if sample not in drawn:
+            known = ", ".join(sorted(drawn)) or "none yet"
+            raise PeopleError(f"{corpus.name} has no sample called {sample} ({known}): people sample --name {sample}.")
+        return corpus.users.filter(key__in=drawn[sample]["keys"], left_out_by="").order_by("key")
     sampled = corpus.users.filter(place__isnull=False).order_by("place")
     return sampled if sampled.exists() else corpus.users.filter(left_out_by="").order_by("key")
 
@@ -210,7 +220,7 @@ def push_attributes(
     _, kind = work_of(study)
     if kind.name != KIND:
         raise PeopleError(f"Annotators of {study.slug} judge {kind.name} items; attributes go into a study of {KIND}.")
-    users = studied_users(corpus)
+    users = studied_users(corpus, portion.sample)
     if not Attribute.objects.filter(user__in=users, merged_into__isnull=False).exists():
         raise PeopleError(f"{corpus.name} has no merged attributes: people {corpus.name} merge.")
     pushing = AttributeItems(study, corpus, pilot, portion)

@@ -20,7 +20,7 @@ from analysis.people.attributes import LEAST_CONFIDENCE
 from analysis.people.filters import FILTERS, FilterSettings, SettingError
 from analysis.people.funnel import filter_users
 from analysis.people.merging import SIMILARITY, merge_attributes
-from analysis.people.sampling import SIZE, sample_users
+from analysis.people.sampling import POOLS, RULES, SIZE, Draw, sample_beside, sample_users
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
 from analysis.people.stages.prompt_lists import ListedPrompt, is_list, prompts_of, read_prompts
 from analysis.people.steps import ACTOR, PeopleError
@@ -106,6 +106,7 @@ def add_ask_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--prompts", metavar="FILE", help="candidates: what people might ask, one a line or JSON lines; or a study"
     )
+    add_sample_option(parser)
     add_task_arguments(parser)
     add_instruction_option(parser)
 
@@ -123,7 +124,7 @@ def run_ask(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
         raise CommandError(
             "candidates are asked for prompts: name a list of them, or the study that has them (--prompts)."
         )
-    wanted = candidate_tasks(corpus, find_prompts(options["prompts"]))
+    wanted = candidate_tasks(corpus, find_prompts(options["prompts"]), options["sample"] or "")
     plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, corpus=corpus)
     return execute_tasks(kind, plan, {"corpus": corpus.name}, options)
 
@@ -177,14 +178,25 @@ def tell_merge(report: Report) -> str:
 def add_sample_options(parser: ArgumentParser) -> None:
     parser.add_argument("--size", type=int, default=SIZE, help=f"users to choose (default {SIZE})")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--name", help="keep it by this name beside the sample that is studied")
+    parser.add_argument("--by", choices=RULES, default=RULES[0], help="with --name: by chance, or the farthest points")
+    parser.add_argument("--of", choices=POOLS, default=POOLS[0], help="with --name: of all, or of the sampled ones")
 
 
 def run_sample(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:
+    if options["name"]:
+        how = Draw(options["size"], options["by"], options["of"], options["seed"])
+        return sample_beside(corpus, options["name"], how, show)
+    if (options["by"], options["of"]) != (RULES[0], POOLS[0]):
+        raise CommandError("The sample that is studied has the farthest points of all; name another one: --name NAME.")
     return sample_users(corpus, options["size"], options["seed"], show)
 
 
 def tell_sample(report: Report) -> str:
     lines = [f"{report['corpus']}: {report['chosen']:,} of {report['eligible']:,} users chosen"]
+    if "name" in report:
+        rows = report["diversity"].items()
+        return "\n".join([*lines, *(f"{name.replace('_', ' '):18} {write_distance(row)}" for name, row in rows)])
     for words, part in (("all", report["diversity"]), ("chosen", report["diversity_chosen"])):
         lines += [f"{name.replace('_', ' '):18} {words:7} {write_distance(row)}" for name, row in part.items()]
     return "\n".join(lines)
@@ -213,6 +225,11 @@ def add_push_options(parser: ArgumentParser) -> None:
         "--least", type=int, default=DEFAULTS.least, help=f"pairs: fewest candidates (default {DEFAULTS.least})"
     )
     add_portion_options(parser)
+    add_sample_option(parser)
+
+
+def add_sample_option(parser: ArgumentParser) -> None:
+    parser.add_argument("--sample", metavar="NAME", help="of the users of this further sample, by its name")
 
 
 def run_push(corpus: Corpus, options: dict[str, Any], show: Show) -> Report:

@@ -65,7 +65,7 @@ class PairItems:
     users: set[int] = field(default_factory=set)
 
     def items(self) -> Iterator[dict[str, Any]]:
-        people = {user.pk: user for user in studied_users(self.corpus).only("key", "band")}
+        people = {user.pk: user for user in studied_users(self.corpus, self.portion.sample).only("key", "band")}
         self.known = known_keys(self.study, self.pilot, self.portion, corpus=self.corpus.name)
         chosen = self.take(self.draw(self.candidates(people), people), people)
         asked = Task.objects.filter(pk__in={self.tasks[item.prompt] for item in chosen})

@@ -28,6 +28,7 @@ class Portion:
     seed: int = 0
     both: bool = False
     marked: bool = False
+    sample: str = ""  # of which users, by its name; empty: of those who are studied
 
     def check(self) -> None:
         """Raises PeopleError."""

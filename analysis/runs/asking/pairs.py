@@ -55,10 +55,10 @@ def places_in(said: Any, most: int, name: str) -> list[int]:
 # --- candidates: every prompt with every sampled user
 
 
-def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt]) -> Iterator[NewTask]:
+def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt], sample: str = "") -> Iterator[NewTask]:
     """Of the sampled users, or of all who were kept where nobody was sampled, those with merged attributes."""
     require_merged(corpus)
-    for user in studied_users(corpus):
+    for user in studied_users(corpus, sample):
         merged = Attribute.objects.filter(user=user, cluster_size__isnull=False)
         known = dict(merged.order_by(SUREST, "id").values_list("id", "text")[:MOST_ATTRIBUTES])
         for prompt in prompts if known else ():

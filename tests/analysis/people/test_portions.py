@@ -160,3 +160,23 @@ def test_draw_takes_the_smallest_share_first_and_goes_on_from_what_is_there() ->
     assert {writer for writer, _ in rest} == {"b"} and {prompt for _, prompt in rest} == set(range(5, 10))
     assert draw_balanced([], lambda each: each, 3, str) == []
     assert in_turn([[1, 2, 3], [4], []]) == [1, 4, 2, 3]
+
+
+def test_samples_stand_side_by_side_by_name(corpus: Corpus) -> None:
+    study = make_annotation_study(kind="attribute", slug="facts")
+    with pytest.raises(CommandError, match="has no sample beside which another could stand"):
+        people("corpus", "sample", "--name", "few", "--size", "2")
+    people("corpus", "merge", "--similarity", "0.99")
+    whole = people("corpus", "sample", "--size", "3")
+    few = people("corpus", "sample", "--name", "few", "--size", "2", "--by", "random", "--of", "sampled")
+    assert set(few["chosen_users"]) < set(whole["chosen_users"]) and (few["by"], few["chosen"]) == ("random", 2)
+    assert few == people("corpus", "sample", "--name", "few", "--size", "2", "--by", "random", "--of", "sampled")
+    assert people("corpus", "push", "--study", "facts", "--sample", "few")["users"] == 2
+    assert set(shown(study)) == set(few["chosen_users"])
+    people("corpus", "sample", "--size", "4")  # others stay beside it
+    assert set(corpus.steps.get(name="sample").report["samples"]) == {"few"}
+    with pytest.raises(CommandError, match="has no sample called many .few."):
+        people("corpus", "push", "--study", "facts", "--sample", "many")
+    people("corpus", "merge", "--similarity", "0.99")
+    with pytest.raises(CommandError, match="has no sample called few .none yet."):
+        people("corpus", "push", "--study", "facts", "--sample", "few")
