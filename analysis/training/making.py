@@ -14,7 +14,7 @@ from analysis.models.training import Task
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card
-from analysis.training.evaluation import BASE, Shape, cases_of, tell_tested, tell_threshold, without_texts
+from analysis.training.evaluation import BASE, Shape, cases_of, say_unread, tell_tested, tell_threshold, without_texts
 from analysis.training.examples import (
     Labelled,
     came_with_split,
@@ -37,6 +37,7 @@ from analysis.training.folders import (
     remove_work,
     writing_folder,
 )
+from analysis.training.own_users import user_gains
 from analysis.training.study_labels import Before, groups_learned, label_of, study_examples
 from analysis.training.tiers.encoders import EncoderTrial, keep_encoder, train_encoder
 from analysis.training.tiers.reasoning import ReasonerTrial, keep_reasoner, told_apart, train_reasoner
@@ -119,6 +120,9 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     if isinstance(network, ReasonerTrial):
         baselines[BASE] = Scored(network.before.scores[parts.test], network.before.threshold)
     report = fitting.report_on(model.task, parts, kept, scored, valid, best, baselines)
+    report["warnings"] += say_unread(model.task, parts.all, settings.tokens if model.tier == Tier.ENCODER else 0)
+    if settings.per_user:
+        report["per_user"] = user_gains(model.task, parts.all, features, trials[0].fit.strength, settings)
     if model.task != Task.REWARD:
         on = all_scored[best].scores[parts.valid], cases_of(parts.of(parts.valid))
         report["threshold_by"] = kept["threshold_by"] = tell_threshold(
@@ -126,6 +130,7 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
         )
     kept |= {"threshold": scored[best].threshold, "tokens": settings.tokens, "threads": settings.threads}
     kept |= {"groups": groups_learned(parts.all), "vectors": embedder.name}
+    kept["plain"] = settings.plain
     kept["asked"] = {name: getattr(settings, name) for name in ("rollouts", "batch", "reply", "kl", "lora")}
     if network:
         report["timing"] = network.timing

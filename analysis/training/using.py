@@ -4,10 +4,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from django.db import transaction
 
 from analysis.models import ExampleSet, TrainedModel
 from analysis.stats.detection import Scored
-from analysis.training.evaluation import EARLIER, Shape, chosen_part, evaluate, suspicious_baselines, tell_tested
+from analysis.training.evaluation import (
+    EARLIER,
+    MEASURES,
+    Shape,
+    chosen_part,
+    evaluate,
+    say_unread,
+    suspicious_baselines,
+    tell_tested,
+)
 from analysis.training.examples import Labelled, TrainingError, load_set
 from analysis.training.features import VERSION, Texts, embed_texts, features_of, find_embedder
 from analysis.training.fitting import Settings, score_baselines
@@ -51,7 +61,8 @@ def score(
         return Scored(scores, kept["threshold"]), replies
     scores = fit.score(features_of(model.task, examples, texts))
     if model.tier == TrainedModel.Tier.ENCODER:
-        scores = score_with_encoder(model.task, folder, examples, scores, kept["tokens"], kept["threads"])
+        frozen = None if kept.get("plain") else scores
+        scores = score_with_encoder(model.task, folder, examples, frozen, kept["tokens"], kept["threads"])
     return Scored(scores, kept["threshold"]), replies
 
 
@@ -94,7 +105,8 @@ def evaluate_model(
     positive = kept.get("positive", EARLIER[model.task])
     result = evaluate(model.task, part, scored, baselines, kept["seen"], positive)
     result["warnings"] += suspicious_baselines(model.task, result)
-    return {
+    result["warnings"] += say_unread(model.task, part, kept["tokens"] if model.tier == TrainedModel.Tier.ENCODER else 0)
+    found = {
         "model": model.name,
         "task": model.task,
         "tier": model.tier,
@@ -105,6 +117,24 @@ def evaluate_model(
         **result,
         **({"threshold_by": kept["threshold_by"]} if "threshold_by" in kept else {}),
     }
+    if not own:
+        keep_elsewhere(model, found)
+    return found
+
+
+MOST_ELSEWHERE = 20  # sets whose figures stay with a model, the last ones
+
+
+def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
+    """The test on a set that it did not learn from stands on the model's page, with the baselines there."""
+    kept = {"n": found["n"], "groups": found["groups"], "tested": found["tested"], "baselines": found["baselines"]}
+    kept |= {name: found[name] for name in (*MEASURES[model.task], "ci") if name in found}
+    with transaction.atomic():
+        row = TrainedModel.objects.select_for_update().get(pk=model.pk)
+        others = {name: each for name, each in row.metrics.get("elsewhere", {}).items() if name != found["examples"]}
+        last = dict(list(others.items())[1 - MOST_ELSEWHERE :])
+        row.metrics["elsewhere"] = last | {found["examples"]: kept}
+        row.save(update_fields=["metrics"])
 
 
 def predict(

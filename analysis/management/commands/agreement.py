@@ -8,10 +8,28 @@ from django.core.management.base import CommandError, CommandParser
 
 from analysis.agreement.agreements import DRAWS, THRESHOLD, agreement_of
 from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
-from analysis.agreement.asked.tables import make_categories, make_revisions, make_told, say_tables
+from analysis.agreement.asked.tables import (
+    make_categories,
+    make_reasonings,
+    make_revisions,
+    make_told,
+    make_told_writers,
+    say_tables,
+)
+from analysis.agreement.kind_tables import (
+    make_maybe,
+    make_orders,
+    make_ratings,
+    make_sides,
+    make_trained,
+    make_verification,
+)
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS
+from analysis.charts.tables import Table
 from surveys.imports.study_command import StudyCommand
 from surveys.models import Study
+
+GROUPS = ("corpus", "tag", "user")
 
 
 class Command(StudyCommand):
@@ -75,9 +93,36 @@ def say(question: dict[str, Any]) -> str:
         [
             *(head, size, *numbers, majority, *skew, *say_pairs(question["pairs"]), *say_raters(question["raters"])),
             *say_statements(question),
-            *say_tables([*make_revisions(question), make_categories(question), make_told(question)]),
+            *say_tables(tables_of(question)),
+            *(line for name in GROUPS for line in say_groups(question, name)),
         ]
     )
+
+
+def tables_of(question: dict[str, Any]) -> list[Table | None]:
+    """All that the page has below its coefficients, where the question has it."""
+    ratings = make_ratings(question)
+    found = [make_maybe(question), *make_verification(question), make_orders(question), make_sides(question)]
+    found += [make_trained(question), *make_revisions(question), make_categories(question)]
+    if ratings:
+        found += [ratings.raters, ratings.generators, ratings.habits, ratings.conditions, ratings.gaps]
+    return [*found, make_told(question), make_told_writers(question), *(t for t, _ in make_reasonings(question))]
+
+
+def say_groups(question: dict[str, Any], name: str, most: int = 30) -> list[str]:
+    """Agreement and shares of labels by corpus, tag or user."""
+    rows = question.get(f"by_{name}", ())
+    lines = [
+        f"    {row.get(name)}: {row['items']:,} items, alpha {write(row['alpha']['value'])} "
+        f"{write_interval(row['alpha']['ci'])}, "
+        + ", ".join(
+            f"{value} {100 * row['shares'][value]:.1f} % {write_interval(row['ci']['shares'][value])}".rstrip()
+            for value in question["values"]
+        )
+        for row in rows[:most]
+    ]
+    more = [f"    … and {len(rows) - most} more (--json has them all)"] if len(rows) > most else []
+    return [f"  by {name}", *lines, *more] if lines else []
 
 
 def say_statements(question: dict[str, Any]) -> list[str]:

@@ -9,13 +9,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from analysis.models.training import ExampleSet, Task
 from analysis.runs.progress import ProgressLine
 from analysis.training.cards import number, say_tested, say_threshold
-from analysis.training.examples import TrainingError, find_set
+from analysis.training.examples import LEFT_OUT, TrainingError, find_set
 from analysis.training.fitting import Settings
 from analysis.training.jobs import look, plan, train
 from analysis.training.making import TrainingStopped
+from analysis.training.own_users import say_gain
+from analysis.training.tiers.memory import reckon
+from analysis.training.tiers.reasoning import find_language_model
 from surveys.imports.study_command import find_study
 
 TIERS = ("frozen", "encoder", "grpo")
+SPLITS = ("users", "items", "groups", "paper")
 
 
 NUMBERS = {
@@ -29,6 +33,7 @@ NUMBERS = {
     "reply": "grpo: tokens of a reply at most",
     "kl": "grpo: weight of the distance from the untrained model",
     "lora": "grpo: rank of the weights that learn; 0: all weights do",
+    "memory": "grpo: GB of the GPU",
 }
 MAY_BE_0 = ("steps", "kl", "lora")
 # What the tiers take where nothing is said.
@@ -44,7 +49,14 @@ class Command(BaseCommand):
         parser.add_argument("--task", required=True, choices=Task.values)
         parser.add_argument("--tier", default="frozen", choices=TIERS)
         parser.add_argument("--name", help="of the model")
-        parser.add_argument("--split", default="", choices=("users", "items", "groups"), help="divide anew by these")
+        parser.add_argument(
+            "--split",
+            default="",
+            metavar="BY",
+            help=f"divide anew by {', '.join(SPLITS)} (as the paper does), or corpus:NAME: that one is the test part",
+        )
+        parser.add_argument("--plain", action="store_true", help="encoder: by itself, not what tier A leaves")
+        parser.add_argument("--per-user", action="store_true", help="say what a model of one user gains")
         parser.add_argument("--seeds", type=int, default=3, help="to see how much they change (default 3)")
         parser.add_argument("--soft-labels", action="store_true", help="learn shares of votes, not majorities")
         parser.add_argument(
@@ -95,9 +107,16 @@ class Command(BaseCommand):
             above = [f"--{name}" for name in NUMBERS if name not in MAY_BE_0]
             raise TrainingError(f"{', '.join(above)} must be above 0, --steps, --kl and --lora not below it.")
         self.check_aim(settings, options["task"])
+        if settings.split and settings.split not in SPLITS and not settings.split.startswith(LEFT_OUT):
+            raise TrainingError(f"--split takes {', '.join(SPLITS)} or {LEFT_OUT}NAME, not {settings.split}.")
+        if settings.plain and options["tier"] != "encoder":
+            raise TrainingError("--plain is for the tier encoder.")
         if bool(options["study"]) == bool(options["examples"]):
             raise TrainingError("Name what to learn from: a study, or --examples NAME.")
         source = find_study(options["study"]) if options["study"] else find_set(options["examples"])
+        if options["tier"] == "grpo":
+            memory = reckon(find_language_model(settings.base), settings)
+            self.stderr.write(memory.tell(options["name"] or "It", settings))
         if options["dry_run"]:
             if isinstance(source, ExampleSet) and source.task != options["task"]:
                 raise TrainingError(
@@ -145,4 +164,5 @@ def tell_figures(report: dict[str, Any]) -> str:
         numbers = "  ".join(f"{name} {number(row[name], row['ci'].get(name))}" for name in names)
         lines.append(f"{title:20.20} {numbers}")
     lines += filter(None, (say_tested(report), say_threshold(report)))
+    lines += [say_gain(report["per_user"])] if "per_user" in report else []
     return "\n".join(lines)

@@ -72,7 +72,7 @@ def test_preferences_come_in_three_forms(tmp_path: Path) -> None:
 
 def test_dialogues_name_their_profile(tmp_path: Path) -> None:
     rows = [
-        {"user_id": "u7", "task_id": "t1", "dialogue": [{"speaker": "User", "text": "Hi"}, {"user": "", "assistant": "Yes?"}]},
+        {"user_id": "u7", "task_id": "t1", "dialogue": [{"speaker": "User", "text": "Hi"}, {"assistant": "Yes?"}]},
         {"profile_id": 8, "conversation": talk("Hello", "Hi.")},
     ]  # fmt: skip
     bring(tmp_path, "personalens", rows)
