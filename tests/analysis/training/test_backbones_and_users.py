@@ -1,4 +1,4 @@
-"""How a training is divided, what fits on a GPU, what is not read, and what a model of one user gains: on known truth."""
+"""How a training is divided, what fits on a GPU, what is not read, and what a model of one user gains."""
 
 import json
 from dataclasses import replace
