@@ -11,7 +11,8 @@ from analysis.charts.rendering import render
 from analysis.exports.exports import write_whole
 from analysis.exports.formats import figure_csv
 from analysis.models import Corpus, CorpusStep
-from analysis.papers.exhibits import PAPER, STAGES, Exhibit, Sources, as_document, exhibits, work_kind, write_text
+from analysis.papers.documents import as_document, write_text
+from analysis.papers.exhibits import PAPER, STAGES, Exhibit, Sources, exhibits, work_kind
 from surveys.imports.study_command import find_study, writing
 from surveys.models import Study
 

@@ -16,8 +16,8 @@ def add_portion_options(parser: ArgumentParser) -> None:
 
 
 def portion_of(options: Mapping[str, Any]) -> Portion:
-    named = [options[name] for name in ("items", "people", "seed", "both", "toxic")]
-    return Portion(*named, sample=options.get("sample") or "")
+    items, people, seed = (options[name] for name in ("items", "people", "seed"))
+    return Portion(items, people, seed, options["both"], options["toxic"], options.get("sample") or "")
 
 
 def say_portion(report: Mapping[str, Any]) -> str:

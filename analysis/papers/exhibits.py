@@ -1,7 +1,7 @@
 """Tables 1 to 7 and figures 2 to 7 of "Re-Centering Humans in LLM Personalization", each from what repeats it here."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,15 +90,16 @@ def exhibits(sources: Sources) -> Iterator[Exhibit]:
 
 
 def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
-    about = {"number": recipe.number, "title": recipe.title}
     if not recipe.kind:
         made = recipe.make(sources, {}, Study())
-        return made or Exhibit(**about, why=recipe.needs)
+        return made or Exhibit(recipe.number, recipe.title, why=recipe.needs)
     study, question = sources.studies.get(recipe.kind), sources.question(recipe.kind)
     if study is None:
-        return Exhibit(**about, why=f"No study of {STAGES[recipe.kind]} (annotators of the kind {recipe.kind}).")
+        stage = f"No study of {STAGES[recipe.kind]} (annotators of the kind {recipe.kind})."
+        return Exhibit(recipe.number, recipe.title, why=stage)
     made = recipe.make(sources, question, study) if question else None
-    return made or Exhibit(**about, study=study.slug, why=recipe.needs if question else "Nobody has given a label yet.")
+    why = recipe.needs if question else "Nobody has given a label yet."
+    return made or Exhibit(recipe.number, recipe.title, study=study.slug, why=why)
 
 
 # --- from corpora -----------------------------------------------------------
@@ -168,6 +169,15 @@ def representatives(corpus: Corpus) -> Iterator[Shape]:
 
 # --- from the three stages ---------------------------------------------------
 
+REASONED = {
+    "prompt": "Prompt",
+    "attribute": "Attribute",
+    "people": "People",
+    "before": "Before",
+    "said_before": "Reasoning before",
+    "after": "After",
+    "said_after": "Reasoning after",
+}
 OF_MODELS = [
     Column("rater", "Model"),
     *(estimate(name, {"f1": "F1"}.get(name, name.capitalize()), FINE) for name in MEASURES),
@@ -222,13 +232,14 @@ def table_6(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
 
 def table_7(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
     """The first pair on which a reasoning model came to people's label by learning."""
-    rows = []
+    rows: list[Shape] = []
     for _, shown in make_reasonings(question):
-        rows += [row for row in shown if row.get("after") == row.get("people") != row.get("before")][:1] or shown[:1]
+        better = [row for row in shown if row["after"] == row["people"] != row["before"]]
+        rows += [dict(row) for row in (better or shown)[:1]]
     if not rows:
         return None
-    columns = [Column(name, name.replace("_", " ").capitalize()) for name in rows[0] if isinstance(rows[0][name], str)]
-    return Exhibit("Table 7", "Reasoning before and after learning", [make_table(columns, rows[:1])], study=study.slug)
+    columns = [Column(name, label) for name, label in REASONED.items()]
+    return Exhibit("Table 7", "Reasoning before and after learning", [make_table(columns, rows)], study=study.slug)
 
 
 def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
@@ -246,10 +257,11 @@ def drawn(number: str, title: str, name: str, where: str, more: Callable[[Shape]
     def make(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
         figures = AGREEMENT_FIGURES | RATING_FIGURES
         figure = figures[name].draw(question, tuple(question["values"]), Options())
-        if not figure.table:
+        told = more(question) if more else []
+        if not figure.table and not told:
             return None
-        tables = [*beside_published(study, question, where), *(more(question) if more else [])]
-        return Exhibit(number, title, tables, figure=figure, study=study.slug)
+        tables = [*beside_published(study, question, where), *told]
+        return Exhibit(number, title, tables, figure=figure if figure.table else None, study=study.slug)
 
     return make
 
@@ -280,9 +292,9 @@ def habits_by_models(question: Shape) -> list[Table]:
     return tables
 
 
-JUDGED = "No model has judged its items: `judge`, or `predict` of a trained model."
+JUDGED = "No model has judged its items: judge, or predict with a trained model."
 RECIPES = (
-    Recipe("Table 1", "Diversity of users, by corpus", "", table_1, "No corpus was sampled: `people CORPUS sample`."),
+    Recipe("Table 1", "Diversity of users, by corpus", "", table_1, "No corpus was sampled: people CORPUS sample."),
     Recipe(
         "Figure 2",
         "Labels by corpus",
@@ -327,13 +339,13 @@ RECIPES = (
         drawn("Figure 7", "Models that name attributes, and that reward it", "habits", "figure 7", habits_by_models),
         "No model both wrote and judged responses.",
     ),
-    Recipe("Table 4", "Sampled users", "", table_4, "No corpus was sampled: `people CORPUS sample`."),
+    Recipe("Table 4", "Sampled users", "", table_4, "No corpus was sampled: people CORPUS sample."),
     Recipe(
         "Table 5",
         "What is wrong with doubted attributes",
         "attribute",
         table_5,
-        "No model was asked: `ask STUDY reason`, then `ask STUDY category`.",
+        "No model was asked: ask STUDY reason, then ask STUDY category.",
     ),
     Recipe("Table 6", "Ratings by people and by judges", "preference", table_6, "No response is rated."),
     Recipe(
@@ -341,42 +353,6 @@ RECIPES = (
         "Reasoning before and after learning",
         "relevance",
         table_7,
-        "No reasoning model learned from it: `train STUDY --task relevance --tier grpo`.",
+        "No reasoning model learned from it: train STUDY --task relevance --tier grpo.",
     ),
 )
-
-
-def write_text(made: Sequence[Exhibit], simulated: Sequence[str]) -> str:
-    """For a terminal: each exhibit with its numbers, or why there is none."""
-    blocks = [f"Simulated, not real: {', '.join(simulated)}"] if simulated else []
-    for each in made:
-        where = f" ({each.study})" if each.study else ""
-        lines = [f"{each.number.upper()}  {each.title}{where}"]
-        lines += [f"  {words}" for words in (each.note, each.why) if words]
-        for table in each.tables:
-            lines += ["", *([f"  {table.title}"] if table.title else []), *(f"  {line}" for line in table.aligned())]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks)
-
-
-def as_document(each: Exhibit) -> Mapping[str, Any]:
-    """For programs: every number with its interval, n, and the reason where there is none."""
-    return {
-        "number": each.number,
-        "title": each.title,
-        "study": each.study,
-        "note": each.note,
-        "why": each.why,
-        "figure": list(each.figure.table) if each.figure else [],
-        "tables": [
-            {
-                "title": table.title,
-                "columns": [column.label for column in table.columns],
-                "rows": [
-                    [{"value": cell.value, "ci": cell.ci, "n": cell.n, "why": cell.why} for cell in row]
-                    for row in table.rows
-                ],
-            }
-            for table in each.tables
-        ],
-    }

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
@@ -79,8 +78,9 @@ def known_keys(study: Study, pilot: bool, portion: Portion, **about: Any) -> Kno
 
 def in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
     """The first of each group, then the second of each, and so on: however many are taken, all have their share."""
-    missing = object()
-    return [entry for row in zip_longest(*groups, fillvalue=missing) for entry in row if entry is not missing]
+    known = list(groups)
+    longest = max(map(len, known), default=0)
+    return [group[place] for place in range(longest) for group in known if place < len(group)]
 
 
 def draw_balanced(
