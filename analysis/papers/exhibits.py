@@ -12,9 +12,10 @@ from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES
 from analysis.agreement.kind_tables import compare_published, make_ratings
 from analysis.agreement.tables import estimate, make_table
 from analysis.charts.figure import Figure, Options
-from analysis.charts.tables import COUNT, FINE, SHARE, Column, Table
+from analysis.charts.tables import COUNT, FINE, Column, Table
 from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.papers.held_out import MEASURES, score_models
+from analysis.papers.told import gaps_by_models, habits_by_models
 from analysis.people.stages.profiles import SUREST, without_details
 from surveys.console.wording import plural
 from surveys.models import Study
@@ -264,32 +265,6 @@ def drawn(number: str, title: str, name: str, where: str, more: Callable[[Shape]
         return Exhibit(number, title, tables, figure=figure if figure.table else None, study=study.slug)
 
     return make
-
-
-def gaps_by_models(question: Shape) -> list[Table]:
-    """Figure 6 by the word of each model that was asked which attributes a response names."""
-    rows = question["ratings"]["mentions"].get("models", ())
-    columns = [Column("rater", "Rated by"), estimate("gap", "Gap", FINE)]
-    return [make_table(columns, row["gaps"], f"By the word of {row['model']}") for row in rows]
-
-
-def habits_by_models(question: Shape) -> list[Table]:
-    """Figure 7 by the same word: how often each writer names attributes, and its gap as a judge."""
-    tables = []
-    for row in question["ratings"]["mentions"].get("models", ()):
-        both = [
-            {"generator": written["generator"], "mention_rate": written["mention_rate"], "gap": judged["gap"]}
-            for written in row["generators"]
-            for judged in row["gaps"]
-            if written["generator"] and judged["rater"].startswith(f"{written['generator']} ")
-        ]
-        columns = [
-            Column("generator", "Model"),
-            estimate("mention_rate", "Names the attribute, as a writer", SHARE),
-            estimate("gap", "Gap, as a judge", FINE),
-        ]
-        tables += [make_table(columns, both, f"By the word of {row['model']}")] if both else []
-    return tables
 
 
 JUDGED = "No model has judged its items: judge, or predict with a trained model."
