@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -102,11 +103,22 @@ def say(question: dict[str, Any]) -> str:
 def tables_of(question: dict[str, Any]) -> list[Table | None]:
     """All that the page has below its coefficients, where the question has it."""
     ratings = make_ratings(question)
-    found = [make_maybe(question), *make_verification(question), make_orders(question), make_sides(question)]
-    found += [make_trained(question), *make_revisions(question), make_categories(question)]
+    found = [
+        titled("Maybe, read in four ways", make_maybe(question)),
+        *make_verification(question),
+        titled("Judges asked in both orders", make_orders(question)),
+        titled("How often the left one is preferred", make_sides(question)),
+        titled("Models that learned, beside the best prompted judge", make_trained(question)),
+        *make_revisions(question),
+        make_categories(question),
+    ]
     if ratings:
         found += [ratings.raters, ratings.generators, ratings.habits, ratings.conditions, ratings.gaps]
     return [*found, make_told(question), make_told_writers(question), *(t for t, _ in make_reasonings(question))]
+
+
+def titled(title: str, table: Table | None) -> Table | None:
+    return replace(table, title=title) if table else None
 
 
 def say_groups(question: dict[str, Any], name: str, most: int = 30) -> list[str]:

@@ -85,6 +85,7 @@ class PushForm(StepForm):
 
     def __init__(self, *args: Any, user: Any, corpus: Corpus, **given: Any) -> None:
         super().__init__(*args, user=user, corpus=corpus, **given)
+        self.fields["items"].optional = self.fields["people"].optional = True
         self.fields["study"].choices = [(study.slug, study.title) for study in studies_to_push(user, corpus)]
 
 
