@@ -41,6 +41,8 @@ WHAT = {
     "a good response.",
 }
 
+AS_WRITTEN = "They go to the endpoint as they were written, with personal details in them."
+
 
 class AskForm(forms.Form):
     endpoint = endpoint_field()
@@ -181,7 +183,7 @@ def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
         "corpus": found,
         "task": task,
         "title": NAMES(task).label,
-        "what": WHAT[NAMES(task)],
+        "what": f"{WHAT[NAMES(task)]} {AS_WRITTEN}",
         "unasked": "" if unasked is None else plural(unasked, "conversation"),
         "step": step,
         "live": step is not None and step["state"] in OPEN,
