@@ -3,12 +3,13 @@
 import json
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, figure_csv
 from analysis.models import Corpus
-from analysis.papers.exhibits import PAPER, RECIPES, Sources, exhibits, make_exhibit, work_kind
+from analysis.papers.exhibits import PAPER, RECIPES, Exhibit, Sources, exhibits, make_exhibit, work_kind
 from surveys.annotation.stages import stages_of
 from surveys.console.pages import show, study_page
 from surveys.models import Study
@@ -29,6 +30,11 @@ def sources_for(request: HttpRequest) -> Sources:
     return Sources(studies, list(corpora))
 
 
+def svg_of(exhibit: Exhibit) -> str:
+    """In the page, so that it has the page's colours."""
+    return mark_safe(render(exhibit.figure, "svg").decode()) if exhibit.figure else ""  # noqa: S308 - the renderer's
+
+
 @require_safe
 @study_page()
 def paper(request: HttpRequest) -> HttpResponse:
@@ -41,7 +47,7 @@ def paper(request: HttpRequest) -> HttpResponse:
         HERE,
         paper=PAPER,
         answer=f"{there} of its {len(made)} figures and tables can be made from these studies.",
-        exhibits=made,
+        exhibits=[(each, svg_of(each)) for each in made],
         simulated=sources.simulated(),
         kinds=list(FIGURE_FILES),
     )
