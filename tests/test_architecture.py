@@ -39,15 +39,16 @@ ROOMS = {
     "analysis.exports": ("models answers | reading models studies annotation monitoring console"),
     "analysis.training": "stats models charts owners corpora | models studies imports annotation console",
     "analysis.people": (
-        "stats models charts owners corpora exports | models studies pasting imports annotation console"
+        "stats models charts owners corpora exports | reading models studies pasting imports annotation console"
     ),
     "analysis.runs": (
         "stats models owners endpoints corpora exports people | reading models studies imports annotation console"
     ),
     "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
+    "analysis.papers": "stats charts models exports people agreement | models studies annotation console",
     "analysis.management": (
-        "models owners endpoints corpora training people exports runs answers report agreement "
+        "charts models owners endpoints corpora training people exports runs answers report agreement papers "
         "| models imports annotation simulation"
     ),
 }

@@ -7,10 +7,15 @@ their content, embeddings, the conversations nearest to a text, and draws that a
 from collections.abc import Callable
 from typing import Any
 
+from analysis.corpora.benchmark_records import read_cupid, read_personalens, read_prefeval
 from analysis.corpora.records import Record, read_lmsys, read_sharegpt, read_wildchat
 
-IMPORTERS: dict[str, Callable[[Any], Record]] = {
+# Of one record a conversation, or several.
+IMPORTERS: dict[str, Callable[[Any], Record | list[Record]]] = {
     "wildchat": read_wildchat,
     "sharegpt": read_sharegpt,
     "lmsys": read_lmsys,
+    "cupid": read_cupid,
+    "prefeval": read_prefeval,
+    "personalens": read_personalens,
 }

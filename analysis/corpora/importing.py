@@ -193,11 +193,11 @@ def read_records(reading: CorpusFile, form: str) -> Iterator[Record]:
     """Every whole conversation. Records of another shape are faults like broken ones."""
     for place, written in reading.records():
         try:
-            record = IMPORTERS[form](written)
+            found = IMPORTERS[form](written)
         except RecordError as error:
             reading.note(f"{place} {error}")
             continue
-        yield record
+        yield from [found] if isinstance(found, Record) else found
 
 
 def _without_erased(rows: Iterable[Row], erased: ErasedUsers, allowed: bool, report: Report) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from analysis.corpora.records import storable
 from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Persona, PersonaSet
 from surveys.imports.files import CellFault, Faults, batches, open_lines
-from surveys.reading.nesting import read_json
+from surveys.reading.nesting import read_json, say_fault
 
 SENTENCES = 5  # drawn when the sentences stand alone; a group of one person's sentences is used as it is
 
@@ -151,7 +151,7 @@ def _read_object(text: str) -> PersonaLine:
     try:
         record = read_json(text)
     except ValueError as error:
-        raise CellFault(f"is not JSON ({error})") from None
+        raise CellFault(f"is not JSON ({say_fault(error).removeprefix('it is no JSON: ')})") from None
     if not isinstance(record, Mapping):
         raise CellFault("is not an object")
     description = next((record[name] for name in DESCRIPTION_FIELDS if name in record), "")

@@ -15,7 +15,7 @@ import zstandard
 
 from analysis.corpora.page_sizes import check_footer, rows_at_once
 from surveys.reading.nesting import LONGEST_RECORD as LONGEST
-from surveys.reading.nesting import read_json, read_json_at
+from surveys.reading.nesting import read_json, read_json_at, say_fault
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BLOCK = 1 << 18  # larger ones cost the processor more: what is made of them lies in no cache
@@ -95,7 +95,7 @@ class CorpusFile:
             try:
                 record = read_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except ValueError as error:
-                self.note(f"line {number:,}: {error}")
+                self.note(f"line {number:,}: {say_fault(error)}")
                 continue
             yield f"line {number:,}", record
 
@@ -104,7 +104,7 @@ class CorpusFile:
         try:
             yield from scanner.all_items(blocks)
         except ValueError as error:
-            self.note(f"{scanner.place()}: {error}")
+            self.note(f"{scanner.place()}: {say_fault(error, where=False)}")
 
     def _parquet_rows(self) -> Iterator[tuple[str, Any]]:
         number = 0

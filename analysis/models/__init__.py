@@ -11,6 +11,7 @@ from analysis.models.corpora import (
     PersonaSet,
     UploadPart,
 )
+from analysis.models.instructions import Instruction
 from analysis.models.people import Attribute, ConversationVerdict, CorpusStep, CorpusUser, TextVector
 from analysis.models.results import Alias, AliasDecision, Answer, AnswerDecision, MetricValue, SecondOpinion
 from analysis.models.runs import Completion, Endpoint, Run, Schedule, SimulatedUser, Task
@@ -35,6 +36,7 @@ __all__ = [
     "ErasedUser",
     "Example",
     "ExampleSet",
+    "Instruction",
     "MetricValue",
     "Persona",
     "PersonaSet",

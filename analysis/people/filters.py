@@ -32,7 +32,9 @@ class FilterSettings:
 
     language: str = setting("English", "the language that conversations must be labelled with")
     unlabelled: bool = setting(False, "count conversations without a language as being in it")
-    language_share: float = setting(0.5, "a model's verdict on the language from which a conversation is kept", 0, 1)
+    language_share: float = setting(
+        1.0, "share in the language, by a model's verdict, from which a conversation is kept; 1: all of it", 0, 1
+    )
     window: int = setting(120, "characters of a window", 20)
     stride: int = setting(60, "characters from one window to the next", 1)
     repeated: int = setting(5, "turns with the same window that make an account scripted, with --coverage", 2)
@@ -41,6 +43,7 @@ class FilterSettings:
     conversations: int = setting(3, "fewest conversations", 1)
     messages: int = setting(15, "user messages that must be exceeded")
     assistant_use: float = setting(0.6, "least mean score of use as an assistant, where a model gave scores", 0, 1)
+    without_assistant_use: bool = setting(False, "keep users of whose use as an assistant no model was asked")
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -165,6 +168,8 @@ def judge_activity(seen: Evidence) -> Verdict:
 
 
 def judge_assistant_use(seen: Evidence) -> Verdict:
+    if seen.settings.without_assistant_use:
+        return Verdict(True, "waived", {"asked": len(seen.scores)})
     if not seen.scores:
         return Verdict(True, "no model was asked", {"asked": 0})
     mean = sum(seen.scores) / len(seen.scores)

@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from analysis.models import Conversation, ConversationRepeat, ConversationVerdict, Corpus, CorpusStep, CorpusUser
 from analysis.people.filters import FILTERS, Evidence, FilterSettings, SeenConversation, judge, language_key
 from analysis.people.steps import ACTOR, NAMES, PeopleError, step_of
+from surveys.console.wording import plural
 
 USERS_AT_ONCE = 500
 ROWS_AT_ONCE = 200  # of the database; conversations may be long
@@ -199,13 +200,16 @@ def _report(corpus: Corpus, counts: Counter[str]) -> dict[str, Any]:
 
 
 def conversations_to_ask(corpus: Corpus, task: str) -> QuerySet[Conversation]:
-    """About `language` everybody's, in whatever language they are labelled, so that both verdicts are kept.
+    """About `language` everybody's that are labelled as in it: what others are in nobody needs to ask.
 
     About `assistant-use` those in the language of the filter of users whom no filter before that one left out; for
-    `extract` of those who passed all filters. Raises PeopleError where users were not filtered to the end.
+    `extract` of those who passed all filters. Raises PeopleError where users were not filtered to the end, or where
+    their use as an assistant is to be asked about first.
     """
     if task == ConversationVerdict.Question.LANGUAGE:
-        return corpus.conversations.exclude(user="")
+        return corpus.conversations.exclude(user="").filter(labelled_in(latest_settings(corpus)))
+    if task == NAMES.EXTRACT and (why := say_use_not_asked(corpus)):
+        raise PeopleError(why)
     aside = [CorpusUser.Filter.ASSISTANT_USE] if task == ConversationVerdict.Question.ASSISTANT_USE else []
     users = corpus.users.filter(left_out_by__in=["", *aside])
     return _in_language(corpus, _conversations_of(corpus, users))
@@ -219,6 +223,30 @@ def settings_of_filter(corpus: Corpus) -> FilterSettings:
     return FilterSettings(**row.settings)
 
 
+def latest_settings(corpus: Corpus) -> FilterSettings:
+    """Of the last filter; before the first one the defaults."""
+    return settings_of_filter(corpus) if corpus.steps.filter(name=NAMES.FILTER).exists() else FilterSettings()
+
+
+def say_use_not_asked(corpus: Corpus) -> str:
+    """What must be asked or waived before anything is concluded about the kept users; empty where it is."""
+    kept = corpus.users.filter(left_out_by="", conversations__gt=0)
+    if settings_of_filter(corpus).without_assistant_use or not kept.exists():
+        return ""
+    unasked = kept.filter(**{"verdicts__assistant-use__asked": 0}).count()
+    if not unasked:
+        return ""
+    return (
+        f"Of {unasked:,} of {plural(kept.count(), 'kept user')} no model was asked whether they use the assistant as a "
+        f"person would: people {corpus.name} ask assistant-use, then filter; or waive it: filter "
+        "--without-assistant-use."
+    )
+
+
+def labelled_in(settings: FilterSettings) -> Q:
+    return Q(language__iexact=settings.language.strip()) | (Q(language="") if settings.unlabelled else Q())
+
+
 def _conversations_of(corpus: Corpus, users: QuerySet[CorpusUser]) -> QuerySet[Conversation]:
     """Those that somebody else had in the same words too, each once."""
     keys = users.values("key")
@@ -228,7 +256,6 @@ def _conversations_of(corpus: Corpus, users: QuerySet[CorpusUser]) -> QuerySet[C
 
 def _in_language(corpus: Corpus, rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
     settings = settings_of_filter(corpus)
-    labelled = Q(language__iexact=settings.language.strip()) | (Q(language="") if settings.unlabelled else Q())
     asked = Q(verdicts__question="language", verdicts__language=language_key(settings.language))
     told = asked & Q(verdicts__value__lt=settings.language_share)
-    return rows.filter(labelled).exclude(pk__in=corpus.conversations.filter(told).values("pk"))
+    return rows.filter(labelled_in(settings)).exclude(pk__in=corpus.conversations.filter(told).values("pk"))

@@ -7,12 +7,22 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.models import Attribute, Corpus, CorpusUser
+from analysis.models import Attribute, Corpus, CorpusStep, CorpusUser
 from analysis.people.attributes import own_conversations
 from analysis.people.evidence import without_personal
-from analysis.people.steps import ACTOR, PeopleError, require_merged
+from analysis.people.stages.portions import (
+    NOTHING_KNOWN,
+    TOXIC_OR_REDACTED,
+    WHOLE,
+    KnownKeys,
+    Portion,
+    in_turn,
+    known_keys,
+    shown_rows,
+)
+from analysis.people.steps import ACTOR, NAMES, PeopleError, require_merged
 from surveys.annotation.items import push_items, work_of
-from surveys.models import AnnotationItem, Study
+from surveys.models import Study
 from surveys.pasting.privacy import remove_personal
 from surveys.studies.files.payloads import LONGEST_HISTORY, MOST_ENTRIES
 
@@ -32,8 +42,18 @@ def short_hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
-def studied_users(corpus: Corpus) -> QuerySet[CorpusUser]:
-    """The sampled users, or all who were kept where nobody was sampled."""
+def studied_users(corpus: Corpus, sample: str = "") -> QuerySet[CorpusUser]:
+    """The sampled users, or all who were kept where nobody was sampled; or those of a further `sample`, by its name.
+
+    Raises PeopleError where there is no sample of that name.
+    """
+    if sample:
+        step = corpus.steps.filter(name=NAMES.SAMPLE, state=CorpusStep.State.DONE).first()
+        drawn = step.report.get("samples", {}) if step else {}
+        if sample not in drawn:
+            known = ", ".join(sorted(drawn)) or "none yet"
+            raise PeopleError(f"{corpus.name} has no sample called {sample} ({known}): people sample --name {sample}.")
+        return corpus.users.filter(key__in=drawn[sample]["keys"], left_out_by="").order_by("key")
     sampled = corpus.users.filter(place__isnull=False).order_by("place")
     return sampled if sampled.exists() else corpus.users.filter(left_out_by="").order_by("key")
 
@@ -47,6 +67,7 @@ class UserHistory:
     texts: dict[Turn, str] = field(default_factory=dict)
     personal: int = 0  # details that were taken out
     left_out: int = 0  # conversations for which there was no room
+    hidden: set[str] = field(default_factory=set)  # conversations marked as toxic or redacted
 
 
 @dataclass
@@ -54,42 +75,73 @@ class AttributeItems:
     study: Study
     corpus: Corpus
     pilot: bool
+    portion: Portion = WHOLE
     users: int = 0
     personal: int = 0
     without_evidence: int = 0
     conversations_left_out: int = 0
-    there: set[str] = field(default_factory=set)
+    conversations_marked: int = 0
+    beyond: int = 0  # attributes that the portion leaves
+    known: KnownKeys = NOTHING_KNOWN
 
-    def items(self, users: Iterable[CorpusUser]) -> Iterator[dict[str, Any]]:
-        """What is there is looked up when the study is locked, so that of two at a time one adds nothing."""
-        there = AnnotationItem.objects.filter(study=self.study, pilot=self.pilot, corpus=self.corpus.name)
-        self.there.update(there.values_list("key", flat=True))
-        for user in users:
-            attributes = list(user.attributes.filter(merged_into__isnull=False).order_by("id"))
+    def items(self, users: QuerySet[CorpusUser]) -> Iterator[dict[str, Any]]:
+        self.known = known_keys(self.study, self.pilot, self.portion, corpus=self.corpus.name)
+        drawn = None if self.portion.is_whole else self.draw(users)
+        for user in users.iterator(chunk_size=USERS_AT_ONCE):
+            if drawn is not None and user.pk not in drawn:
+                continue
+            attributes = list(self.shown(user.attributes.filter(merged_into__isnull=False)).order_by("id"))
             members: dict[int, list[Attribute]] = {}
             for attribute in attributes:
                 members.setdefault(attribute.merged_into_id, []).append(attribute)
-            known = {row.merged_into_id for row in attributes if self.key(row) in self.there}
-            new = [row for row in attributes if row.pk in members.keys() - known]
+            known = {row.merged_into_id for row in attributes if self.key(row.pk) in self.known.all}
+            known |= {cluster for cluster in members if self.key(cluster) in self.known.all}
+            wanted = members.keys() - known if drawn is None else drawn[user.pk]
+            new = list(user.attributes.filter(pk__in=wanted).order_by("id"))
             if new:
                 yield from self.of_one(user, new, members)
 
-    def key(self, attribute: Attribute) -> str:
-        return f"{self.corpus.name}-{attribute.pk}"
+    def shown(self, rows: QuerySet[Attribute]) -> QuerySet[Attribute]:
+        return shown_rows(rows, self.portion)
+
+    def draw(self, users: QuerySet[CorpusUser]) -> dict[int, set[int]]:
+        """By user which attributes are new: of people in the order of a hash, one of each in turn."""
+        rows = self.shown(Attribute.objects.filter(user__in=users, merged_into__isnull=False)).exclude(evidence=[])
+        clusters: dict[int, list[int]] = {}
+        taken = set()
+        for user, pk, cluster in rows.order_by("id").values_list("user", "pk", "merged_into"):
+            clusters.setdefault(user, []).append(cluster)
+            if self.key(pk) in self.known.all or self.key(cluster) in self.known.all:
+                taken.add(cluster)
+        keys = dict(users.filter(pk__in=clusters).values_list("pk", "key"))
+        people = sorted(keys, key=lambda pk: short_hash(str(self.portion.seed), keys[pk]))[: self.portion.people]
+        turns = in_turn([[(user, cluster) for cluster in dict.fromkeys(clusters[user])] for user in people])
+        new = [each for each in turns if each[1] not in taken]
+        room = self.portion.room(len(self.known.here))
+        self.beyond = len(new) - len(new[:room])
+        drawn: dict[int, set[int]] = {}
+        for user, cluster in new[:room]:
+            drawn.setdefault(user, set()).add(cluster)
+        return drawn
+
+    def key(self, attribute: int) -> str:
+        return f"{self.corpus.name}-{attribute}"
 
     def of_one(
         self, user: CorpusUser, attributes: list[Attribute], members: dict[int, list[Attribute]]
     ) -> Iterator[dict[str, Any]]:
         """The first item of a user brings the history, which the others share."""
-        told = tell(self.corpus, user, {q["conversation"] for row in attributes for q in quotes_of(members[row.pk])})
+        needed = {q["conversation"] for row in attributes for q in quotes_of(members[row.pk])}
+        told = tell(self.corpus, user, needed, marked=self.portion.marked)
         shared: dict[str, Any] = {"history": told.history}
         for row in attributes:
-            evidence = [shown(quote, told) for quote in quotes_of(members[row.pk])][:MOST_ENTRIES]
+            quotes = [quote for quote in quotes_of(members[row.pk]) if quote["conversation"] not in told.hidden]
+            evidence = [shown(quote, told) for quote in quotes][:MOST_ENTRIES]
             if not evidence or not told.history:
                 self.without_evidence += 1
                 continue
             yield shared | {
-                **{"key": self.key(row), "attribute": remove_personal(row.text)[0], "evidence": evidence},
+                **{"key": self.key(row.pk), "attribute": remove_personal(row.text)[0], "evidence": evidence},
                 **{"cluster": cluster_of(user.key), "corpus": self.corpus.name, "source": str(row.pk)},
                 **{"tags": tags_of(self.corpus, user, row)},
             }
@@ -98,6 +150,7 @@ class AttributeItems:
             self.users += 1
             self.personal += told.personal
             self.conversations_left_out += told.left_out
+            self.conversations_marked += len(told.hidden)
 
 
 def tags_of(corpus: Corpus, user: CorpusUser, row: Attribute) -> dict[str, Any]:
@@ -122,19 +175,22 @@ def shown(quote: dict[str, Any], told: UserHistory) -> dict[str, Any]:
     return {"quote": text[start:end], "conversation": number, "turn": at}
 
 
-def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None]) -> UserHistory:
+def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None], *, marked: bool = False) -> UserHistory:
     """The user's conversations, oldest first; where there is no room for all, those with evidence before others.
 
-    Personal details are taken out by rule before anybody sees them.
+    Personal details are taken out by rule before anybody sees them. Conversations that their source marks as toxic or
+    redacted stay out unless `marked`.
     """
-    rows = own_conversations(corpus, user.key)
+    own = own_conversations(corpus, user.key)
+    rows = own if marked else own.exclude(TOXIC_OR_REDACTED)
     sizes = list(rows.values_list("sha256", "characters"))
     kept, room = set(), ROOM
     for sha256, characters in sorted(sizes, key=lambda row: row[0] not in needed):
         if characters <= room:
             kept.add(sha256)
             room -= characters
-    told = UserHistory(left_out=len(sizes) - len(kept))
+    hidden = set() if marked else set(own.filter(TOXIC_OR_REDACTED).values_list("sha256", flat=True))
+    told = UserHistory(left_out=len(sizes) - len(kept), hidden=hidden)
     for row in rows.filter(sha256__in=kept).iterator(chunk_size=20):
         turns = []
         for at, message in enumerate(row.messages):
@@ -151,24 +207,27 @@ def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None]) -> UserHisto
     return told
 
 
-def push_attributes(corpus: Corpus, study: Study, actor: str = ACTOR, *, pilot: bool = False) -> dict[str, Any]:
+def push_attributes(
+    corpus: Corpus, study: Study, actor: str = ACTOR, *, pilot: bool = False, portion: Portion = WHOLE
+) -> dict[str, Any]:
     """Items of the sampled users' merged attributes, of all kept users where none were sampled, and a report.
 
-    Attributes that the study has already are left alone; those without evidence can't be judged and are counted.
-    Raises PeopleError, ImportFault.
+    Attributes that the study has already, or its pilot, are left alone; those without evidence can't be judged and are
+    counted. Raises PeopleError, ImportFault.
     """
+    portion.check()
     require_merged(corpus)
     _, kind = work_of(study)
     if kind.name != KIND:
         raise PeopleError(f"Annotators of {study.slug} judge {kind.name} items; attributes go into a study of {KIND}.")
-    users = studied_users(corpus)
+    users = studied_users(corpus, portion.sample)
     if not Attribute.objects.filter(user__in=users, merged_into__isnull=False).exists():
         raise PeopleError(f"{corpus.name} has no merged attributes: people {corpus.name} merge.")
-    pushing = AttributeItems(study, corpus, pilot)
-    items = pushing.items(users.iterator(chunk_size=USERS_AT_ONCE))
-    done = push_items(study, items, actor, pilot=pilot, subject=f"attributes of {corpus.name}")
-    counted = ("users", "without_evidence", "personal", "conversations_left_out")
+    pushing = AttributeItems(study, corpus, pilot, portion)
+    done = push_items(study, pushing.items(users), actor, pilot=pilot, subject=f"attributes of {corpus.name}")
+    counted = ("users", "without_evidence", "personal", "conversations_left_out", "conversations_marked", "beyond")
+    there = {"already_there": len(pushing.known.here), "in_other_part": len(pushing.known.there)}
     return {
-        **{"corpus": corpus.name, "study": study.slug, **asdict(done), "already_there": len(pushing.there)},
+        **{"corpus": corpus.name, "study": study.slug, **asdict(done), **there},
         **{name: getattr(pushing, name) for name in counted},
     }

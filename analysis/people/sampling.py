@@ -1,5 +1,6 @@
 """A sample of people spread as far as can be, from specialists to generalists, and how diverse they are."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import groupby
@@ -9,9 +10,9 @@ import numpy as np
 from django.db import connection, reset_queries, transaction
 
 from analysis.corpora.seeded_sampling import draw, generator
-from analysis.models import Attribute, Corpus
+from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.people.funnel import take_sample_back
-from analysis.people.steps import ACTOR, NAMES, PeopleError, require_merged, step_of
+from analysis.people.steps import ACTOR, NAMES, PeopleBusy, PeopleError, require_merged, say_busy, step_of
 from analysis.people.vectors import Person, in_pieces, read_vectors
 from analysis.stats.diversity import (
     BANDS,
@@ -24,8 +25,10 @@ from analysis.stats.diversity import (
     unit_rows,
 )
 from surveys.console.wording import plural
+from surveys.models import locks
 
 SIZE = 5_000
+NAME = re.compile(r"[-a-zA-Z0-9_]{1,30}")
 Show = Callable[[float, int], None]
 
 COUNTS = """
@@ -79,7 +82,7 @@ def sample_users(
         raise PeopleError(
             f"{plural(number, 'attribute')} of {corpus.name} came after the last merge: people {corpus.name} merge."
         )
-    settings = {"size": size, "seed": seed}
+    settings, beside = {"size": size, "seed": seed}, samples_of(corpus)
     with step_of(corpus, NAMES.SAMPLE, settings, actor) as step:
 
         def tell(share: float, number: int) -> None:
@@ -95,9 +98,66 @@ def sample_users(
             **{"chosen": len(chosen), "diversity": diversity(pool, seed)},
             **{"diversity_chosen": diversity(eligible.part(np.array(chosen, np.intp)), seed)},
             **{"bands": _bands(eligible, bands, chosen), "model": merged.settings["model"]},
-            **{"similarity": merged.settings["similarity"]},
+            **{"similarity": merged.settings["similarity"], "samples": beside},
         }
     return step.report | {"chosen_users": [eligible.keys[place] for place in chosen]}
+
+
+class Draw(NamedTuple):
+    """How a further sample is drawn: by which rule, of all who can be chosen or of the sampled ones."""
+
+    size: int
+    by: str = "farthest"
+    of: str = "all"
+    seed: int = 0
+
+
+RULES = ("farthest", "random")
+POOLS = ("all", "sampled")
+
+
+def sample_beside(
+    corpus: Corpus, name: str, how: Draw, show: Show = lambda share, number: None, actor: str = ACTOR
+) -> dict[str, Any]:
+    """Draw a further sample and keep it by its name beside the one that is studied; returns its report.
+
+    It goes with the sample when that is drawn from another filter or merge. Raises PeopleError.
+    """
+    step = corpus.steps.filter(name=NAMES.SAMPLE, state=CorpusStep.State.DONE).first()
+    if step is None:
+        raise PeopleError(f"{corpus.name} has no sample beside which another could stand: people {corpus.name} sample.")
+    if not NAME.fullmatch(name):
+        raise PeopleError(f"{name!r} names no sample: take up to 30 letters, digits, - and _.")
+    if how.size < 1:
+        raise PeopleError("The sample needs at least one user.")
+    require_merged(corpus)
+    with locks.alone("people", corpus.pk) as is_mine:
+        if not is_mine:
+            raise PeopleBusy(say_busy(corpus))
+        pool = read_pool(corpus, step.report["model"], how.seed, show)
+        eligible = pool.part(np.flatnonzero(~np.isnan(pool.scores)))
+        if how.of == "sampled":
+            sampled = set(corpus.users.filter(place__isnull=False).values_list("key", flat=True))
+            eligible = eligible.part(np.array([at for at, key in enumerate(eligible.keys) if key in sampled], np.intp))
+        chosen = choose(eligible, how.size)[1] if how.by == "farthest" else draw_random(eligible, how)
+        found = {**how._asdict(), "chosen": len(chosen), "eligible": len(eligible.keys), "drawn_by": actor}
+        found["diversity"] = diversity(eligible.part(np.array(chosen, np.intp)), how.seed)
+        kept = found | {"keys": [eligible.keys[place] for place in chosen]}
+        with transaction.atomic():
+            row = CorpusStep.objects.select_for_update().get(pk=step.pk)
+            row.report["samples"] = row.report.get("samples", {}) | {name: kept}
+            row.save(update_fields=["report"])
+    return {"corpus": corpus.name, "name": name, **found, "chosen_users": kept["keys"]}
+
+
+def draw_random(pool: Pool, how: Draw) -> list[int]:
+    """As many by chance, each with the same chance, in the order of their keys."""
+    return sorted(draw(range(len(pool.keys)), min(how.size, len(pool.keys)), generator(str(how.seed), "sample")))
+
+
+def samples_of(corpus: Corpus) -> dict[str, dict[str, Any]]:
+    step = corpus.steps.filter(name=NAMES.SAMPLE, state=CorpusStep.State.DONE).first()
+    return step.report.get("samples", {}) if step else {}
 
 
 def read_pool(corpus: Corpus, model: str, seed: int, show: Show) -> Pool:

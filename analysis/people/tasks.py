@@ -14,6 +14,7 @@ from analysis.people.funnel import filter_users
 from analysis.people.merging import merge_attributes
 from analysis.people.pushing import push_attributes
 from analysis.people.sampling import sample_users
+from analysis.people.stages.portions import Portion
 from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, ask_again, note_failure, step_of
 from surveys.imports.files import ImportFault
 from surveys.models import Study
@@ -63,7 +64,8 @@ def _push(corpus: Corpus, settings: dict[str, Any], actor: str) -> None:
     with step_of(corpus, NAMES.PUSH, settings, actor) as step:
         study = Study.objects.select_related("current").get(slug=settings["study"])
         try:
-            step.report = push_attributes(corpus, study, actor, pilot=settings["pilot"])
+            portion = Portion(settings.get("items"), settings.get("people"), settings.get("seed", 0))
+            step.report = push_attributes(corpus, study, actor, pilot=settings["pilot"], portion=portion)
         except ImportFault as fault:
             raise PeopleError(f"{study.slug}: nothing was added. Faults: {fault.count}\n{fault}") from None
 

@@ -262,6 +262,9 @@ TASK_ARGUMENTS = (
     flag("--workers", "leave the calls to the workers"),
     *WAITING,
 )
+INSTRUCTION = arg(
+    "--instruction", default="", metavar="NAME", help="words of import_instruction instead of the shipped ones"
+)
 PlanTasks = Callable[..., tuple[Run, dict[str, Any]]]
 
 

@@ -290,6 +290,26 @@ def without_texts(warnings: Sequence[str]) -> list[str]:
     return [f"{warning.partition(cut)[0]}{cut}." if TEXTS_FOLLOW in warning else warning for warning in warnings]
 
 
+WINDOW = 256  # tokens of a text that vectors are made of
+A_TOKEN = 4  # characters, in most English texts
+
+
+def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list[str]:
+    """A warning where texts are longer than what is read of them; `tokens` of both texts that an encoder reads."""
+    if task == Task.REWARD or not examples:
+        return []
+    longest = A_TOKEN * (tokens or WINDOW)
+    sizes = [len(each.first) + (len(each.second) if tokens else 0) for each in examples]
+    cut = [size - longest for size in sizes if size > longest]
+    if not cut:
+        return []
+    what = "evidence" if task == Task.VERIFIER else "prompts"
+    return [
+        f"In {len(cut):,} of {len(examples):,} examples the {what} is longer than the {tokens or WINDOW} tokens that "
+        f"are read (about {longest:,} characters); about {100 * sum(cut) / sum(sizes):.0f} % of all text is not read."
+    ]
+
+
 def suspicious_baselines(task: str, result: Shape) -> list[str]:
     """Warnings about words or length that tell too much."""
     measure, most = SUSPICIOUS[Task(task)]

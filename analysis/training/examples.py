@@ -53,6 +53,7 @@ class Labelled:
     label: float = 0.0
     ratings: tuple[tuple[str, float], ...] = ()
     user: str = ""
+    corpus: str = ""
 
     @property
     def is_positive(self) -> bool:
@@ -179,11 +180,45 @@ def came_with_split(examples: Iterable[Labelled]) -> bool:
 
 
 def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
-    """Divided anew: by `users`, by `items` (each prompt or evidence) or by `groups`. Raises TrainingError."""
+    """Divided anew: by `users`, by `items` (each prompt or evidence) or by `groups`; by `paper` as the paper divides
+    its own; with `corpus:NAME` that corpus is the test part. Raises TrainingError.
+    """
+    if by.startswith(LEFT_OUT):
+        return leave_out(examples, by.removeprefix(LEFT_OUT))
+    if by == "paper":
+        return split_as_published(examples)
     if by == "users" and not all(each.user for each in examples):
         raise TrainingError("These examples do not say which user they are about: split by groups or items.")
     names = {"users": lambda each: each.user, "items": lambda each: hash_text(each.first), "groups": lambda e: e.group}
     return [replace(each, group=names[by](each), split=part_of(names[by](each))) for each in examples]
+
+
+LEFT_OUT = "corpus:"  # how a split begins that leaves one out
+APART = 5  # prompts of each of the paper's validation and test parts
+
+
+def leave_out(examples: Sequence[Labelled], corpus: str) -> list[Labelled]:
+    """This corpus is the test part; a fifth of the others' groups validate. One prompt may be asked in both."""
+    if not any(each.corpus == corpus for each in examples):
+        known = ", ".join(sorted({each.corpus for each in examples if each.corpus})) or "none is named"
+        raise TrainingError(f"No example is of the corpus {corpus} ({known}).")
+    named = [replace(each, group=f"{each.corpus} {each.group}") for each in examples]
+    return [
+        replace(each, split=TEST if each.corpus == corpus else VALID if hash_text(each.group)[0] in "012" else TRAIN)
+        for each in named
+    ]
+
+
+def split_as_published(examples: Sequence[Labelled]) -> list[Labelled]:
+    """Of prompts in the order of their items the last five validate and the five before them test; 31 of 41 are left.
+
+    The paper gives places (33 to 37 test, 38 to 42 validate) without the prompts, so its very parts are not known.
+    """
+    groups = list(dict.fromkeys(each.group for each in examples))
+    if len(groups) <= 2 * APART:
+        raise TrainingError(f"The paper's parts take more than {2 * APART} prompts; there are {len(groups)}.")
+    parts = dict.fromkeys(groups[-APART:], VALID) | dict.fromkeys(groups[-2 * APART : -APART], TEST)
+    return [replace(each, split=parts.get(each.group, TRAIN)) for each in examples]
 
 
 def check_groups(examples: Sequence[Labelled]) -> None:

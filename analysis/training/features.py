@@ -5,10 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.corpora.embeddings import Embedder
+from analysis.corpora import embeddings
+from analysis.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder
+from analysis.models import Endpoint, TextVector
 from analysis.models.training import Task
 from analysis.stats.lexical import overlap, score_bm25
-from analysis.training.examples import Labelled
+from analysis.training.examples import Labelled, TrainingError, hash_text
 
 VERSION = "features 1"  # raise when a column changes: weights of another version mean something else
 BATCH = 64
@@ -31,16 +33,58 @@ def with_context(task: str, each: Labelled) -> str:
     return f"{each.context[-CONTEXT:]}\n{each.first}" if is_short else each.first
 
 
-def embed_texts(task: str, examples: Sequence[Labelled], embedder: Embedder, show: Show = lambda share: None) -> Texts:
-    """Every different text once. `show` may raise, to stop."""
+def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
+    """The endpoint of this name, else the local model; where vectors were `made_by` one, only that one will do.
+
+    Raises TrainingError.
+    """
+    try:
+        if not endpoint and made_by:
+            return embeddings.embedder_named(made_by)
+        if not endpoint:
+            return embeddings.local_embedder()
+        served = Endpoint.objects.filter(name=endpoint).first()
+        if served is None:
+            known = ", ".join(Endpoint.objects.filter(embeddings=True).values_list("name", flat=True)) or "none yet"
+            raise TrainingError(f"There is no endpoint {endpoint}. Endpoints with embeddings: {known}.")
+        found = endpoint_embedder(served)
+    except EmbeddingError as error:
+        raise TrainingError(str(error)) from None
+    if made_by and found.name != made_by:
+        raise TrainingError(f"The model learned from vectors of {made_by}; those of {found.name} mean something else.")
+    return found
+
+
+def embed_texts(
+    task: str,
+    examples: Sequence[Labelled],
+    embedder: Embedder,
+    show: Show = lambda share: None,
+    *,
+    keep: bool = False,
+) -> Texts:
+    """Every different text once. `show` may raise, to stop. `keep`: the vectors, for the next time."""
     texts = {text for each in examples for text in (each.first, with_context(task, each), each.second, each.third)}
     wanted = sorted(texts - {""})
     vectors: dict[str, np.ndarray] = {}
     for start in range(0, len(wanted), BATCH):
         some = wanted[start : start + BATCH]
-        vectors.update(zip(some, embedder.embed(some), strict=True))
+        vectors.update(_kept(some, embedder.name) if keep else {})
+        new = [text for text in some if text not in vectors]
+        if new:
+            vectors.update(zip(new, embedder.embed(new), strict=True))
+        if new and keep:
+            rows = [TextVector(sha256=hash_text(text), model=embedder.name, vector=vectors[text]) for text in new]
+            TextVector.objects.bulk_create(rows, ignore_conflicts=True)
         show(len(vectors) / len(wanted))
     return Texts(vectors)
+
+
+def _kept(texts: Sequence[str], model: str) -> dict[str, np.ndarray]:
+    """Those whose vectors are there."""
+    names = {hash_text(text): text for text in texts}
+    rows = TextVector.objects.filter(model=model, sha256__in=names).values_list("sha256", "vector")
+    return {names[sha256]: np.asarray(vector, "float32") for sha256, vector in rows}
 
 
 # --- what a model learns from ----------------------------------------------

@@ -36,7 +36,9 @@ FOLDS = 5
 class Settings:
     """How a model is trained. `split`: users, items or groups divide anew; empty keeps the split that is given.
 
-    `positive_weight`: of what is to be found, which is not supported of a verifier.
+    `positive_weight`: of what is to be found, which is not supported of a verifier. `embedder`: an endpoint whose
+    vectors tier A learns from, instead of the local model's. `plain`: an encoder learns by itself, not what tier A
+    leaves. `memory`: GB of the GPU on which a model reasons. `per_user`: what a model of one user gains is measured.
     """
 
     split: str = ""
@@ -57,6 +59,10 @@ class Settings:
     lora: int = 0
     threshold: float | None = None
     least_recall: float | None = None
+    embedder: str = ""
+    plain: bool = False
+    memory: float = 80.0
+    per_user: bool = False
 
     @property
     def aim(self) -> Aim:

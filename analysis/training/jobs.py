@@ -10,6 +10,7 @@ from analysis.models import ExampleSet, TrainedModel
 from analysis.training import fitting
 from analysis.training.evaluation import Shape
 from analysis.training.examples import TrainingError, count_parts, hash_labels, hash_split
+from analysis.training.features import find_embedder
 from analysis.training.fitting import Settings
 from analysis.training.folders import remove_left_over, remove_work
 from analysis.training.making import (
@@ -17,7 +18,6 @@ from analysis.training.making import (
     Show,
     State,
     TrainingStopped,
-    check_embedder,
     end_as,
     examples_for,
     train_model,
@@ -65,7 +65,7 @@ def plan(
 
 def check_machine(tier: str, settings: Settings) -> None:
     """Raises TrainingError where packages or weights that it takes are not on this machine."""
-    check_embedder()
+    find_embedder(settings.embedder)
     if tier == TrainedModel.Tier.ENCODER:
         check_installed()
         find_base(settings.base)

@@ -9,16 +9,14 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from analysis.corpora.embeddings import EmbeddingError, local_embedder
 from analysis.models import TrainedModel
 from analysis.models.training import Task
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card
-from analysis.training.evaluation import BASE, Shape, cases_of, tell_tested, tell_threshold, without_texts
+from analysis.training.evaluation import BASE, Shape, cases_of, say_unread, tell_tested, tell_threshold, without_texts
 from analysis.training.examples import (
     Labelled,
-    TrainingError,
     came_with_split,
     count_parts,
     fill_split,
@@ -27,7 +25,7 @@ from analysis.training.examples import (
     load_set,
     split_by,
 )
-from analysis.training.features import embed_texts, features_of
+from analysis.training.features import embed_texts, features_of, find_embedder
 from analysis.training.fitting import Settings
 from analysis.training.folders import (
     CARD,
@@ -39,6 +37,7 @@ from analysis.training.folders import (
     remove_work,
     writing_folder,
 )
+from analysis.training.own_users import user_gains
 from analysis.training.study_labels import Before, groups_learned, label_of, study_examples
 from analysis.training.tiers.encoders import EncoderTrial, keep_encoder, train_encoder
 from analysis.training.tiers.reasoning import ReasonerTrial, keep_reasoner, told_apart, train_reasoner
@@ -51,14 +50,6 @@ Show = Callable[[float, int], None]
 
 class TrainingStopped(Exception):
     """Somebody stopped it; it goes on where it was when it is begun again."""
-
-
-def check_embedder() -> None:
-    """Raises TrainingError where texts can't be made vectors of, before anything is begun."""
-    try:
-        local_embedder()
-    except EmbeddingError as error:
-        raise TrainingError(str(error)) from None
 
 
 def why_tested(model: TrainedModel) -> str:
@@ -114,7 +105,8 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     settings = Settings(**model.settings)
     parts = fitting.divide(model.task, examples_for(model))
     note_hashes(model, parts.all)
-    texts = embed_texts(model.task, parts.all, local_embedder(), progress.part(0.0, EMBEDDED))
+    embedder, is_public = find_embedder(settings.embedder), model.study is None
+    texts = embed_texts(model.task, parts.all, embedder, progress.part(0.0, EMBEDDED), keep=is_public)
     features = features_of(model.task, parts.all, texts)
     is_frozen = model.tier == Tier.FROZEN
     trials = fitting.fit_seeds(model.task, parts, features, settings.seeds if is_frozen else 1, settings)
@@ -128,13 +120,17 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     if isinstance(network, ReasonerTrial):
         baselines[BASE] = Scored(network.before.scores[parts.test], network.before.threshold)
     report = fitting.report_on(model.task, parts, kept, scored, valid, best, baselines)
+    report["warnings"] += say_unread(model.task, parts.all, settings.tokens if model.tier == Tier.ENCODER else 0)
+    if settings.per_user:
+        report["per_user"] = user_gains(model.task, parts.all, features, trials[0].fit.strength, settings)
     if model.task != Task.REWARD:
         on = all_scored[best].scores[parts.valid], cases_of(parts.of(parts.valid))
         report["threshold_by"] = kept["threshold_by"] = tell_threshold(
             model.task, scored[best].threshold, settings.aim, *on
         )
     kept |= {"threshold": scored[best].threshold, "tokens": settings.tokens, "threads": settings.threads}
-    kept["groups"] = groups_learned(parts.all)
+    kept |= {"groups": groups_learned(parts.all), "vectors": embedder.name}
+    kept["plain"] = settings.plain
     kept["asked"] = {name: getattr(settings, name) for name in ("rollouts", "batch", "reply", "kl", "lora")}
     if network:
         report["timing"] = network.timing

@@ -49,14 +49,26 @@ def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labell
     if not revised:
         items = items.exclude(payload__has_key="before")
     found = []
-    for item in items.only("key", "payload", "cluster", "position"):
+    for item in items.only("key", "payload", "cluster", "corpus", "position"):
         for part, first, second, third in texts_of(task, item.payload):
             ratings = tuple(said.get(f"{item.key}/{part}" if part else item.key, ()))
             share = sum(value for _, value in ratings) / len(ratings) if ratings else 0.0
             user = item.cluster
             group = (user or item.key) if task == Task.VERIFIER else hash_text(item.payload["prompt"])
             found.append(
-                Labelled(item.key, part, group, "", first, second, third, label=share, ratings=ratings, user=user)
+                Labelled(
+                    item.key,
+                    part,
+                    group,
+                    "",
+                    first,
+                    second,
+                    third,
+                    label=share,
+                    ratings=ratings,
+                    user=user,
+                    corpus=item.corpus,
+                )
             )
     return found
 

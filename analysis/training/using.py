@@ -4,13 +4,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from django.db import transaction
 
-from analysis.corpora.embeddings import local_embedder
 from analysis.models import ExampleSet, TrainedModel
 from analysis.stats.detection import Scored
-from analysis.training.evaluation import EARLIER, Shape, chosen_part, evaluate, suspicious_baselines, tell_tested
+from analysis.training.evaluation import (
+    EARLIER,
+    MEASURES,
+    Shape,
+    chosen_part,
+    evaluate,
+    say_unread,
+    suspicious_baselines,
+    tell_tested,
+)
 from analysis.training.examples import Labelled, TrainingError, load_set
-from analysis.training.features import VERSION, Texts, embed_texts, features_of
+from analysis.training.features import VERSION, Texts, embed_texts, features_of, find_embedder
 from analysis.training.fitting import Settings, score_baselines
 from analysis.training.folders import FROZEN, folder_of, read_kept
 from analysis.training.study_labels import Before, store_labels, unseen
@@ -52,7 +61,8 @@ def score(
         return Scored(scores, kept["threshold"]), replies
     scores = fit.score(features_of(model.task, examples, texts))
     if model.tier == TrainedModel.Tier.ENCODER:
-        scores = score_with_encoder(model.task, folder, examples, scores, kept["tokens"], kept["threads"])
+        frozen = None if kept.get("plain") else scores
+        scores = score_with_encoder(model.task, folder, examples, frozen, kept["tokens"], kept["threads"])
     return Scored(scores, kept["threshold"]), replies
 
 
@@ -64,7 +74,12 @@ def check_task(model: TrainedModel, examples: ExampleSet) -> None:
 
 
 def evaluate_model(
-    model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, *, everything: bool = False
+    model: TrainedModel,
+    examples: ExampleSet,
+    show: Show = lambda share: None,
+    *,
+    everything: bool = False,
+    endpoint: str = "",
 ) -> Shape:
     """Tested on all of a set that came without a split, and on the test part of one that did or that it learned from.
 
@@ -84,13 +99,14 @@ def evaluate_model(
     if not part:
         raise TrainingError(f"{examples.name} has no test part.")
     tested = tell_tested(part, len(rows), why)
-    texts = embed_texts(model.task, part, local_embedder(), show)
+    texts = embed_texts(model.task, part, find_embedder(endpoint, kept.get("vectors", "")), show, keep=True)
     scored, _ = score(model, kept, fit, part, texts)
     baselines = score_baselines(kept, model.task, part, texts, fit)
     positive = kept.get("positive", EARLIER[model.task])
     result = evaluate(model.task, part, scored, baselines, kept["seen"], positive)
     result["warnings"] += suspicious_baselines(model.task, result)
-    return {
+    result["warnings"] += say_unread(model.task, part, kept["tokens"] if model.tier == TrainedModel.Tier.ENCODER else 0)
+    found = {
         "model": model.name,
         "task": model.task,
         "tier": model.tier,
@@ -101,20 +117,45 @@ def evaluate_model(
         **result,
         **({"threshold_by": kept["threshold_by"]} if "threshold_by" in kept else {}),
     }
+    if not own:
+        keep_elsewhere(model, found)
+    return found
 
 
-def predict(model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None) -> Iterator[dict[str, Any]]:
+MOST_ELSEWHERE = 20  # sets whose figures stay with a model, the last ones
+
+
+def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
+    """The test on a set that it did not learn from stands on the model's page, with the baselines there."""
+    kept = {"n": found["n"], "groups": found["groups"], "tested": found["tested"], "baselines": found["baselines"]}
+    kept |= {name: found[name] for name in (*MEASURES[model.task], "ci") if name in found}
+    with transaction.atomic():
+        row = TrainedModel.objects.select_for_update().get(pk=model.pk)
+        others = {name: each for name, each in row.metrics.get("elsewhere", {}).items() if name != found["examples"]}
+        last = dict(list(others.items())[1 - MOST_ELSEWHERE :])
+        row.metrics["elsewhere"] = last | {found["examples"]: kept}
+        row.save(update_fields=["metrics"])
+
+
+def predict(
+    model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, endpoint: str = ""
+) -> Iterator[dict[str, Any]]:
     """`id`, for pairs `attribute`, and `score` of every example, in their order."""
     check_task(model, examples)
     kept, fit = open_model(model)
     rows = load_set(examples)
-    scored, _ = score(model, kept, fit, rows, embed_texts(model.task, rows, local_embedder(), show))
+    embedder = find_embedder(endpoint, kept.get("vectors", ""))
+    scored, _ = score(model, kept, fit, rows, embed_texts(model.task, rows, embedder, show, keep=True))
     for each, value in zip(rows, np.asarray(scored.scores).tolist(), strict=True):
         yield {"id": each.key, **({"attribute": each.part} if each.part else {}), "score": value}
 
 
 def label_study(
-    model: TrainedModel, study: Study, show: Show = lambda share: None, before: Before | None = None
+    model: TrainedModel,
+    study: Study,
+    show: Show = lambda share: None,
+    before: Before | None = None,
+    endpoint: str = "",
 ) -> int:
     """Keep what the model says of a study's items as labels of a rater; returns of how many. `before`: what it said
     of some when it was not trained.
@@ -126,6 +167,7 @@ def label_study(
     pairs = unseen(study, model, learned)
     if not pairs:
         raise TrainingError(f"{study.slug} has no items that {model.name} could label.")
-    scored, replies = score(model, kept, fit, pairs, embed_texts(model.task, pairs, local_embedder(), show))
+    embedder = find_embedder(endpoint, kept.get("vectors", ""))
+    scored, replies = score(model, kept, fit, pairs, embed_texts(model.task, pairs, embedder, show))
     said = list(zip(scored.scores.tolist(), replies, strict=True))
     return store_labels(study, model, pairs, said, scored.threshold, before)

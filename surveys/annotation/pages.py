@@ -23,6 +23,7 @@ from surveys.studies.lifecycle import definition_of
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 LONGEST_SEARCH = 200
 MOST_HITS_LINKED = 40
+MOST_CHIPS = 12  # of a profile, beyond which only what is asked about is one
 LEAST_TO_ASK = 100  # words: of less it cannot be said that somebody was too quick
 
 
@@ -117,7 +118,7 @@ def task_page(
         "since": since,
         "since_kept": given is None,
         "sides": sides_of(task, kind),
-        "chips": list(chips_of(item, asked)),
+        **profile_of(item, asked),
         "cards": cards_of(participant, task),
         "evidence": evidence,
         "located": any(snippet["link"] for snippet in evidence),
@@ -247,11 +248,19 @@ def sides_of(task: AnnotationTask, kind: Kind) -> list[tuple[str, str]]:
     return list(zip("AB", (task.item.payload[side] for side in order), strict=True))
 
 
-def chips_of(item: AnnotationItem, asked: list[AskedQuestion]) -> Iterator[tuple[str, str]]:
-    """The profile, each line with the question that asks about it, if one does."""
+def profile_of(item: AnnotationItem, asked: list[AskedQuestion]) -> dict[str, Any]:
+    """The profile as chips, each line with the question that asks about it, if one does.
+
+    Of a long one what nothing asks about is a list of its own, so that the answers stay near.
+    """
     questions = {one.about: one.id for one in asked if one.about}
-    for text in dict.fromkeys([*item.payload.get("profile", ()), *questions]):
-        yield text, questions.get(text, "")
+    chips = [(text, questions.get(text, "")) for text in dict.fromkeys([*item.payload.get("profile", ()), *questions])]
+    if len(chips) <= MOST_CHIPS:
+        return {"chips": chips}
+    return {
+        "chips": [(text, question) for text, question in chips if question],
+        "known": [text for text, question in chips if not question],
+    }
 
 
 def cards_of(participant: Participant, task: AnnotationTask) -> list[Card]:

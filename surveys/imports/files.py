@@ -21,6 +21,7 @@ from surveys.reading.nesting import (
     TooManyValues,
     has_too_many_values,
     read_json,
+    say_fault,
 )
 from surveys.studies.access import make_pseudonym
 
@@ -184,7 +185,7 @@ def read_json_lines(
         except TooManyValues as error:
             faults.add(number, str(error))
         except ValueError as error:
-            faults.add(number, f"is not valid JSON: {error}")
+            faults.add(number, f"is not valid JSON: {say_fault(error).removeprefix('it is no JSON: ')}")
         else:
             if isinstance(row, dict):
                 yield number, row

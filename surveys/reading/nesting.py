@@ -93,3 +93,28 @@ def read_json_at(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, in
     if begins_too_much(text, at):
         raise TooManyValues
     return decoder.raw_decode(text, at)
+
+
+# What the decoder finds, by how its words begin.
+FAULTS = {
+    "Expecting value": "a value is missing or written wrongly",
+    "Expecting ',' delimiter": "a comma is missing between two entries",
+    "Expecting ':' delimiter": "a colon is missing after a name",
+    "Expecting property name": "a name in double quotes is missing",
+    "Illegal trailing comma": "a comma stands before the closing bracket",
+    "Unterminated string": "a text has no closing quotation mark",
+    "Extra data": "more stands behind the value",
+    "Invalid control character": "a text holds a line break or another control character",
+    "Invalid \\": "a backslash stands before a sign that it does not go with",
+}
+
+
+def say_fault(error: ValueError, *, where: bool = True) -> str:
+    """Why something is no JSON, and `where`, in plain words; the words of an error of ours as they are."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8: save the file with the encoding UTF-8"
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    words = next((said for begins, said in FAULTS.items() if error.msg.startswith(begins)), "it does not go on as JSON")
+    line = f"line {error.lineno:,}, " if error.lineno > 1 else ""
+    return f"it is no JSON: {words}" + (f" ({line}character {error.colno:,})" if where else "")

@@ -121,6 +121,8 @@ TABLE: dict[str, Row] = {
     "answers:decide": posts(ids={"key": "answer"}),
     **{f"agreement:{name}": reads(labelled=True) for name in ("overview", "numbers", "groups", "bundle", "gate")},
     "agreement:figure": reads(rest={"name": "matrix", "kind": "json"}, labelled=True),
+    "papers:paper": reads(labelled=True),
+    "papers:figure": reads(rest={"name": "figure-3", "kind": "csv"}, labelled=True),
     "agreement:differing": reads(query="?question=relevance&a=mini", labelled=True),
     "agreement:item": reads(ids={"key": "item"}, labelled=True),
     "agreement:decide": posts(labelled=True),

@@ -48,7 +48,7 @@ def fill_corpus() -> None:
         ]
         keep_attributes(corpus, rows)
     make_person("rare", talk("rare", 1), corpus)
-    filter_users(corpus, FilterSettings())
+    filter_users(corpus, FilterSettings(without_assistant_use=True))
     merge_attributes(corpus, LETTERS)
     sample_users(corpus, 5)
 

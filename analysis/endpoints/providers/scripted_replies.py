@@ -62,10 +62,10 @@ def extract(question: str, extra: Extra) -> Mapping[str, Any]:
 
 
 def language(question: str, extra: Extra) -> Mapping[str, Any]:
-    """The share of letters that English has: enough to tell other scripts apart."""
+    """The share of letters that English has, all of it but for single ones: enough to tell other scripts apart."""
     letters = [letter for text in said_by_user(question) for letter in text if letter.isalpha()]
     share = sum(letter.isascii() for letter in letters) / len(letters) if letters else 1.0
-    return {"others": "none" if share > 0.9 else "another script", "share": round(share, 3)}
+    return {"others": "none", "share": 1.0} if share > 0.9 else {"others": "another script", "share": round(share, 3)}
 
 
 def assistant_use(question: str, extra: Extra) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -9,11 +10,29 @@ from django.core.management.base import CommandError
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
 from analysis.agreement.documents import document_of
-from analysis.agreement.follow_ups.tables import format_tables, make_categories, make_mention_models, make_revisions
+from analysis.agreement.follow_ups.tables import (
+    format_tables,
+    make_categories,
+    make_mention_models,
+    make_mention_writers,
+    make_reasonings,
+    make_revisions,
+)
+from analysis.agreement.kind_tables import (
+    make_maybe,
+    make_orders,
+    make_ratings,
+    make_sides,
+    make_trained,
+    make_verification,
+)
 from analysis.agreement.measuring import Measuring
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
+from analysis.charts.tables import Table
 from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import Study
+
+GROUPS = ("corpus", "tag", "user")
 
 
 class Command(StudyAction):
@@ -87,9 +106,52 @@ def say(question: dict[str, Any]) -> str:
                 *format_raters(question["raters"]),
             ),
             *format_statements(question),
-            *format_tables([*make_revisions(question), make_categories(question), make_mention_models(question)]),
+            *format_tables(tables_of(question)),
+            *(line for name in GROUPS for line in format_groups(question, name)),
         ]
     )
+
+
+def tables_of(question: dict[str, Any]) -> list[Table | None]:
+    """All that the page has below its coefficients, where the question has it."""
+    ratings = make_ratings(question)
+    found = [
+        titled("Maybe, read in four ways", make_maybe(question)),
+        *make_verification(question),
+        titled("Judges asked in both orders", make_orders(question)),
+        titled("How often the left one is preferred", make_sides(question)),
+        titled("Models that learned, beside the best prompted judge", make_trained(question)),
+        *make_revisions(question),
+        make_categories(question),
+    ]
+    if ratings:
+        found += [ratings.raters, ratings.generators, ratings.habits, ratings.conditions, ratings.gaps]
+    return [
+        *found,
+        make_mention_models(question),
+        make_mention_writers(question),
+        *(t for t, _ in make_reasonings(question)),
+    ]
+
+
+def titled(title: str, table: Table | None) -> Table | None:
+    return replace(table, title=title) if table else None
+
+
+def format_groups(question: dict[str, Any], name: str, most: int = 30) -> list[str]:
+    """Agreement and shares of labels by corpus, tag or user."""
+    rows = question.get(f"by_{name}", ())
+    lines = [
+        f"    {row.get(name)}: {row['items']:,} items, alpha {write(row['alpha']['value'])} "
+        f"{write_interval(row['alpha']['ci'])}, "
+        + ", ".join(
+            f"{value} {100 * row['shares'][value]:.1f} % {write_interval(row['ci']['shares'][value])}".rstrip()
+            for value in question["values"]
+        )
+        for row in rows[:most]
+    ]
+    more = [f"    … and {len(rows) - most} more (--json has them all)"] if len(rows) > most else []
+    return [f"  by {name}", *lines, *more] if lines else []
 
 
 def format_statements(question: dict[str, Any]) -> list[str]:

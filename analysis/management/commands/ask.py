@@ -11,8 +11,8 @@ from analysis.runs.asking.items import category_tasks, item_tasks
 from analysis.runs.asking.kinds import NewTask
 from analysis.runs.asking.pairs import item_mention_tasks, mention_tasks, respond_tasks, responses_of
 from analysis.runs.asking.plans import plan_tasks
-from analysis.runs.asking.registry import TASKS
-from analysis.runs.commands import ERRORS, TASK_ARGUMENTS, execute_tasks, tell_tasks
+from analysis.runs.asking.registry import find_kind
+from analysis.runs.commands import ERRORS, INSTRUCTION, TASK_ARGUMENTS, execute_tasks, tell_tasks
 from surveys.annotation.model_raters import ModelRater, RaterError, find_rater
 from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import AnnotationItem, Study
@@ -42,11 +42,12 @@ class Command(StudyAction):
         ),
         flag("--again", "refine: revisions of revisions too"),
         *TASK_ARGUMENTS,
+        INSTRUCTION,
     )
     faults = (*ERRORS, RaterError)
 
     def carry_out(self, study: Study, options: Options) -> Report:
-        kind = TASKS[options["task"]]
+        kind = find_kind(options["task"], options["instruction"])
         names = options["flagged_by"] or ([options["relevant_by"]] if options["relevant_by"] else [])
         check_options(kind.name, options)
         models = [find_rater(study, name) for name in names]

@@ -1,7 +1,7 @@
 """Test a trained model on labelled examples."""
 
 from analysis.corpora.embeddings import EmbeddingError
-from analysis.management.commands.train import tell_figures
+from analysis.management.commands.train import VECTORS, tell_figures
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import evaluate_model, find_model
 from surveys.imports.actions import Action, Options, Report, arg, flag
@@ -11,6 +11,7 @@ class Command(Action):
     help = "Test a trained model beside baselines: on all examples, or on the test part where they came with a split."
     arguments = (
         arg("model"),
+        VECTORS,
         arg("--examples", required=True, metavar="NAME", help="as import_examples has them"),
         flag("--all", "also of examples that came with a split"),
     )
@@ -18,7 +19,7 @@ class Command(Action):
 
     def run(self, options: Options) -> Report:
         model, examples = find_model(options["model"]), find_set(options["examples"])
-        report = evaluate_model(model, examples, everything=options["all"])
+        report = evaluate_model(model, examples, everything=options["all"], endpoint=options["endpoint"])
         for warning in report["warnings"]:
             self.stderr.write(f"Warning: {warning}")
         return report

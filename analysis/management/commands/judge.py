@@ -20,7 +20,12 @@ IN_BOTH = "  in both orders ({pairs}): {consistent} the same response, {left} le
 class Command(StudyAction):
     help = "Ask a model what annotators are asked about the same items; stopped in the middle, it goes on where it was."
     arguments = (
-        arg("--prompt", choices=list(PROMPTS), default="same", help="the instruction"),
+        arg(
+            "--prompt",
+            default="same",
+            metavar="NAME",
+            help=f"the instruction: {', '.join(PROMPTS)}, or one of import_instruction judge (default same)",
+        ),
         arg("--orders", choices=("both", "one"), default="both", help="of two responses"),
         flag("--pilot", "the pilot's items"),
         *TASK_ARGUMENTS,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
@@ -10,23 +11,25 @@ from django.core.management.base import CommandError, CommandParser
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.management.corpus_action import choose_embedder, find_corpus
+from analysis.management.portions import PORTION, portion_of, say_portion
 from analysis.models import Corpus
 from analysis.owners.sharing import lend
 from analysis.people.attributes import LEAST_CONFIDENCE
 from analysis.people.filters import FILTERS, FilterSettings, SettingError
 from analysis.people.funnel import filter_users
 from analysis.people.merging import SIMILARITY, merge_attributes
-from analysis.people.sampling import SIZE, sample_users
+from analysis.people.sampling import POOLS, RULES, SIZE, Draw, sample_beside, sample_users
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
+from analysis.people.stages.prompt_lists import ListedPrompt, is_list, prompts_of, read_prompts
 from analysis.people.steps import ACTOR, PeopleError
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
-from analysis.runs.asking.registry import TASKS
-from analysis.runs.commands import TASK_ARGUMENTS, RunAction, execute_tasks, tell_tasks
+from analysis.runs.asking.registry import find_kind
+from analysis.runs.commands import INSTRUCTION, TASK_ARGUMENTS, RunAction, execute_tasks, tell_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine
-from surveys.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing
+from surveys.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing, reading
 
 ASKED = ("language", "assistant-use", "candidates")
 Show = Callable[[float, int], None]
@@ -91,27 +94,39 @@ def tell_filter(report: Report) -> str:
 # --- ask, extract -----------------------------------------------------------
 
 
+SAMPLED = arg("--sample", metavar="NAME", help="of the users of this further sample, by its name")
 ASK = (
     arg("task", choices=ASKED, help="verdicts on conversations, which filter reads, or candidates"),
-    arg("--prompts", metavar="STUDY", help="candidates: the study whose prompts people might ask"),
+    arg("--prompts", metavar="FILE", help="candidates: what people might ask, one a line or JSON lines; or a study"),
+    SAMPLED,
     *TASK_ARGUMENTS,
+    INSTRUCTION,
 )
 
 
 def run_ask(corpus: Corpus, options: Options, show: Show) -> Report:
-    kind = TASKS[options["task"]]
+    kind = find_kind(options["task"], options["instruction"])
     if kind.conversations:
         return ask(corpus, kind, options)
     if not options["prompts"]:
-        raise CommandError("candidates are asked for prompts: name the study that has them (--prompts STUDY).")
-    prompts = find_study_with_prompts(options["prompts"]).current.prompts.filter(asks="").order_by("position")
-    wanted = candidate_tasks(corpus, list(prompts.values_list("text", flat=True)))
+        raise CommandError(
+            "candidates are asked for prompts: name a list of them, or the study that has them (--prompts)."
+        )
+    wanted = candidate_tasks(corpus, find_prompts(options["prompts"]), options["sample"] or "")
     plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, corpus=corpus)
     return execute_tasks(kind, plan, {"corpus": corpus.name}, options)
 
 
+def find_prompts(named: str) -> list[ListedPrompt]:
+    """Of a file with a list, or of a study."""
+    if not is_list(named):
+        return prompts_of(find_study_with_prompts(named))
+    with reading(Path(named)):
+        return read_prompts(Path(named))
+
+
 def run_extract(corpus: Corpus, options: Options, show: Show) -> Report:
-    return ask(corpus, TASKS["extract"], options)
+    return ask(corpus, find_kind("extract", options["instruction"]), options)
 
 
 def ask(corpus: Corpus, kind: TaskKind, options: Options) -> Report:
@@ -150,15 +165,26 @@ def tell_merge(report: Report) -> str:
 SAMPLE = (
     arg("--size", type=int, default=SIZE, help=f"users to choose (default {SIZE})"),
     arg("--seed", type=int, default=0),
+    arg("--name", help="keep it by this name beside the sample that is studied"),
+    arg("--by", choices=RULES, default=RULES[0], help="with --name: by chance, or the farthest points"),
+    arg("--of", choices=POOLS, default=POOLS[0], help="with --name: of all, or of the sampled ones"),
 )
 
 
 def run_sample(corpus: Corpus, options: Options, show: Show) -> Report:
+    if options["name"]:
+        how = Draw(options["size"], options["by"], options["of"], options["seed"])
+        return sample_beside(corpus, options["name"], how, show)
+    if (options["by"], options["of"]) != (RULES[0], POOLS[0]):
+        raise CommandError("The sample that is studied has the farthest points of all; name another one: --name NAME.")
     return sample_users(corpus, options["size"], options["seed"], show)
 
 
 def tell_sample(report: Report) -> str:
     lines = [f"{report['corpus']}: {report['chosen']:,} of {report['eligible']:,} users chosen"]
+    if "name" in report:
+        rows = report["diversity"].items()
+        return "\n".join([*lines, *(f"{name.replace('_', ' '):18} {write_distance(row)}" for name, row in rows)])
     for words, part in (("all", report["diversity"]), ("chosen", report["diversity_chosen"])):
         lines += [f"{name.replace('_', ' '):18} {words:7} {write_distance(row)}" for name, row in part.items()]
     return "\n".join(lines)
@@ -182,20 +208,21 @@ PUSH = (
         help="a study of annotators with the kind attribute, or relevance for pairs of prompt and user",
     ),
     flag("--pilot", "for the pilot's annotators"),
-    arg("--prompts", metavar="STUDY", help="pairs: of this study's prompts only"),
+    arg("--prompts", metavar="FILE", help="pairs: of the prompts of this list, or study, only"),
     arg("--by", metavar="NAME", default="", help="pairs: the endpoint whose candidates they are"),
     arg("--users", type=int, default=DEFAULTS.users, help=f"pairs: users a prompt (default {DEFAULTS.users})"),
     arg("--least", type=int, default=DEFAULTS.least, help=f"pairs: fewest candidates (default {DEFAULTS.least})"),
-    arg("--seed", type=int, default=DEFAULTS.seed, help="pairs: which users, and in which order"),
+    *PORTION,
+    SAMPLED,
 )
 
 
 def run_push(corpus: Corpus, options: Options, show: Show) -> Report:
     study = find_study(options["study"])
-    prompts = find_study_with_prompts(options["prompts"]) if options["prompts"] else None
-    settings = PairSettings(prompts, *(options[name] for name in ("by", "users", "least", "seed")))
+    prompts = [prompt.text for prompt in find_prompts(options["prompts"])] if options["prompts"] else None
+    settings = PairSettings(prompts, *(options[name] for name in ("by", "users", "least")))
     with pushing(study):
-        pushed = push_people(corpus, study, pilot=options["pilot"], settings=settings)
+        pushed = push_people(corpus, study, pilot=options["pilot"], settings=settings, portion=portion_of(options))
     lend(corpus, study, ACTOR)  # its members see these people anyway
     return pushed
 
@@ -209,7 +236,7 @@ def tell_push(report: Report) -> str:
         )
     else:
         line += "; {without_evidence:,} attributes have no evidence to show"
-    return line.format(**report)
+    return line.format(**report) + say_portion(report)
 
 
 STEPS: dict[str, PeopleStep] = {
@@ -223,7 +250,7 @@ STEPS: dict[str, PeopleStep] = {
     ),
     "extract": PeopleStep(
         "Let a model list what the kept users' conversations say about them.",
-        "conversations", TASK_ARGUMENTS, run_extract, tell_tasks,
+        "conversations", (*TASK_ARGUMENTS, INSTRUCTION), run_extract, tell_tasks,
     ),
     "merge": PeopleStep(
         "Merge attributes of one user that say the same.",

@@ -1,5 +1,6 @@
 """Hand what people call relevant, with a generic and a personalised response, to annotators who say which is better."""
 
+from analysis.management.portions import PORTION, portion_of, say_portion
 from analysis.people.stages.relevant import next_stage, push_relevant
 from analysis.people.steps import PeopleError
 from surveys.annotation.model_raters import RaterError, find_rater
@@ -16,6 +17,7 @@ class Command(StudyAction):
         arg("--to", metavar="STUDY", help="where people say which response is better (default: `next` of its file)"),
         arg("--relevant-by", metavar="NAME", help="a trained model or a judge that says what is relevant, not people"),
         flag("--pilot", "for that study's pilot"),
+        *PORTION,
     )
     faults = (PeopleError, RaterError)
     words = (
@@ -27,4 +29,7 @@ class Command(StudyAction):
         into = find_study(options["to"] or next_stage(study))
         by = find_rater(study, options["relevant_by"]) if options["relevant_by"] else None
         with pushing(into):
-            return push_relevant(study, into, pilot=options["pilot"], by=by)
+            return push_relevant(study, into, pilot=options["pilot"], by=by, portion=portion_of(options))
+
+    def tell(self, report: Report, options: Options) -> str:
+        return super().tell(report, options) + say_portion(report)

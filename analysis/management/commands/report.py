@@ -7,6 +7,8 @@ from django.http import QueryDict
 
 from analysis.answers.readings import read_new
 from analysis.exports.exports import write_whole
+from analysis.management.paper import NAME as PAPER_2
+from analysis.management.paper import report_paper
 from analysis.report.filters import IN_ADDRESSES, FilterError, Filters
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
@@ -22,10 +24,13 @@ FEWEST, MOST = 20, 100_000
 
 class Command(StudyAction):
     help = (
-        "Print a study's report. New answers are read first; parts that nothing has changed since are taken as they "
-        "were computed."
+        f"Print a study's report, or with {PAPER_2} the figures and tables of a paper about people. New answers are "
+        "read first; parts that nothing has changed since are taken as they were computed."
     )
     arguments = (
+        arg("studies", nargs="*", metavar="STUDY", help=f"after {PAPER_2}: its stages (default those that ship)"),
+        arg("--corpora", nargs="+", default=[], metavar="NAME", help=f"{PAPER_2}: default all sampled"),
+        arg("--out", type=Path, metavar="FOLDER", help=f"{PAPER_2}: write its figures there too"),
         arg(
             "--filter",
             action="append",
@@ -49,6 +54,14 @@ class Command(StudyAction):
     )
     writes = {"html": False, "pdf": False}  # noqa: RUF012
     faults = (FilterError, ReportError)
+
+    def run(self, options: Options) -> Report | None:
+        if options["study"] == PAPER_2 and not Study.objects.filter(slug=PAPER_2).exists():
+            self.stdout.write(report_paper(options))
+            return None
+        if options["studies"] or options["corpora"] or options["out"]:
+            raise CommandError(f"A report is about one study. {PAPER_2} stands for the figures and tables of a paper.")
+        return super().run(options)
 
     def carry_out(self, study: Study, options: Options) -> Report | None:
         if not FEWEST <= options["draws"] <= MOST:

@@ -5,13 +5,17 @@ from dataclasses import fields
 from analysis.models.training import ExampleSet, Task
 from analysis.runs.progress import ProgressLine
 from analysis.training.cards import number, say_tested, say_threshold
-from analysis.training.examples import TrainingError, find_set
+from analysis.training.examples import LEFT_OUT, TrainingError, find_set
 from analysis.training.fitting import Settings
 from analysis.training.jobs import look, plan, train
 from analysis.training.making import TrainingStopped
+from analysis.training.own_users import say_gain
+from analysis.training.tiers.memory import reckon
+from analysis.training.tiers.reasoning import find_language_model
 from surveys.imports.actions import Action, Argument, Options, Report, arg, find_study, flag
 
 TIERS = ("frozen", "encoder", "grpo")
+SPLITS = ("users", "items", "groups", "paper")
 
 
 NUMBERS = {
@@ -25,7 +29,10 @@ NUMBERS = {
     "reply": "grpo: tokens of a reply at most",
     "kl": "grpo: weight of the distance from the untrained model",
     "lora": "grpo: rank of the weights that learn; 0: all weights do",
+    "memory": "grpo: GB of the GPU",
 }
+# Of commands that use a trained model.
+VECTORS = arg("--endpoint", default="", metavar="NAME", help="that serves the vectors it learned from, where they are")
 MAY_BE_0 = ("steps", "kl", "lora")
 # What the tiers take where nothing is said.
 USUAL = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
@@ -45,7 +52,14 @@ class Command(Action):
         arg("--task", required=True, choices=Task.values),
         arg("--tier", default="frozen", choices=TIERS),
         arg("--name", help="of the model"),
-        arg("--split", default="", choices=("users", "items", "groups"), help="divide anew by these"),
+        arg(
+            "--split",
+            default="",
+            metavar="BY",
+            help=f"divide anew by {', '.join(SPLITS)} (as the paper does), or corpus:NAME: that one is the test part",
+        ),
+        flag("--plain", "encoder: by itself, not what tier A leaves"),
+        flag("--per-user", "say what a model of one user gains"),
         arg("--seeds", type=int, default=3, help="to see how much they change (default 3)"),
         flag("--soft-labels", "learn shares of votes, not majorities"),
         arg("--positive-weight", type=float, help="of what is to be found, in the loss; then the threshold is 0.5"),
@@ -59,6 +73,13 @@ class Command(Action):
         arg("--folds", type=int, default=0, help="also cross-validate over so many parts of the groups"),
         arg("--model", dest="base", default="", metavar="FOLDER", help="its weights; else MiniLM, for grpo SmolLM2"),
         *(number_argument(name, words) for name, words in NUMBERS.items()),
+        arg(
+            "--endpoint",
+            dest="embedder",
+            default="",
+            metavar="NAME",
+            help="one that serves /embeddings, for tier A's vectors, instead of the local model",
+        ),
         flag("--dry-run", "only say what it would be trained on"),
         flag("--queue", "leave it to a worker"),
     )
@@ -79,9 +100,16 @@ class Command(Action):
             above = [f"--{name}" for name in NUMBERS if name not in MAY_BE_0]
             raise TrainingError(f"{', '.join(above)} must be above 0, --steps, --kl and --lora not below it.")
         self.check_aim(settings, options["task"])
+        if settings.split and settings.split not in SPLITS and not settings.split.startswith(LEFT_OUT):
+            raise TrainingError(f"--split takes {', '.join(SPLITS)} or {LEFT_OUT}NAME, not {settings.split}.")
+        if settings.plain and options["tier"] != "encoder":
+            raise TrainingError("--plain is for the tier encoder.")
         if bool(options["study"]) == bool(options["examples"]):
             raise TrainingError("Name what to learn from: a study, or --examples NAME.")
         source = find_study(options["study"]) if options["study"] else find_set(options["examples"])
+        if options["tier"] == "grpo":
+            memory = reckon(find_language_model(settings.base), settings)
+            self.stderr.write(memory.tell(options["name"] or "It", settings))
         if options["dry_run"]:
             if isinstance(source, ExampleSet) and source.task != options["task"]:
                 raise TrainingError(
@@ -129,4 +157,5 @@ def tell_figures(report: Report) -> str:
         numbers = "  ".join(f"{name} {number(row[name], row['ci'].get(name))}" for name in names)
         lines.append(f"{title:20.20} {numbers}")
     lines += filter(None, (say_tested(report), say_threshold(report)))
+    lines += [say_gain(report["per_user"])] if "per_user" in report else []
     return "\n".join(lines)

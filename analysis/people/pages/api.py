@@ -67,6 +67,9 @@ PUSH = inline_serializer(
         "by": serializers.CharField(required=False, help_text="Of pairs: the endpoint that proposed candidates."),
         "users": serializers.IntegerField(default=DEFAULTS.users, help_text="Of pairs: users a prompt."),
         "least": serializers.IntegerField(default=DEFAULTS.least, help_text="Of pairs: candidates at least."),
+        "items": serializers.IntegerField(required=False, help_text="At most so many in all."),
+        "people": serializers.IntegerField(required=False, help_text="Of at most so many users, by seed."),
+        "seed": serializers.IntegerField(default=0, help_text="Which ones."),
     },
 )
 PUSHED = inline_serializer(

@@ -78,10 +78,14 @@ class PushForm(StepForm):
     """Into one of the user's own studies that the corpus is shared with; its owner's choice is free."""
 
     study = forms.ChoiceField(help_text="A study of annotators who judge attributes.")
-    pilot = field_of(False, label="For the pilot’s annotators")
+    pilot = field_of(False, label="For the pilot’s annotators", help_text="The main study gets the rest.")
+    items = forms.IntegerField(min_value=1, required=False, help_text="At most so many; empty: as many as there are.")
+    people = forms.IntegerField(min_value=1, required=False, help_text="Of at most so many users, by the seed.")
+    seed = field_of(0, min_value=0, max_value=2**31)
 
     def __init__(self, *args: Any, user: Any, corpus: Corpus, **given: Any) -> None:
         super().__init__(*args, user=user, corpus=corpus, **given)
+        self.fields["items"].optional = self.fields["people"].optional = True
         self.fields["study"].choices = [(study.slug, study.title) for study in studies_to_push(user, corpus)]
 
 

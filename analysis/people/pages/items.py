@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.models import Corpus
 from analysis.owners.sharing import NotShared, require_use
 from analysis.people.stages.pairs import DEFAULTS, PairSettings
+from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
 from analysis.people.steps import PeopleError
 from surveys.annotation.items import work_of
@@ -37,6 +38,8 @@ LEFT = {
     "unread": "without a readable reply",
     "few": "with too few candidates",
     "not_drawn": "beyond the users of a prompt",
+    "beyond": "more than asked for",
+    "in_other_part": "in the other part of the study",
 }
 
 
@@ -49,7 +52,16 @@ class PushItemsForm(forms.Form):
     )
     users = forms.IntegerField(min_value=1, initial=DEFAULTS.users, label="Users a prompt")
     least = forms.IntegerField(min_value=1, initial=DEFAULTS.least, label="Candidates of a pair, at least")
-    pilot = forms.BooleanField(required=False, label="For the pilot’s annotators")
+    items = forms.IntegerField(
+        min_value=1, required=False, label="Items, at most", help_text="In all; empty: as many as there are."
+    )
+    people = forms.IntegerField(min_value=1, required=False, label="Of so many users", help_text="Drawn by the seed.")
+    seed = forms.IntegerField(min_value=0, initial=WHOLE.seed, required=False)
+    pilot = forms.BooleanField(
+        required=False,
+        label="For the pilot’s annotators",
+        help_text="What the pilot has stays out of the main study.",
+    )
 
     def __init__(self, data: Any, way: Push, kind: str, user: Any, into: Study, **given: Any) -> None:
         super().__init__(data, **given)
@@ -57,10 +69,13 @@ class PushItemsForm(forms.Form):
             self.fields["source"].label = "Corpus" if way.source is Corpus else "Stage before"
             self.fields["source"].choices = [(name, name) for name in sources_of(way, user, into)]
         left_out = [] if way.source else ["source"]
-        left_out += [] if way.has_pilot else ["pilot"]
+        left_out += [] if way.has_pilot else ["pilot", "items", "people", "seed"]
         left_out += [] if way.source is Corpus and kind == "relevance" else ["by", "users", "least"]
         for name in left_out:
             del self.fields[name]
+        for name in ("items", "people"):
+            if name in self.fields:
+                self.fields[name].optional = True
 
 
 class Way(NamedTuple):
@@ -110,7 +125,10 @@ def order_of(user: Any, study: Study, name: str, data: Any) -> tuple[PushItemsFo
     if PUSHES[name].source is Corpus:
         source = Corpus.objects.get(name=given["source"])
     drawn = {key: given[key] for key in ("by", "users", "least") if key in given}
-    return form, PushOrder(study, user.get_username(), source, given.get("pilot", False), PairSettings(**drawn))
+    portion = Portion(given.get("items"), given.get("people"), given.get("seed") or WHOLE.seed)
+    return form, PushOrder(
+        study, user.get_username(), source, given.get("pilot", False), PairSettings(**drawn), portion
+    )
 
 
 def push_for(user: Any, name: str, order: PushOrder, *, dry: bool) -> dict[str, Any]:

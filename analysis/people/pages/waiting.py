@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Q
 
 from analysis.models import Attribute, Completion, Corpus, CorpusStep, Endpoint, Run, Task
-from analysis.people.funnel import conversations_to_ask
+from analysis.people.funnel import conversations_to_ask, say_use_not_asked
 from analysis.people.steps import NAMES, PeopleError
 from surveys.console.wording import plural
 from surveys.models import AnnotationItem, Study
@@ -31,7 +31,9 @@ class AskingRun:
 
     @property
     def task(self) -> str:
-        return self.run.instruction.rpartition("-")[0]
+        """By its name; what follows is the version of its instruction."""
+        names = [*NAMES.values, self.run.instruction.rpartition("-")[0]]
+        return next(name for name in names if self.run.instruction.startswith(f"{name}-"))
 
     @property
     def title(self) -> str:
@@ -107,6 +109,7 @@ class CorpusStanding:
         self.corpus, self.steps, self.runs = corpus, steps, runs
         self.whole_funnel = self.is_done(NAMES.FILTER)
         self.told = corpus.conversations.exclude(user="").exists()
+        self.use_not_asked = say_use_not_asked(corpus) if self.whole_funnel else ""
         self.unasked = {task: self._unasked(task) for task in ASKED_OF_CONVERSATIONS}
         self.stale = {name: why for name in NAMES.values if (why := self._stale(name))}
 
@@ -210,6 +213,8 @@ def next_step(now: CorpusStanding) -> NextStep | None:
     some = Attribute.objects.filter(user__corpus=now.corpus)
     if now.told and (not now.whole_funnel or NAMES.FILTER in now.stale):
         return NextStep(NAMES.FILTER, now.stale.get(NAMES.FILTER) or "Decide who of its users is studied.")
+    if now.told and now.use_not_asked and not some.exists():
+        return NextStep(NAMES.ASSISTANT_USE, now.use_not_asked)
     if now.told and now.unasked[NAMES.EXTRACT] and (now.is_asked(NAMES.EXTRACT) or not some.exists()):
         number = plural(now.unasked[NAMES.EXTRACT], "conversation")
         return NextStep(NAMES.EXTRACT, f"{number} of kept users not asked about yet.")

@@ -1,6 +1,6 @@
 """Candidates become items of relevance: prompts with the users who may matter for them, a few users a prompt."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from analysis.models import Attribute, Corpus, CorpusUser, Run, Task
 from analysis.people.pushing import cluster_of, push_attributes, short_hash, studied_users, tags_of
+from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, known_keys, shown_rows
 from analysis.people.steps import ACTOR, PeopleError
 from surveys.annotation.items import push_items, work_of
 from surveys.models import AnnotationItem, Study
@@ -21,13 +22,12 @@ Pair = tuple[str, int]  # the hash of a prompt, and a user
 
 @dataclass(frozen=True)
 class PairSettings:
-    """Of which prompts (a study's; None: all that were asked), by which endpoint's candidates, and how many users."""
+    """Of which prompts (their texts; None: all that were asked), by which endpoint's candidates, and how many users."""
 
-    prompts: Study | None = None
+    prompts: Sequence[str] | None = None
     by: str = ""
     users: int = 4  # a prompt
     least: int = 2  # candidates of a pair
-    seed: int = 0
 
 
 DEFAULTS = PairSettings()
@@ -49,6 +49,7 @@ class PairItems:
     pilot: bool
     settings: PairSettings
     by: str
+    portion: Portion = WHOLE
     asked: int = 0  # pairs whose candidates could be read
     unread: int = 0  # pairs without a readable reply
     not_studied: int = 0  # pairs of users who were left out, or not sampled, since
@@ -56,29 +57,45 @@ class PairItems:
     few: int = 0  # pairs with too few candidates
     not_drawn: int = 0  # pairs beyond the users of a prompt
     pairs: int = 0
-    already_there: int = 0  # items
+    beyond: int = 0  # items that the portion leaves
+    known: KnownKeys = NOTHING_KNOWN
     personal: int = 0  # details that were taken out
     tasks: dict[str, int] = field(default_factory=dict)  # of each prompt one that has its words
     prompts: set[str] = field(default_factory=set)
     users: set[int] = field(default_factory=set)
 
     def items(self) -> Iterator[dict[str, Any]]:
-        people = {user.pk: user for user in studied_users(self.corpus).only("key", "band")}
-        drawn = self.draw(self.candidates(people), people)
-        asked = Task.objects.filter(pk__in={self.tasks[item.prompt] for item in drawn})
-        texts = dict(asked.values_list("pk", "payload__prompt"))
-        rows = Attribute.objects.in_bulk([item.attribute for item in drawn])
-        for item in sorted(drawn, key=lambda item: short_hash(str(self.settings.seed), item.key)):
+        people = {user.pk: user for user in studied_users(self.corpus, self.portion.sample).only("key", "band")}
+        self.known = known_keys(self.study, self.pilot, self.portion, corpus=self.corpus.name)
+        chosen = self.take(self.draw(self.candidates(people), people), people)
+        asked = Task.objects.filter(pk__in={self.tasks[item.prompt] for item in chosen})
+        texts = {pk: (text, name) for pk, text, name in asked.values_list("pk", "payload__prompt", "payload__name")}
+        rows = Attribute.objects.in_bulk([item.attribute for item in chosen])
+        for item in chosen:
             row, person = rows[item.attribute], people[item.user]
             text, found = remove_personal(row.text)
             self.personal += sum(found.values())
-            prompt = texts[self.tasks[item.prompt]]
+            prompt, name = texts[self.tasks[item.prompt]]
             tags = tags_of(self.corpus, person, row)
             yield {
                 **{"key": item.key, "attribute": text, "prompt": prompt, "cluster": cluster_of(person.key)},
                 **{"corpus": self.corpus.name, "source": str(row.pk)},
-                "tags": tags | {"prompt": name_prompt(prompt), "candidates by": self.by},
+                "tags": tags | {"prompt": name or name_prompt(prompt), "candidates by": self.by},
             }
+
+    def take(self, drawn: list[PairItem], people: dict[int, CorpusUser]) -> list[PairItem]:
+        """What is not there yet, shuffled by seed; of so many people, and at most so many."""
+        seed = str(self.portion.seed)
+        if self.portion.people is not None:
+            users = sorted({item.user for item in drawn}, key=lambda user: short_hash(seed, people[user].key))
+            drawn = [item for item in drawn if item.user in users[: self.portion.people]]
+        new = [item for item in drawn if item.key not in self.known.all]
+        new.sort(key=lambda item: short_hash(seed, item.key))
+        chosen = new[: self.portion.room(len(self.known.here))]
+        self.beyond = len(new) - len(chosen)
+        pairs = {(item.prompt, item.user) for item in chosen}
+        self.pairs, self.prompts, self.users = len(pairs), {p for p, _ in pairs}, {user for _, user in pairs}
+        return chosen
 
     def candidates(self, people: dict[int, CorpusUser]) -> dict[Pair, list[int]]:
         """Of each pair that was asked the candidates that still stand, where there are enough of them."""
@@ -93,8 +110,8 @@ class PairItems:
             else:
                 found[pair] = ids
         self.asked, self.unread = len(found), len(unread - found.keys())
-        merged = Attribute.objects.filter(user__corpus=self.corpus, cluster_size__isnull=False)
-        standing = set(merged.values_list("pk", flat=True))
+        merged = Attribute.objects.filter(user__corpus=self.corpus, merged_into__isnull=False)
+        standing = set(shown_rows(merged, self.portion).values_list("merged_into", flat=True))
         return {pair: kept for pair, ids in found.items() if (kept := self.keep(pair[1], ids, people, standing))}
 
     def keep(self, user: int, ids: list[int], people: dict[int, CorpusUser], standing: set[int]) -> list[int]:
@@ -109,29 +126,37 @@ class PairItems:
         return kept
 
     def draw(self, candidates: dict[Pair, list[int]], people: dict[int, CorpusUser]) -> list[PairItem]:
-        """As many users a prompt as are wanted, by seed; those whom the study has already are among them."""
-        there = AnnotationItem.objects.filter(study=self.study, pilot=self.pilot, corpus=self.corpus.name)
-        known: dict[str, set[str]] = {}
-        for key, cluster in there.values_list("key", "cluster"):
-            known.setdefault(key.rpartition("-")[2], set()).add(cluster)
-            self.already_there += 1
+        """As many users a prompt as are wanted, by seed; those whom the study has already, in either part, are among
+        them, and what is left of their pairs while these are as they were.
+        """
+        known = self.known_pairs()
         by_prompt: dict[str, list[int]] = {}
         for prompt, user in candidates:
             by_prompt.setdefault(prompt, []).append(user)
         drawn = []
         for prompt, users in by_prompt.items():
-            has = known.get(prompt, set())
-            new = [user for user in users if cluster_of(people[user].key) not in has]
-            new.sort(key=lambda user: short_hash(str(self.settings.seed), prompt, people[user].key))
-            room = max(0, self.settings.users - len(has))
+            named = {user: (prompt, cluster_of(people[user].key)) for user in users}
+            has = {user: known[pair] for user, pair in named.items() if pair in known}
+            new = [user for user in users if user not in has]
+            new.sort(key=lambda user: short_hash(str(self.portion.seed), prompt, people[user].key))
+            there = sum(1 for each in known if each[0] == prompt)
+            room = max(0, self.settings.users - there)
             self.not_drawn += len(new[room:])
-            for user in new[:room]:
-                self.pairs += 1
-                self.prompts.add(prompt)
-                self.users.add(user)
+            same = [user for user, ids in has.items() if ids <= set(candidates[prompt, user])]
+            for user in (*same, *new[:room]):
                 keys = ((f"{self.corpus.name}-{pk}-{prompt}", pk) for pk in candidates[prompt, user])
                 drawn += [PairItem(key, prompt, user, pk) for key, pk in keys]
         return drawn
+
+    def known_pairs(self) -> dict[tuple[str, str], set[int]]:
+        """By prompt and cluster the attributes that the study has, in either part."""
+        rows = AnnotationItem.objects.filter(study=self.study, corpus=self.corpus.name, key__in=self.known.all)
+        found: dict[tuple[str, str], set[int]] = {}
+        for key, cluster in rows.values_list("key", "cluster"):
+            name, _, prompt = key.rpartition("-")
+            pk = name.rpartition("-")[2]
+            found.setdefault((prompt, cluster), set()).add(int(pk) if pk.isdecimal() else 0)
+        return found
 
 
 def asked_of(corpus: Corpus, settings: PairSettings) -> QuerySet[Task]:
@@ -139,9 +164,8 @@ def asked_of(corpus: Corpus, settings: PairSettings) -> QuerySet[Task]:
     rows = Task.objects.filter(run__corpus=corpus, run__instruction__startswith=TASK).order_by("pk")
     if settings.by:
         rows = rows.filter(run__endpoint__name=settings.by)
-    if settings.prompts and settings.prompts.current:
-        texts = settings.prompts.current.prompts.filter(asks="").values_list("text", flat=True)
-        rows = rows.filter(payload__prompt__in=list(texts))
+    if settings.prompts is not None:
+        rows = rows.filter(payload__prompt__in=list(settings.prompts))
     return rows
 
 
@@ -158,6 +182,7 @@ def push_pairs(
     *,
     pilot: bool = False,
     settings: PairSettings = DEFAULTS,
+    portion: Portion = WHOLE,
 ) -> dict[str, Any]:
     """Items of relevance for each candidate of the pairs of prompt and user that are drawn, shuffled; and a report.
 
@@ -169,13 +194,15 @@ def push_pairs(
         raise PeopleError(f"Annotators of {study.slug} judge {kind.name} items; pairs go into a study of {KIND}.")
     if settings.users < 1 or settings.least < 1:
         raise PeopleError("A prompt takes 1 user or more, and a pair 1 candidate or more.")
-    pushing = PairItems(study, corpus, pilot, settings, find_author(corpus, settings))
+    portion.check()
+    pushing = PairItems(study, corpus, pilot, settings, find_author(corpus, settings), portion)
     done = push_items(study, pushing.items(), actor, pilot=pilot, subject=f"pairs of {corpus.name}")
-    counted = ("asked", "unread", "not_studied", "gone", "few", "not_drawn", "pairs", "already_there", "personal")
+    counted = ("asked", "unread", "not_studied", "gone", "few", "not_drawn", "beyond", "pairs", "personal")
     return {
         **{"corpus": corpus.name, "study": study.slug, "kind": KIND, "by": pushing.by, **asdict(done)},
         **{name: getattr(pushing, name) for name in counted},
         **{"prompts": len(pushing.prompts), "users": len(pushing.users)},
+        **{"already_there": len(pushing.known.here), "in_other_part": len(pushing.known.there)},
     }
 
 
@@ -198,8 +225,9 @@ def push_people(
     *,
     pilot: bool = False,
     settings: PairSettings = DEFAULTS,
+    portion: Portion = WHOLE,
 ) -> dict[str, Any]:
     """What annotators of this study judge, by its kind: attributes, or pairs. Raises PeopleError, ImportFault."""
     if work_of(study)[1].name == KIND:
-        return push_pairs(corpus, study, actor, pilot=pilot, settings=settings)
-    return push_attributes(corpus, study, actor, pilot=pilot)
+        return push_pairs(corpus, study, actor, pilot=pilot, settings=settings, portion=portion)
+    return push_attributes(corpus, study, actor, pilot=pilot, portion=portion)

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from analysis.models import Corpus
 from analysis.people.stages.pairs import DEFAULTS, PairSettings, push_people
+from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.relevant import push_relevant
 from analysis.people.stages.revisions import push_refined
 from analysis.people.steps import PeopleError
@@ -24,6 +25,7 @@ class PushOrder:
     source: Any = None
     pilot: bool = False
     pairs: PairSettings = DEFAULTS
+    portion: Portion = WHOLE
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ PUSHES: dict[str, Push] = {
         "Merged attributes of its sampled users, or pairs of prompt and attribute that a model proposed.",
         ("attribute", "relevance"),
         Corpus,
-        lambda order: push_people(order.source, order.study, order.actor, pilot=order.pilot, settings=order.pairs),
+        lambda order: push_people(
+            order.source, order.study, order.actor, pilot=order.pilot, settings=order.pairs, portion=order.portion
+        ),
     ),
     "refined": Push(
         "Revised attributes",
@@ -59,7 +63,7 @@ PUSHES: dict[str, Push] = {
         "What most people call relevant there, beside a generic and a personalised response of each model.",
         ("preference",),
         Study,
-        lambda order: push_relevant(order.source, order.study, order.actor, pilot=order.pilot),
+        lambda order: push_relevant(order.source, order.study, order.actor, pilot=order.pilot, portion=order.portion),
     ),
 }
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from analysis.models import Endpoint, Task
 from analysis.people.pushing import short_hash
+from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
+from analysis.people.stages.profiles import Profiles
 from analysis.people.steps import ACTOR, PeopleError
 from surveys.annotation.counted import iter_labels
 from surveys.annotation.items import push_items, work_of
@@ -39,6 +41,11 @@ class RelevantPair(NamedTuple):
     def key(self) -> str:
         return f"{self.name} {short_hash(*self.attributes)}"
 
+    @property
+    def prompt_key(self) -> str:
+        """By which the generic response is found: whoever asks, it is written once."""
+        return short_hash(self.prompt)
+
 
 class Writer(NamedTuple):
     """Who writes responses, and how: only those of one writer stand side by side."""
@@ -49,7 +56,21 @@ class Writer(NamedTuple):
     temperature: float | None
 
 
-Responses = dict[str, dict[Writer, dict[str, int]]]  # by pair, writer and arm the newest task
+Responses = dict[str, dict[Writer, dict[str, int]]]  # by pair or prompt, writer and arm the newest task
+
+
+class Written(NamedTuple):
+    """A pair with both responses of one writer: what becomes an item."""
+
+    key: str
+    pair: RelevantPair
+    writer: Writer
+    arms: dict[str, int]
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """What a draw is balanced over."""
+        return str(self.writer), self.pair.prompt, self.pair.items[0].cluster
 
 
 def count_votes(study: Study, by: ModelRater | None = None) -> Counter[str]:
@@ -98,12 +119,15 @@ class PreferenceItems:
     into: Study
     pilot: bool
     by: ModelRater | None = None  # who calls attributes relevant; None: most people
+    portion: Portion = WHOLE
     relevant: int = 0  # attributes
     not_relevant: int = 0
     tied: int = 0
     pairs: int = 0
     without_responses: int = 0  # of pairs and writers, those that lack one response or both
     already_there: int = 0
+    beyond: int = 0  # that the portion leaves
+    known: KnownKeys = NOTHING_KNOWN
     personal: int = 0  # details that were taken out
     generators: Counter[str] = field(default_factory=Counter)
 
@@ -112,8 +136,14 @@ class PreferenceItems:
         self.relevant = sum(ahead > 0 for ahead in votes.values())
         self.not_relevant = sum(ahead < 0 for ahead in votes.values())
         self.tied = len(votes) - self.relevant - self.not_relevant
-        there = AnnotationItem.objects.filter(study=self.into, pilot=self.pilot)
-        known = set(there.values_list("key", flat=True))
+        self.known = known_keys(self.into, self.pilot, self.portion)
+        profiles = Profiles(self.study)
+        for each in self.draw(list(self.written(votes, written))):
+            self.generators[each.writer.endpoint] += 1
+            yield self.item(each, profiles.of(each.pair.items))
+
+    def written(self, votes: Counter[str], written: Responses) -> Iterator[Written]:
+        """Every pair and writer with both responses, those that are there already too."""
         writers = sorted({writer for by_writer in written.values() for writer in by_writer}, key=str)
         for pair in relevant_pairs(self.study, votes):
             self.pairs += 1
@@ -121,16 +151,31 @@ class PreferenceItems:
             for writer in writers:
                 chosen_by = [self.by.name] if self.by else []
                 key = f"{self.study.slug}-{pair.name}-{short_hash(*map(str, writer), *chosen_by)}"
-                arms = written.get(pair.key, {}).get(writer, {})
-                if key in known:
-                    self.already_there += 1
-                elif len(arms) < len(ARMS):
-                    self.without_responses += 1
+                arms = written.get(pair.prompt_key, {}).get(writer, {}) | written.get(pair.key, {}).get(writer, {})
+                if key in self.known.all or len(arms) == len(ARMS):
+                    yield Written(key, pair, writer, arms)
                 else:
-                    self.generators[writer.endpoint] += 1
-                    yield self.item(key, pair, writer, arms)
+                    self.without_responses += 1
 
-    def item(self, key: str, pair: RelevantPair, writer: Writer, arms: dict[str, int]) -> dict[str, Any]:
+    def draw(self, found: list[Written]) -> list[Written]:
+        """What is new, in the pairs' order; of a portion a draw that is balanced over writers, prompts and users."""
+        seed = str(self.portion.seed)
+        if self.portion.people is not None:
+            users = sorted({each.names[-1] for each in found}, key=lambda user: short_hash(seed, user))
+            found = [each for each in found if each.names[-1] in users[: self.portion.people]]
+        new = [each for each in found if each.key not in self.known.all]
+        taken = [each.names for each in found if each.key in self.known.here]
+        self.already_there = len(taken)
+        room = self.portion.room(self.already_there)
+        if room is None:
+            return new
+        drawn = draw_balanced(new, lambda each: each.names, room, lambda each: short_hash(seed, each.key), taken)
+        self.beyond = len(new) - len(drawn)
+        keys = {each.key for each in drawn}
+        return [each for each in new if each.key in keys]
+
+    def item(self, each: Written, profile: list[str]) -> dict[str, Any]:
+        key, pair, writer, arms = each
         said = dict(Task.objects.filter(pk__in=arms.values()).values_list("pk", "values__response"))
         first = pair.items[0]
         of_all = {
@@ -143,6 +188,7 @@ class PreferenceItems:
             **{"key": key, "prompt": pair.prompt, "source": str(arms[PERSONALISED])},
             **{arm: self.clean(said[arms[arm]]) for arm in ARMS},
             "attributes": [{"id": name, "text": self.clean(text)} for name, text in parts],
+            "profile": profile,
             **{"cluster": first.cluster, "corpus": first.corpus},
             "tags": of_all | tags_of_writer(writer) | ({RELEVANT_BY: self.by.name} if self.by else {}),
         }
@@ -155,9 +201,11 @@ class PreferenceItems:
 
 def tags_of_writer(writer: Writer) -> dict[str, Any]:
     warm = {} if writer.temperature is None else {"temperature": writer.temperature}
+    own_words = not writer.instruction.removeprefix(TASK).isdecimal()  # of a lab, not the shipped ones
     return {
         GENERATOR: writer.endpoint,
         **warm,
+        **({"instruction": writer.instruction} if own_words else {}),
         **({"simulated": True} if writer.provider == Endpoint.Provider.FAKE else {}),
     }
 
@@ -178,7 +226,13 @@ def next_stage(study: Study) -> str:
 
 
 def push_relevant(
-    study: Study, into: Study, actor: str = ACTOR, *, pilot: bool = False, by: ModelRater | None = None
+    study: Study,
+    into: Study,
+    actor: str = ACTOR,
+    *,
+    pilot: bool = False,
+    by: ModelRater | None = None,
+    portion: Portion = WHOLE,
 ) -> dict[str, Any]:
     """Items for `into` of what most people of `study`, or the model `by`, call relevant, one for each who wrote both
     responses.
@@ -188,12 +242,14 @@ def push_relevant(
     for each, kind in ((study, FROM), (into, INTO)):
         if work_of(each)[1].name != kind:
             raise PeopleError(f"{each.slug} is not a study of annotators with the kind `{kind}`.")
-    pushing = PreferenceItems(study, into, pilot, by)
+    portion.check()
+    pushing = PreferenceItems(study, into, pilot, by, portion)
     subject = f"relevant in {study.slug}" + (f" by {by.name} {by.version}".rstrip() if by else "")
     done = push_items(into, pushing.items(), actor, pilot=pilot, subject=subject)
-    counted = ("relevant", "not_relevant", "tied", "pairs", "without_responses", "already_there", "personal")
+    counted = ("relevant", "not_relevant", "tied", "pairs", "without_responses", "beyond", "personal")
     return {
         **{"study": study.slug, "to": into.slug, **asdict(done)},
+        **{"already_there": pushing.already_there, "in_other_part": len(pushing.known.there)},
         **{name: getattr(pushing, name) for name in counted},
         "generators": dict(pushing.generators),
         **({"relevant_by": by.named} if by else {}),

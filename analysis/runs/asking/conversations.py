@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from analysis.models import Conversation, Corpus
-from analysis.people.filters import FilterSettings
-from analysis.people.funnel import conversations_to_ask, settings_of_filter
-from analysis.people.steps import NAMES
+from analysis.people.funnel import conversations_to_ask, latest_settings
 
 AT_ONCE = 50
 
@@ -17,5 +15,4 @@ def read_conversations(corpus: Corpus, task: str) -> Iterator[Conversation]:
 
 def wanted_language(corpus: Corpus) -> str:
     """Of the last filter; before the first one that of its default."""
-    filtered = corpus.steps.filter(name=NAMES.FILTER).exists()
-    return (settings_of_filter(corpus) if filtered else FilterSettings()).language
+    return latest_settings(corpus).language

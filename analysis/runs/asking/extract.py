@@ -11,9 +11,9 @@ from analysis.people.attributes import Kept, NewAttribute, attribute_faults, kee
 from analysis.runs.asking.conversations import read_conversations
 from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, listed, number, read_share, text
 from analysis.runs.asking.objects import NoObject, Object, TaskFault, fitting, objects_in, read_object, without_thoughts
-from analysis.runs.asking.transcripts import MATERIAL, cut, transcript_of
+from analysis.runs.asking.transcripts import before_material, cut, transcript_of
 
-INSTRUCTION = f"""
+INSTRUCTION = """
 Below is a conversation of a person, the user, with a chatbot, the assistant. List what it says or shows about the user
 that would still hold in another conversation: interests, preferences, work, knowledge, situation, values, and how the
 user likes to be answered.
@@ -24,8 +24,6 @@ user likes to be answered.
 - Quote the user's own words as evidence, exactly as they stand there, in their own language, one to three quotes.
 - Say how sure you are, from 0 (a guess) to 1 (said in so many words).
 - Leave the list empty where nothing is said or shown.
-
-{MATERIAL}
 """
 SCHEMA = closed(
     attributes=listed(
@@ -49,8 +47,8 @@ def tasks(corpus: Corpus, most: int) -> Iterator[NewTask]:
             yield NewTask(f"{row.sha256} {place}/{len(spans)}", {"span": list(span)}, row)
 
 
-def write(task: Task) -> list[Message]:
-    return ask(INSTRUCTION, transcript_of(task), SCHEMA)
+def write(task: Task, instruction: str = INSTRUCTION) -> list[Message]:
+    return ask(before_material(instruction), transcript_of(task), SCHEMA)
 
 
 def read(reply: str, task: Task) -> dict[str, Any]:

@@ -36,6 +36,7 @@ Put it right, or take it back:
 - "withdraw": nothing that would hold in another conversation is supported.
 """
 CHOICES = "\n".join(f'- "{choice.value}": {choice.label}. {choice.hint}'.rstrip() for choice in ERROR.choices)
+CHOICES_HERE = "{choices}"  # in an instruction
 REASON_SCHEMA = closed(reason=text("one or two sentences"))
 CATEGORY_SCHEMA = closed(category=text("one of the above", ERROR.values))
 REFINE_SCHEMA = closed(
@@ -69,9 +70,9 @@ def category_tasks(study: Study, items: Iterable[AnnotationItem], flags: Flags) 
             yield NewTask(f"item {item.pk}", payload, annotation_item=item)
 
 
-def instructed(task: Task, words: str) -> str:
-    """Who doubts the statement, and what is to be done."""
-    return f"{DOUBTED if task.payload.get('doubted', True) else FLAGGED}{words}"
+def instructed(task: Task, words: str, brought: str = "") -> str:
+    """Who doubts the statement, and what is to be done; or what somebody brought instead of both."""
+    return brought or f"{DOUBTED if task.payload.get('doubted', True) else FLAGGED}{words}"
 
 
 def statement(task: Task) -> str:
@@ -80,8 +81,8 @@ def statement(task: Task) -> str:
     return f"The statement: {shown['attribute']}\n\nThe quotes:\n{quotes}"
 
 
-def write_reason(task: Task) -> list[Message]:
-    return ask(instructed(task, REASON), statement(task), REASON_SCHEMA)
+def write_reason(task: Task, instruction: str = "") -> list[Message]:
+    return ask(instructed(task, REASON, instruction), statement(task), REASON_SCHEMA)
 
 
 def read_reason(reply: str, task: Task) -> dict[str, Any]:
@@ -94,9 +95,13 @@ def text_in(said: Object, name: str) -> str:
     return str(said[name]).strip()[:LONGEST]
 
 
-def write_category(task: Task) -> list[Message]:
+def write_category(task: Task, instruction: str = "") -> list[Message]:
+    """Words that were brought without a place for the choices have them at their end."""
     shown = f"{statement(task)}\n\nWhat speaks against it: {task.payload['reason']}"
-    return ask(instructed(task, CATEGORY.format(choices=CHOICES)), shown, CATEGORY_SCHEMA)
+    if instruction and CHOICES_HERE not in instruction:
+        instruction = f"{instruction.strip()}\n\n{CHOICES_HERE}"
+    asked = instructed(task, CATEGORY, instruction).replace(CHOICES_HERE, CHOICES)
+    return ask(asked, shown, CATEGORY_SCHEMA)
 
 
 def read_category(reply: str, task: Task) -> dict[str, Any]:
@@ -114,8 +119,8 @@ def read_choice(said: str, choices: Iterable[str], name: str) -> str:
     return word
 
 
-def write_refine(task: Task) -> list[Message]:
-    return ask(instructed(task, REFINE), statement(task), REFINE_SCHEMA)
+def write_refine(task: Task, instruction: str = "") -> list[Message]:
+    return ask(instructed(task, REFINE, instruction), statement(task), REFINE_SCHEMA)
 
 
 def read_refine(reply: str, task: Task) -> dict[str, Any]:

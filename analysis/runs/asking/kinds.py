@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from analysis.corpora.records import Message
-from analysis.models import Completion, Conversation, Corpus, CorpusUser, Run, Task
+from analysis.models import Completion, Conversation, Corpus, CorpusUser, Instruction, Run, Task
 from analysis.runs.asking.objects import TaskFault
 from surveys.models import AnnotationItem
 
@@ -31,8 +32,8 @@ class TaskKind:
     """
 
     name: str
-    version: int
-    write: Callable[[Task], list[Message]]
+    version: int | str
+    write: Callable[..., list[Message]]  # of the task, and of the words that stand for the shipped instruction
     read: Callable[[str, Task], dict[str, Any]]  # raises TaskFault
     schema: Schema | None = None  # of the reply; None: free text
     keep: Callable[[Run, Sequence[Completion]], Any] | None = None
@@ -47,6 +48,11 @@ class TaskKind:
     @property
     def label(self) -> str:
         return f"{self.name}-{self.version}"
+
+    def asked_by(self, instruction: Instruction) -> "TaskKind":
+        """The same in words that somebody brought; its label, and whatever rests on it, names them."""
+        version = f"{instruction.name}-{instruction.version}"
+        return replace(self, version=version, write=partial(self.write, instruction=instruction.text))
 
 
 # --- how it is asked

@@ -12,6 +12,7 @@ from analysis.models import Corpus, Run
 from analysis.models.conditions import ConditionError
 from analysis.owners.sharing import NotShared, lend, require_role, require_sending
 from analysis.people.funnel import conversations_to_ask
+from analysis.people.stages.prompt_lists import ListedPrompt, prompts_in, prompts_of
 from analysis.people.steps import NAMES, PeopleError, step_of
 from analysis.runs.asking.kinds import NewTask, TaskKind
 from analysis.runs.asking.pairs import candidate_tasks
@@ -40,7 +41,8 @@ def order_asking(
     The run belongs to the account and is shared with the study by whose means it is sent; of a command to the server.
 
     `settings` has `endpoint`, and may have `budget` (dollars as text), `limit`, `batch`, `again`, `dry_run`, and for
-    candidates `prompts`, the study that has them. The step's report is the estimate with `run` and `dry_run`.
+    candidates `texts`, a list of prompts, one a line, or `prompts`, the study that has them. The step's report is the
+    estimate with `run` and `dry_run`.
     """
     dry_run = bool(settings.get("dry_run"))
     with step_of(corpus, name, dict(settings), actor) as step:
@@ -98,11 +100,16 @@ def _counted(kind: TaskKind, total: int, show: Callable[[float], None]) -> Calla
 
 
 def _candidates(corpus: Corpus, settings: Mapping[str, Any], show: Callable[[float], None]) -> Iterable[NewTask]:
-    study = Study.objects.select_related("current").filter(slug=settings.get("prompts", "")).first()
-    if study is None or study.current is None or not study.current.prompts.exists():
-        raise PeopleError("Candidates are asked for prompts: name the study that has them.")
-    prompts = list(study.current.prompts.filter(asks="").order_by("position").values_list("text", flat=True))
+    prompts = prompts_in(settings["texts"]) if settings.get("texts") else _prompts_of(settings.get("prompts", ""))
     total = max(1, corpus.users.filter(left_out_by="").count() * len(prompts))
     for number, task in enumerate(candidate_tasks(corpus, prompts), 1):
         show(min(1.0, number / total))
         yield task
+
+
+def _prompts_of(slug: str) -> list[ListedPrompt]:
+    study = Study.objects.select_related("current").filter(slug=slug).first()
+    found = prompts_of(study) if study else []
+    if not found:
+        raise PeopleError("Candidates are asked for prompts: write a list of them, or name the study that has them.")
+    return found

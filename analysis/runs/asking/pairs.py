@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import F
-
 from analysis.corpora.records import Message
 from analysis.models import Attribute, Corpus, Task
 from analysis.people.pushing import short_hash, studied_users
+from analysis.people.stages.profiles import SUREST
+from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import count_votes, relevant_pairs
 from analysis.people.steps import require_merged
 from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, listed, number
@@ -28,8 +28,8 @@ the response names or plainly refers to. What only fits an attribute, without re
 CANDIDATES_SCHEMA = closed(relevant=listed(number("the number of an attribute")))
 MENTIONS_SCHEMA = closed(mentioned=listed(number("the number of an attribute")))
 ABOUT = "This is known about the user:\n{attributes}\nUse it where it makes the response better for them."
+ATTRIBUTES_HERE = "{attributes}"  # in an instruction
 MOST_ATTRIBUTES = 60  # the surest of a user
-SUREST = F("cluster_confidence").desc(nulls_last=True)
 LONGEST_RESPONSE = 50_000  # characters
 LONGEST_NUMBER = 10  # digits
 
@@ -55,20 +55,21 @@ def places_in(said: Any, most: int, name: str) -> list[int]:
 # --- candidates: every prompt with every sampled user
 
 
-def candidate_tasks(corpus: Corpus, prompts: Sequence[str]) -> Iterator[NewTask]:
+def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt], sample: str = "") -> Iterator[NewTask]:
     """Of the sampled users, or of all who were kept where nobody was sampled, those with merged attributes."""
     require_merged(corpus)
-    for user in studied_users(corpus):
+    for user in studied_users(corpus, sample):
         merged = Attribute.objects.filter(user=user, cluster_size__isnull=False)
         known = dict(merged.order_by(SUREST, "id").values_list("id", "text")[:MOST_ATTRIBUTES])
         for prompt in prompts if known else ():
-            key = f"{short_hash(prompt)} {user.pk} {short_hash(*known.values())}"
-            yield NewTask(key, {"prompt": prompt, "ids": list(known), "attributes": list(known.values())}, user=user)
+            key = f"{short_hash(prompt.text)} {user.pk} {short_hash(*known.values())}"
+            shown = {"prompt": prompt.text, "ids": list(known), "attributes": list(known.values())}
+            yield NewTask(key, shown | ({"name": prompt.name} if prompt.name else {}), user=user)
 
 
-def write_candidates(task: Task) -> list[Message]:
+def write_candidates(task: Task, instruction: str = CANDIDATES) -> list[Message]:
     shown = f"The prompt:\n{task.payload['prompt']}\n\nThe attributes:\n{numbered(task.payload['attributes'])}"
-    return ask(CANDIDATES, shown, CANDIDATES_SCHEMA)
+    return ask(instruction, shown, CANDIDATES_SCHEMA)
 
 
 def read_candidates(reply: str, task: Task) -> dict[str, Any]:
@@ -77,24 +78,31 @@ def read_candidates(reply: str, task: Task) -> dict[str, Any]:
     return {"candidates": [ids[place - 1] for place in read_numbers(reply, len(ids), "relevant")]}
 
 
-# --- responses: a generic and a personalised one for each pair of prompt and user
+# --- responses: a personalised one for each pair of prompt and user, and a generic one for each prompt
 
 
 def respond_tasks(study: Study, by: ModelRater | None = None) -> Iterator[NewTask]:
     """Of a study of relevance: where most people who judged, or the model `by`, call at least one attribute relevant.
 
-    Where both call the same relevant, what was asked for one serves the other.
+    Where both call the same relevant, what was asked for one serves the other. The generic response serves everybody
+    who asks the same.
     """
+    generic = set()
     for pair in relevant_pairs(study, count_votes(study, by)):
-        for arm, known in ((GENERIC, []), (PERSONALISED, pair.attributes)):
+        for arm, key, known in ((GENERIC, pair.prompt_key, []), (PERSONALISED, pair.key, pair.attributes)):
+            if arm == GENERIC and key in generic:
+                continue
+            generic.add(key)
             payload: dict[str, Any] = {"prompt": pair.prompt, "arm": arm, "attributes": known}
             payload |= {"relevant_by": by.named} if by else {}
-            yield NewTask(f"{arm} {pair.key}", payload, annotation_item=pair.items[0])
+            yield NewTask(f"{arm} {key}", payload, annotation_item=pair.items[0])
 
 
-def write_respond(task: Task) -> list[Message]:
+def write_respond(task: Task, instruction: str = ABOUT) -> list[Message]:
+    """Words that were brought without a place for the attributes have them at their end."""
     known = "\n".join(f"- {attribute}" for attribute in task.payload["attributes"])
-    front: list[Message] = [{"role": "system", "content": ABOUT.format(attributes=known)}] if known else []
+    about = instruction if ATTRIBUTES_HERE in instruction else f"{instruction.strip()}\n{ATTRIBUTES_HERE}"
+    front: list[Message] = [{"role": "system", "content": about.replace(ATTRIBUTES_HERE, known)}] if known else []
     return [*front, {"role": "user", "content": task.payload["prompt"]}]
 
 
@@ -130,9 +138,9 @@ def responses_of(study: Study) -> Iterator[Task]:
     return found.iterator(chunk_size=200)
 
 
-def write_mentions(task: Task) -> list[Message]:
+def write_mentions(task: Task, instruction: str = MENTIONS) -> list[Message]:
     shown = f"The response:\n{task.payload['response']}\n\nThe attributes:\n{numbered(task.payload['attributes'])}"
-    return ask(MENTIONS, shown, MENTIONS_SCHEMA)
+    return ask(instruction, shown, MENTIONS_SCHEMA)
 
 
 def read_mentions(reply: str, task: Task) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The kinds of tasks, and which one a run asks."""
 
-from analysis.models import Run
+from functools import cache
+
+from analysis.models import Instruction, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.runs import ASIDE
 from analysis.runs.asking.extract import EXTRACT
@@ -8,7 +10,7 @@ from analysis.runs.asking.items import CATEGORY_KIND, REASON_KIND, REFINE_KIND
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import CANDIDATES_KIND, MENTIONS_KIND, RESPOND_KIND
 from analysis.runs.asking.verdicts import LANGUAGE_KIND, USE_KIND
-from analysis.runs.judging.judgements import JUDGES
+from analysis.runs.judging.judgements import JUDGES, judge_told
 
 # Older versions stay, since what was sent is rebuilt from them; of each name the last one is asked.
 VERSIONS: dict[str, TaskKind] = {
@@ -22,12 +24,39 @@ VERSIONS: dict[str, TaskKind] = {
 TASKS: dict[str, TaskKind] = {kind.name: kind for kind in VERSIONS.values()}
 
 
+JUDGE = "judge"  # the task of instructions that judges read
+
+
 def kind_of(run: Run) -> TaskKind:
-    if run.instruction not in VERSIONS:
+    return VERSIONS.get(run.instruction) or find_brought(run.instruction)
+
+
+@cache  # a label names its text; a lane's loop may not ask the database
+def find_brought(label: str) -> TaskKind:
+    """The kind in words that somebody brought. Raises ConditionError."""
+    name, _, version = label.rpartition("-")
+    for row in Instruction.objects.filter(sha256__startswith=version) if version else ():
+        if name == (row.name if row.task == JUDGE else f"{row.task}-{row.name}"):
+            return kind_told(row)
+    raise ConditionError(f"The instruction {label} is not known here: another version of Field Study has it.")
+
+
+def kind_told(instruction: Instruction) -> TaskKind:
+    return judge_told(instruction) if instruction.task == JUDGE else TASKS[instruction.task].asked_by(instruction)
+
+
+def find_kind(task: str, name: str = "") -> TaskKind:
+    """The task in the shipped words, or in the newest that somebody brought under this name. Raises ConditionError."""
+    if not name:
+        return TASKS[task]
+    row = Instruction.objects.filter(task=task, name=name).order_by("pk").last()
+    if row is None:
+        known = sorted(set(Instruction.objects.filter(task=task).values_list("name", flat=True)))
         raise ConditionError(
-            f"The instruction {run.instruction} is not known here: another version of Field Study has it."
+            f"There is no instruction {name!r} for {task} ({', '.join(known) or 'none yet'}). "
+            f"Bring one: manage.py import_instruction {task} {name} FILE."
         )
-    return VERSIONS[run.instruction]
+    return kind_told(row)
 
 
 def longest_reply(run: Run) -> int:

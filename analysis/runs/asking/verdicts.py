@@ -10,23 +10,20 @@ from analysis.people.funnel import keep_verdicts
 from analysis.runs.asking.conversations import read_conversations, wanted_language
 from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, number, read_share, text
 from analysis.runs.asking.objects import Object, read_object
-from analysis.runs.asking.transcripts import MATERIAL, first_span, transcript_of
+from analysis.runs.asking.transcripts import before_material, first_span, transcript_of
 
 LANGUAGE = """
 Below is a conversation of a person, the user, with a chatbot, the assistant. Say which share of it is in {language},
 from 0 (none) to 1 (all of it). Names, code, and single words or formulas that everybody uses do not count against it.
 A text in another language that is to be translated, corrected or explained does.
-
 """
-USE = f"""
+USE = """
 Below is a conversation of a person, the user, with a chatbot, the assistant. Say how far the user treats the assistant
 as a personal assistant, in a conversation of their own, from 0 to 1.
 
 - Near 1: a person asks, plans, learns, writes or talks for themselves, and reacts to replies.
 - Near 0: a program sends requests of one form, as to an interface; long prepared instructions make it a generator of
   texts or images; the user tries to make the model break its rules, or only tests it.
-
-{MATERIAL}
 """
 LANGUAGE_SCHEMA = closed(others=text("other languages that stand in it, or none"), share=number("from 0 to 1"))
 USE_SCHEMA = closed(reasoning=text("what in the conversation shows it"), score=number("from 0 to 1"))
@@ -45,12 +42,13 @@ def language_tasks(corpus: Corpus, most: int) -> Iterator[NewTask]:
         yield task._replace(key=f"{task.key} {language}"[:200], payload=task.payload | {"language": language})
 
 
-def write_language(task: Task) -> list[Message]:
-    return ask(LANGUAGE.format(language=task.payload["language"]) + MATERIAL, transcript_of(task), LANGUAGE_SCHEMA)
+def write_language(task: Task, instruction: str = LANGUAGE) -> list[Message]:
+    asked = instruction.replace("{language}", task.payload["language"])
+    return ask(before_material(asked), transcript_of(task), LANGUAGE_SCHEMA)
 
 
-def write_use(task: Task) -> list[Message]:
-    return ask(USE, transcript_of(task), USE_SCHEMA)
+def write_use(task: Task, instruction: str = USE) -> list[Message]:
+    return ask(before_material(instruction), transcript_of(task), USE_SCHEMA)
 
 
 def read(name: str, other: str, reply: str, task: Task) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from analysis.models import Completion, Run, Task
+from analysis.models import Completion, Instruction, Run, Task
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.objects import Object, TaskFault, read_object, without_thoughts
 from analysis.runs.judging.prompts import INSTRUCTIONS, JudgePrompt, hash_prompt, work_of, write_judged
@@ -139,8 +139,9 @@ def position_bias(study: Study, judge: str) -> dict[str, Any]:
 
 # --- as kinds of tasks
 
-JUDGES = [
-    TaskKind(
+
+def judge_kind(prompt: JudgePrompt) -> TaskKind:
+    return TaskKind(
         prompt.name,
         prompt.version,
         partial(write_judged, prompt),
@@ -151,5 +152,11 @@ JUDGES = [
         condition=Run.Condition.JUDGE,
         about=["annotation_item__history"],
     )
-    for prompt in INSTRUCTIONS.values()
-]
+
+
+def judge_told(instruction: Instruction) -> TaskKind:
+    """A judge that reads what somebody brought, instead of the annotators' guidelines."""
+    return judge_kind(JudgePrompt(instruction.name, instruction.version, {}, True, instruction.text))
+
+
+JUDGES = [judge_kind(prompt) for prompt in INSTRUCTIONS.values()]

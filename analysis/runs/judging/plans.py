@@ -6,12 +6,13 @@ from typing import Any
 from django.db.models import QuerySet
 
 from analysis.endpoints.endpoints import find_endpoint
-from analysis.models import Run
-from analysis.runs.asking.kinds import NewTask
+from analysis.models import Endpoint, Run
+from analysis.models.conditions import ConditionError
+from analysis.runs.asking.kinds import NewTask, TaskKind
 from analysis.runs.asking.plans import plan_tasks
-from analysis.runs.asking.registry import TASKS
+from analysis.runs.asking.registry import JUDGE, VERSIONS, find_kind
 from analysis.runs.judging.judgements import rater_name
-from analysis.runs.judging.prompts import PROMPTS, SHOWN, message_room
+from analysis.runs.judging.prompts import PROMPTS, SHOWN, message_room, newest_instruction
 from analysis.runs.recipes.plans import PlanError
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS, SIDES
@@ -40,17 +41,32 @@ def plan_judging(
         raise PlanError(
             f"Nothing says yet how the kind {work.kind} is shown to a model; see SHOWN in runs.judging.prompts."
         )
-    if prompt not in PROMPTS:
-        raise PlanError(f"There is no instruction {prompt!r}; there are {', '.join(PROMPTS)}.")
     items = items_of(study, pilot)
     if not items.exists():
         raise PlanError(f"{study} has no {'pilot ' if pilot else ''}items to judge. Import some with import_items.")
-    asked, kind, sided = find_endpoint(endpoint), TASKS[prompt], KINDS[work.kind].sided
+    asked, sided = find_endpoint(endpoint), KINDS[work.kind].sided
+    shipped = prompt in PROMPTS
+    kind = VERSIONS[choose_instruction(prompt, items, study, asked)] if shipped else find_brought(prompt)
     warmth = kind.temperature if temperature is None else temperature
     orders = ("",) if not sided else SIDES if both_orders else SIDES[:1]
     wanted = judge_tasks(items, rater_name(asked.name, kind.label, warmth), orders, message_room(asked))
     about = {"version": study.current, "both_orders": both_orders and sided, "pilot": pilot}
     return plan_tasks(asked, kind, wanted, actor, temperature=warmth, **about, **how)
+
+
+def find_brought(name: str) -> TaskKind:
+    try:
+        return find_kind(JUDGE, name)
+    except ConditionError as error:
+        raise PlanError(f"There is no instruction {name!r}; there are {', '.join(PROMPTS)}. {error}") from None
+
+
+def choose_instruction(name: str, items: QuerySet[AnnotationItem], study: Study, endpoint: Endpoint) -> str:
+    """With the profile where items have one; a judge of the study that began without goes on as it began."""
+    plain = newest_instruction(name, with_profile=False)
+    began = Run.objects.filter(study=study, endpoint=endpoint, condition=Run.Condition.JUDGE, instruction=plain)
+    has_profile = items.filter(payload__has_key="profile").exists()
+    return newest_instruction(name, with_profile=has_profile and not began.exists())
 
 
 def items_of(study: Study, pilot: bool) -> QuerySet[AnnotationItem]:

@@ -23,19 +23,23 @@ class JudgePrompt:
     """A way to instruct a judge. Raise `version` whenever a word of it changes: it is part of the rater's name.
 
     `advice` by kind stands between the guidelines and the item; without any, a judge reads what annotators read, word
-    for word.
+    for word. With `imagines` it reads all that is known about the person, as they do; without a profile there is
+    nothing to imagine, and an earlier version is asked.
     """
 
     name: str
-    version: int
+    version: int | str
     advice: Mapping[str, str]
+    imagines: bool = False
+    brought: str = ""  # words that stand for the guidelines
 
     @property
     def label(self) -> str:
         return f"{self.name}-{self.version}"
 
     def write(self, kind: str, guidelines: str, shown: str, asked: str) -> str:
-        return "\n\n".join(filter(None, [guidelines.strip(), self.advice.get(kind, ""), shown, asked]))
+        said = (self.brought or guidelines).strip()
+        return "\n\n".join(filter(None, [said, self.advice.get(kind, ""), shown, asked]))
 
 
 # Says how often people say yes, which is what agreement with people is to find out: in `LEADING_INSTRUCTIONS`.
@@ -84,17 +88,6 @@ ADVICE = {
     ),
 }
 
-# Older versions stay, since what was sent is rebuilt from them; of each name the last one is asked.
-INSTRUCTIONS = {
-    prompt.label: prompt
-    for prompt in (
-        JudgePrompt("same", 1, {}),
-        JudgePrompt("optimised", 1, dict.fromkeys(KINDS, LEADING_ADVICE)),
-        JudgePrompt("optimised", 2, ADVICE),
-    )
-}
-PROMPTS = {prompt.name: prompt for prompt in INSTRUCTIONS.values()}
-
 
 def hash_prompt(prompt: JudgePrompt, kind: str, guidelines: str, questions: Sequence[LabelQuestion]) -> str:
     """SHA-256 over everything that is the same for all items of one kind."""
@@ -136,18 +129,56 @@ def show_relevance(payload: Mapping[str, Any], history: Sequence[Mapping[str, An
 
 
 def show_preference(payload: Mapping[str, Any], history: Sequence[Mapping[str, Any]], left: str, room: int) -> str:
-    right = PERSONALISED if left == GENERIC else GENERIC
     profile = "\n".join(f"- {line}" for line in payload.get("profile", ()))
-    about = f"About the person:\n{profile}\n\n" if profile else ""
-    return f"{about}The prompt:\n{payload['prompt']}\n\nAnswer A:\n{payload[left]}\n\nAnswer B:\n{payload[right]}"
+    return f"About the person:\n{profile}\n\n{show_pair(payload, left)}" if profile else show_pair(payload, left)
 
 
-SHOWN: dict[str, Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], str, int], str]] = {
+def show_pair(payload: Mapping[str, Any], left: str) -> str:
+    right = PERSONALISED if left == GENERIC else GENERIC
+    return f"The prompt:\n{payload['prompt']}\n\nAnswer A:\n{payload[left]}\n\nAnswer B:\n{payload[right]}"
+
+
+def show_imagined(payload: Mapping[str, Any], history: Sequence[Mapping[str, Any]], left: str, room: int) -> str:
+    """The profile as annotators see it: all that is known, and which of it they are asked about."""
+    asked = [part["text"] for part in payload["attributes"]]
+    known = dict.fromkeys([*payload.get("profile", ()), *asked])
+    lines = "\n".join(f"- {line}{' (asked about)' if line in asked else ''}" for line in known)
+    return f"Imagine that this is true of you:\n{lines}\n\n{show_pair(payload, left)}"
+
+
+Show = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], str, int], str]
+SHOWN: dict[str, Show] = {
     "attribute": show_attribute,
     "relevance": show_relevance,
     "preference": show_preference,
     "error": show_attribute,
 }
+
+
+def show_of(prompt: JudgePrompt, kind: str) -> Show:
+    return show_imagined if prompt.imagines and kind == "preference" else SHOWN[kind]
+
+
+# --- the instructions
+
+# Older versions stay, since what was sent is rebuilt from them; of each name the last one is asked.
+INSTRUCTIONS = {
+    prompt.label: prompt
+    for prompt in (
+        JudgePrompt("same", 1, {}),
+        JudgePrompt("optimised", 1, dict.fromkeys(KINDS, LEADING_ADVICE)),
+        JudgePrompt("optimised", 2, ADVICE),
+        JudgePrompt("same", 2, {}, imagines=True),
+        JudgePrompt("optimised", 3, ADVICE, imagines=True),
+    )
+}
+PROMPTS = {prompt.name: prompt for prompt in INSTRUCTIONS.values()}
+
+
+def newest_instruction(name: str, *, with_profile: bool) -> str:
+    """The label of the last version that is asked about items with a profile, or without."""
+    own = (each for each in INSTRUCTIONS.values() if each.name == name)
+    return [each.label for each in own if with_profile or not each.imagines][-1]
 
 
 # --- what is asked
@@ -178,7 +209,7 @@ def work_of(run: Run) -> AnnotationWork:
 def write_judged(prompt: JudgePrompt, task: Task) -> list[Message]:
     """Of a history only what the rest of the message leaves room for."""
     work, item, left = work_of(task.run), task.annotation_item, task.payload["left"]
-    show, asked = SHOWN[work.kind], ask_for(questions_for(work), item.payload)
+    show, asked = show_of(prompt, work.kind), ask_for(questions_for(work), item.payload)
     content = prompt.write(work.kind, work.guidelines, show(item.payload, (), left, 0), asked)
     if item.history is not None:
         room = task.payload["room"] - len(content)

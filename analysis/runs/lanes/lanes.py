@@ -406,6 +406,7 @@ def run_lane(
     if run.state != Run.State.RUNNING:
         return 0
     try:
+        longest_reply(run)  # what is asked is looked up before the loop, which may not ask the database
         with unswept_heap(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(open_lane(run, bounds, should_stop, place))
     except CANNOT_GO_ON as error:

@@ -15,6 +15,7 @@ from analysis.people.pages.forms import endpoints_of
 from analysis.people.pages.reads import OPEN, steps_of
 from analysis.people.pages.views import find_corpus, order_step
 from analysis.people.pages.waiting import CorpusStanding, asking_runs
+from analysis.people.stages.prompt_lists import prompts_in
 from analysis.people.steps import NAMES, PeopleError
 from analysis.runs.asking.orders import ORDERED
 from analysis.runs.asking.registry import TASKS
@@ -28,6 +29,7 @@ from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
 
 HERE = "corpora"
+MOST_TEXTS = 500_000  # characters of a list of prompts
 WHAT = {
     NAMES.LANGUAGE: "About every conversation of a user, which share of it is in the filter’s language. "
     "The next filter reads these verdicts.",
@@ -35,14 +37,25 @@ WHAT = {
     "person’s own use. The next filter reads these verdicts.",
     NAMES.EXTRACT: "About conversations of the kept users, what they say or show about the user: attributes with "
     "reasoning, confidence and quotes, which are then looked up in the conversation.",
-    NAMES.CANDIDATES: "About each prompt of a study and each sampled user, which of the user’s attributes may change "
+    NAMES.CANDIDATES: "About each prompt of a list and each sampled user, which of the user’s attributes may change "
     "a good response.",
 }
+
+AS_WRITTEN = "They go to the endpoint as they were written, with personal details in them."
 
 
 class AskForm(forms.Form):
     endpoint = endpoint_field()
-    prompts = forms.ChoiceField(label="Prompts of", help_text="The study whose prompts people might ask.")
+    texts = forms.CharField(
+        label="Prompts",
+        required=False,
+        max_length=MOST_TEXTS,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text="What people might ask, one a line, or JSON lines with id and prompt.",
+    )
+    prompts = forms.ChoiceField(
+        label="Or the prompts of", required=False, help_text="The study whose prompts people might ask."
+    )
     budget = forms.DecimalField(
         label="Budget in dollars",
         min_value=Decimal("0.000001"),
@@ -67,11 +80,11 @@ class AskForm(forms.Form):
         super().__init__(*args, **given)
         self.fields["endpoint"].queryset = endpoints_of(study).filter(**ANSWERS)
         if TASKS[task].conversations:
-            del self.fields["prompts"]
+            del self.fields["prompts"], self.fields["texts"]
         else:
             own = Exists(Prompt.objects.filter(version=OuterRef("current")))
             studies = studies_of(user).filter(own).order_by("slug")
-            self.fields["prompts"].choices = [(study.slug, study.title) for study in studies]
+            self.fields["prompts"].choices = [("", "–"), *((study.slug, study.title) for study in studies)]
         for name in ("budget", "limit"):
             self.fields[name].optional = True
 
@@ -80,7 +93,19 @@ class AskForm(forms.Form):
         endpoint = given.get("endpoint")
         if given.get("batch") and endpoint and endpoint.provider == Endpoint.Provider.FAKE:
             self.add_error("batch", f"{endpoint.name} has no batch API.")
+        said = [bool(given.get(name)) for name in ("texts", "prompts")]
+        if "texts" in self.fields and "texts" not in self.errors and said[0] == said[1]:
+            self.add_error("texts", "Write a list of prompts, or choose the study that has them.")
         return given
+
+    def clean_texts(self) -> str:
+        said = str(self.cleaned_data["texts"]).strip()
+        try:
+            if said:
+                prompts_in(said)
+        except PeopleError as fault:
+            raise forms.ValidationError(str(fault).splitlines()) from None
+        return said
 
     def settings(self) -> dict[str, Any]:
         """As a step keeps them; what was left open stays out."""
@@ -158,7 +183,7 @@ def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
         "corpus": found,
         "task": task,
         "title": NAMES(task).label,
-        "what": WHAT[NAMES(task)],
+        "what": f"{WHAT[NAMES(task)]} {AS_WRITTEN}",
         "unasked": "" if unasked is None else plural(unasked, "conversation"),
         "step": step,
         "live": step is not None and step["state"] in OPEN,

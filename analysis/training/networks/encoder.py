@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import numpy as np
 import torch
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
 
 from analysis.stats.detection import Cases, Scored, measures_of
 from analysis.training.networks.folder import CHECKPOINT, JobFolder, ProgramStopped, run_as_program
@@ -27,19 +32,29 @@ CURVE_POINTS = 60  # of the loss, in each seed
 
 
 class PairEncoder(nn.Module):
-    """A score of (first, second) as a logit: a linear head, at 0 in the beginning, over the mean of all tokens."""
+    """A score of (first, second) as a logit: a linear head, at 0 in the beginning.
+
+    It stands over the mean of all tokens, of a model that reads onwards only over the last one, which alone has read
+    everything. Weights learn in float32, whatever they were kept in.
+    """
 
     def __init__(self, base: str) -> None:
         super().__init__()
-        self.encoder = AutoModel.from_pretrained(base)
+        self.encoder = AutoModel.from_pretrained(base, dtype=torch.float32)
+        self.takes = set(signature(self.encoder.forward).parameters)
+        self.reads_onwards = is_decoder(self.encoder.config.model_type)
         self.head = nn.Linear(self.encoder.config.hidden_size, 1)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
     def forward(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
-        hidden = self.encoder(**tokens).last_hidden_state
-        mask = tokens["attention_mask"].unsqueeze(-1)
-        return self.head((hidden * mask).sum(1) / mask.sum(1)).squeeze(-1).float()
+        given = {name: value for name, value in tokens.items() if name in self.takes}
+        hidden, mask = self.encoder(**given).last_hidden_state, tokens["attention_mask"]
+        if self.reads_onwards:
+            last = (mask.cumsum(1) * mask).argmax(1)  # whichever side is padded
+            return self.head(hidden[torch.arange(len(last), device=last.device), last]).squeeze(-1).float()
+        wide = mask.unsqueeze(-1)
+        return self.head((hidden * wide).sum(1) / wide.sum(1)).squeeze(-1).float()
 
     def save(self, folder: Path, tokenizer: Any) -> None:
         """In Hugging Face's form, with the head beside it; whole or not at all."""
@@ -50,6 +65,19 @@ class PairEncoder(nn.Module):
         torch.save(self.head.state_dict(), unfinished / HEAD)
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.replace(folder)
+
+
+def is_decoder(kind: str) -> bool:
+    """Whether models of this kind write on and cannot fill gaps."""
+    return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+
+def read_tokenizer(base: str) -> Any:
+    """Those of models that write have no sign for padding: the mask says what it is."""
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    return tokenizer
 
 
 def load_pair_encoder(folder: Path) -> PairEncoder:
@@ -75,8 +103,9 @@ class Reader:
         return [self._read([(row["first"], row[name]) for row in rows]) for name in names]
 
     def _read(self, pairs: list[tuple[str, str]]) -> dict[str, torch.Tensor]:
+        between = "" if self.tokenizer.sep_token else "\n\n"  # where no sign stands between two texts
         found = self.tokenizer(
-            [first for first, _ in pairs], [second for _, second in pairs],
+            [f"{first}{between}" for first, _ in pairs], [second for _, second in pairs],
             truncation=True, max_length=self.longest, padding=True, return_tensors="pt",
         )  # fmt: skip
         return {name: value.to(self.device) for name, value in found.items()}
@@ -120,7 +149,7 @@ class EncoderTraining:
         self.rows = folder.examples()
         parts = ("train", "valid")
         self.train, self.valid = ([row for row in self.rows if row["split"] == part] for part in parts)
-        self.tokenizer = AutoTokenizer.from_pretrained(job["base"])
+        self.tokenizer = read_tokenizer(job["base"])
         self.reader = Reader(self.tokenizer, job["tokens"], job["task"] == "reward", self.device)
         self.lengths = [self.reader.length(row) for row in self.train]
         self.per_epoch = -(-len(self.train) // job["batch"])
@@ -300,7 +329,7 @@ def score(folder: JobFolder) -> dict[str, Any]:
     job, rows = folder.job, folder.examples()
     torch.set_num_threads(job["threads"])
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    reader = Reader(AutoTokenizer.from_pretrained(job["base"]), job["tokens"], job["task"] == "reward", device)
+    reader = Reader(read_tokenizer(job["base"]), job["tokens"], job["task"] == "reward", device)
     model = load_pair_encoder(Path(job["base"])).to(device)
     np.save(folder.path / "scores.npy", score_rows(model, reader, rows))
     return {}

@@ -185,11 +185,17 @@ def learn(folder: JobFolder, base: Path, rows: list[Row], start: float, end: flo
     tokenizer = read_tokenizer(base)
     told = [{"prompt": write_prompt(tokenizer, row["prompt"], job["tokens"]), "answer": row["answer"]} for row in rows]
     on_cpu = not torch.cuda.is_available()
+    # A step stays one step: its replies are written, and learned from, in parts that fit into memory. Each reply then
+    # counts as much as any other, whichever part it was in, which only this form of the loss says.
+    sequences, at_once = job.get("sequences", job["rollouts"]), job.get("at_once", job["batch"])
+    in_parts = sequences < job["rollouts"] or at_once < job["batch"]
+    parts = {"steps_per_generation": at_once * job["rollouts"] // sequences, "loss_type": "grpo"} if in_parts else {}
     settings = GRPOConfig(
+        **parts,
         output_dir=str(work),
         max_steps=job["steps"],
-        per_device_train_batch_size=job["rollouts"],
-        gradient_accumulation_steps=job["batch"],
+        per_device_train_batch_size=sequences,
+        gradient_accumulation_steps=job["batch"] * job["rollouts"] // sequences,
         num_generations=job["rollouts"],
         max_completion_length=job["reply"],
         learning_rate=job["rate"],

@@ -21,6 +21,7 @@ from analysis.stats.detection import MEASURES
 from analysis.training import jobs
 from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.evaluation import BASE, BASELINES, LABELS, TEXTS_FOLLOW
+from analysis.training.own_users import say_gain
 from analysis.training.pages.figures import called, draw_curve, draw_scores, say_scores
 from analysis.training.tasks import train_next
 from surveys.console.pages import page_of, show, study_page
@@ -109,7 +110,8 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         scores=drawings(lambda options: draw_scores(report, options)) if report else None,
         names=[LABELS.get(name, name) for name in measures_of(report)],
         rows=table_of(report),
-        said=[words for say in (say_tested, say_threshold) if report and (words := say(report))],
+        said=said_of(report),
+        elsewhere=elsewhere_of(report),
         warnings=warnings_of(report),
         reasoning=reasoning_of(report),
         sharing=sharing_of(request, found),
@@ -138,6 +140,24 @@ def table_of(report: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
         (called(name, report), [with_range(row, each) for each in measures_of(report)])
         for name, row in everybody.items()
     ]
+
+
+def said_of(report: dict[str, Any]) -> list[str]:
+    said = [words for say in (say_tested, say_threshold) if report and (words := say(report))]
+    return [*said, *([say_gain(report["per_user"])] if "per_user" in report else [])]
+
+
+def elsewhere_of(report: dict[str, Any]) -> list[tuple[str, str, list[tuple[str, list[tuple[str, str]]]]]]:
+    """Of each set that it was tested on and did not learn from: on what, and the model beside the baselines there."""
+    found = []
+    for name, row in report.get("elsewhere", {}).items():
+        baselines = {each: row["baselines"][each] for each in BASELINES if each in row["baselines"]}
+        rows = [
+            (title, [with_range(each, measure) for measure in measures_of(report)])
+            for title, each in {report["model"]: row, **baselines}.items()
+        ]
+        found.append((name, say_tested(row), rows))
+    return found
 
 
 def with_range(row: dict[str, Any], name: str) -> tuple[str, str]:

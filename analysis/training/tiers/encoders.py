@@ -110,7 +110,9 @@ def train_encoder(
         "positive_weight": 1.0 if task == Task.REWARD else of_yes / of_no,
         **{name: getattr(settings, name) for name in ("seeds", "epochs", "batch", "rate", "tokens", "threads")},
     }
-    rows = rows_of(parts.all, offsets_of(task, parts, features, trial, settings), settings.soft_labels)
+    nothing = np.zeros(len(parts.all))
+    offsets = nothing if settings.plain else offsets_of(task, parts, features, trial, settings)
+    rows = rows_of(parts.all, offsets, settings.soft_labels)
     found = run_program(PROGRAM, work, job, rows, note)
     cases = cases_of(parts.of(parts.valid))
     scored = []
@@ -139,11 +141,16 @@ def keep_encoder(work: Path, folder: Path, seed: int) -> None:
 
 
 def score_with_encoder(
-    task: str, folder: Path, examples: Sequence[Labelled], frozen: np.ndarray, tokens: int, threads: int
+    task: str,
+    folder: Path,
+    examples: Sequence[Labelled],
+    frozen: np.ndarray | None,
+    tokens: int,
+    threads: int,
 ) -> np.ndarray:
-    """(examples,) probabilities; `frozen`: those of tier A."""
+    """(examples,) probabilities; `frozen`: those of tier A, of which a plain one knows nothing."""
     check_installed()
-    offsets = as_logit(frozen)
+    offsets = np.zeros(len(examples)) if frozen is None else as_logit(frozen)
     job = {"does": "score", "task": task, "base": str(folder / ENCODER), "tokens": tokens, "threads": threads}
     with TemporaryDirectory() as work:
         run_program(PROGRAM, Path(work), job, rows_of(examples, offsets, False), lambda share, curve: None)

@@ -20,6 +20,7 @@ from analysis.training.fitting import Parts, Settings
 from analysis.training.folders import REASONER
 from analysis.training.tiers.encoders import find_weights
 from analysis.training.tiers.frozen import value_of
+from analysis.training.tiers.memory import reckon
 from analysis.training.tiers.programs import Note, check_installed, run_program
 
 PROGRAM = "analysis.training.networks.reasoner"
@@ -64,6 +65,7 @@ def check_reasoning(settings: Settings) -> None:
         raise TrainingError("--positive-weight is for the tiers frozen and encoder: grpo draws both labels as often.")
     if settings.rollouts < 2:
         raise TrainingError("--rollouts takes 2 or more: replies to the same prompt are held against each other.")
+    reckon(find_language_model(settings.base), settings)
 
 
 def job_of(does: str, base: Path, settings: Settings) -> Shape:
@@ -101,7 +103,10 @@ def train_reasoner(task: str, parts: Parts, settings: Settings, work: Path, note
     """One seed; goes on with a checkpoint that lies in the work folder."""
     check_reasoning(settings)
     steps = settings.steps or max(1, settings.epochs * len(parts.train) // settings.batch)
-    job = job_of("train", find_language_model(settings.base), settings) | {"steps": steps, "seed": 0}
+    base = find_language_model(settings.base)
+    memory = reckon(base, settings)
+    job = job_of("train", base, settings) | {"steps": steps, "seed": 0}
+    job |= {"at_once": memory.at_once, "sequences": memory.sequences}
     job["save_steps"] = min(SAVED_EVERY, max(1, steps // 2))
     asked = np.concatenate([parts.valid, parts.test])
     rows = [*learned_from(task, parts, 0, steps, settings.batch), *rows_of(task, parts.of(asked))]

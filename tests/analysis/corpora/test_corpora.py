@@ -242,7 +242,7 @@ def test_broken_lines_are_named_and_the_others_kept(tmp_path: Path) -> None:
     assert report.new == 2
     assert [fault.split(":")[0] for fault in report.faults[:1]] == ["line 2"]
     assert report.faults[1] == "line 3 has no list 'conversation' with the messages; is this file of another format?"
-    assert report.faults[2].startswith("line 5: 'utf-8' codec can't decode byte 0xff")
+    assert report.faults[2].startswith("line 5: it is not UTF-8")
 
 
 def test_array_cut_off_gives_what_is_whole_and_the_place(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_array_broken_in_the_middle_stops_at_once(tmp_path: Path) -> None:
     report = import_file(write(tmp_path, content.encode()), "sharegpt")
 
     assert report.new == 1
-    assert "1 whole conversations): Expecting ':' delimiter" in report.faults[0]
+    assert "1 whole conversations): it is no JSON: a colon is missing after a name" in report.faults[0]
 
 
 @pytest.mark.parametrize("block", [7, 64, 1 << 18])
@@ -280,7 +280,7 @@ def test_line_of_a_break_in_the_middle_is_counted_from_the_file(
     at = content.index("{'no")
     line = content.count("\n", 0, at) + 1
     [fault] = report.faults
-    assert fault.startswith(f"after character {at:,} (line {line}, 2 whole conversations): Expecting property name")
+    assert fault.startswith(f"after character {at:,} (line {line}, 2 whole conversations): it is no JSON: a name in")
 
 
 @pytest.mark.parametrize("packing", ["gzip", "zstandard"])
@@ -296,7 +296,7 @@ def test_compressed_data_cut_off_gives_what_is_whole(tmp_path: Path, packing: st
 FAULTS = {
     "empty": (b"", "it is empty"),
     "no conversations": (b'{"a": 1}\n', "line 1 has no list 'conversation'"),
-    "no JSON": (b"name,text\n1,hello\n", "line 1: Expecting value"),
+    "no JSON": (b"name,text\n1,hello\n", "line 1: it is no JSON: a value is missing or written wrongly (character 1)"),
     "broken gzip": (b"\x1f\x8b\x08\x00 no gzip at all", "the compressed data ends abruptly"),
     "broken zstandard": (b"\x28\xb5\x2f\xfd no frame", "the compressed data ends abruptly"),
     "broken Parquet": (b"PAR1 no footer", "after row 0"),
@@ -456,3 +456,24 @@ def test_two_conversations_of_one_id_are_said(tmp_path: Path, capsys: pytest.Cap
 def test_records_that_cannot_be_told_apart_or_are_none_are_sentences(tmp_path: Path, record: Any, fault: str) -> None:
     report = import_file(write(tmp_path, as_lines([wildchat(1), record])))
     assert report.new == 1 and fault in report.faults[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b'{"a": 1,}', "a name in double quotes is missing"),
+        (b'{"a": [1 2]}', "a comma is missing between two entries"),
+        (b'{"a": "1', "a text has no closing quotation mark"),
+        (b'{"a": 1} {"b": 2}', "more stands behind the value"),
+        (b'{"a": "\\q"}', "a backslash stands before a sign"),
+        (b'{"a": "\t"}', "another control character"),
+        (b'{"a": "\xff"}', "it is not UTF-8"),
+        (b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}", "nested more than 100 levels deep"),
+        (b"null", "is empty (null); a conversation is an object"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said_in_plain_words(tmp_path: Path, line: bytes, words: str) -> None:
+    report = import_file(write(tmp_path, as_lines([wildchat(1)]) + line + b"\n"))
+    (fault,) = report.faults
+    assert words in fault and fault.startswith("line 2")
+    assert not any(word in fault for word in ("Expecting", "NoneType", "recursion", "codec", "Error"))

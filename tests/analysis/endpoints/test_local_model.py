@@ -145,7 +145,7 @@ def test_a_real_model_extracts_from_three_conversations(address: int, settings: 
         "My dog is called Rex.",
     ]
     rows = make_person("ann", [[text, *(f"{text} {n}?" for n in range(5))] for text in told])
-    people(rows[0].corpus.name, "filter")
+    people(rows[0].corpus.name, "filter", "--without-assistant-use")
 
     began = time.monotonic()
     report = people(rows[0].corpus.name, "extract", "--endpoint", "local")

@@ -12,6 +12,7 @@ from analysis.corpora.records import Record
 from analysis.models import Corpus, CorpusUser
 from analysis.people.filters import FilterSettings, SettingError, TemplateCounter, normalise, windows
 from analysis.people.funnel import conversations_to_ask, filter_users, keep_verdicts
+from analysis.people.steps import PeopleError
 from tests.analysis.people.people_samples import CHITCHAT, OASST, import_real, make_person, people, said, talk
 from tests.analysis.runs.baseline_factories import import_file, make_conversation, make_corpus, real_data
 
@@ -190,7 +191,7 @@ def test_a_model_that_sees_another_language_leaves_the_conversation_out() -> Non
 def test_a_verdict_on_one_language_says_nothing_of_another() -> None:
     rows = make_person("user", talk("user", 3))
     keep_verdicts("language", [(row.pk, language, 0.0) for row in rows for language in ("German", "french")], "x")
-    report = people("corpus", "filter")
+    report = people("corpus", "filter", "--without-assistant-use")
     assert (report["kept"], report["language_asked"]) == (1, 0)
     assert conversations_to_ask(rows[0].corpus, "extract").count() == 3
     keep_verdicts("language", [(row.pk, "English", 1.0) for row in rows], "x")
@@ -247,3 +248,27 @@ def test_database_keeps_who_was_left_out_from_the_sample() -> None:
     people("corpus", "filter")
     with pytest.raises(IntegrityError), transaction.atomic():
         CorpusUser.objects.update(place=1, band=1)
+
+
+def test_a_model_is_asked_of_the_language_that_labels_name_and_all_of_it_must_be_in_it() -> None:
+    rows = make_person("user", talk("user", 4))
+    other = make_person("user", [["Bonjour."]], rows[0].corpus, language="French")
+    assert set(conversations_to_ask(rows[0].corpus, "language")).isdisjoint(other)
+    keep_verdicts("language", [(rows[0].pk, "English", 0.95)], "scripted")
+    people("corpus", "filter", "--without-assistant-use")
+    assert set(conversations_to_ask(rows[0].corpus, "extract")) == set(rows[1:])
+    people("corpus", "filter", "--without-assistant-use", "--language-share", "0.9")
+    assert set(conversations_to_ask(rows[0].corpus, "extract")) == set(rows)
+
+
+def test_use_as_an_assistant_is_asked_or_waived_before_anything_is_concluded() -> None:
+    rows = make_person("user", talk("user", 3))
+    people("corpus", "filter")
+    with pytest.raises(PeopleError, match="Of 1 of 1 kept user no model was asked whether they use .* waive it"):
+        conversations_to_ask(rows[0].corpus, "extract")
+    keep_verdicts("assistant-use", [(row.pk, "", 0.9) for row in rows], "scripted")
+    people("corpus", "filter")
+    assert conversations_to_ask(rows[0].corpus, "extract").count() == 3
+    keep_verdicts("assistant-use", [(row.pk, "", 0.1) for row in rows], "scripted")
+    assert people("corpus", "filter")["kept"] == 0
+    assert people("corpus", "filter", "--without-assistant-use")["kept"] == 1

@@ -279,3 +279,17 @@ def test_export_says_when_there_is_nothing_and_when_it_cannot_write(corpus: Corp
     (tmp_path / "file").write_text("")
     with pytest.raises(CommandError, match="cannot be written"):
         call_command("export_people", "corpus", "--out", str(tmp_path / "file"))
+
+
+def test_toxic_and_redacted_conversations_are_shown_only_on_purpose(corpus: Corpus, study: Study) -> None:
+    Conversation.objects.filter(source_id="ann-1").update(toxic=True)
+    keep_attributes(corpus, [NewAttribute("ann", "Talks about weather.", 0.9, ["Only weather here."], "ann-2")])
+    people("corpus", "merge", "--similarity", "0.99")
+    report = people("corpus", "push", "--study", "facts")
+    assert report["conversations_marked"] == 1
+    about = AnnotationItem.objects.filter(cluster="ann")
+    assert set(about.values_list("payload__attribute", flat=True)) == {"Talks about weather.", "Quits jumpy zoo fix."}
+    assert "choir" not in json.dumps(about.first().history.conversations)
+    other = make_annotation_study(kind="attribute", slug="others")
+    assert people("corpus", "push", "--study", other.slug, "--toxic")["conversations_marked"] == 0
+    assert other.annotation_items.filter(payload__attribute="Bakes bread.", cluster="ann").exists()

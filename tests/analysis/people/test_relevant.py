@@ -60,11 +60,13 @@ def test_relevant_attributes_stand_with_both_responses_of_their_writer() -> None
         **{"items": 2, "slots": 6, "pairs": 2, "relevant": 3, "not_relevant": 2, "tied": 0},
     }
     assert (report["without_responses"], report["generators"]) == (0, {"scripted": 2})
+    assert Task.objects.filter(payload__arm="generic").count() == 1  # both ask the same
     ann, bob = AnnotationItem.objects.filter(study=into).order_by("cluster")
     assert ann.payload["attributes"] == [
         {"id": "100", "text": "Drinks no milk."},
         {"id": "102", "text": "Sleeps badly."},
     ]
+    assert ann.payload["profile"] == ["Drinks no milk.", "Grows roses.", "Sleeps badly."]  # all that the study knows
     assert (ann.payload["prompt"], ann.kind, ann.corpus, ann.cluster) == (TEA, "preference", "real", "ann")
     assert ann.tags == {"user": "ann", "generator": "scripted", "temperature": 1.0, "simulated": True}
     assert Task.objects.get(pk=ann.source).payload["arm"] == "personalised"
@@ -81,7 +83,7 @@ def test_pairs_without_both_responses_are_counted() -> None:
     study, _ = make_judged(), make_preferences()
     assert push()["without_responses"] == 2  # nobody was asked
     ask(study, "respond")
-    command("ask", "pairs", "respond", "--endpoint", "other", "--limit", "3")
+    command("ask", "pairs", "respond", "--endpoint", "other", "--limit", "2")
     report = push()
     assert (report["items"], report["generators"]) == (3, {"scripted": 2, "other": 1})
     assert report["without_responses"] == 1  # of the other's second pair one arm is missing
@@ -114,7 +116,7 @@ def test_users_of_two_corpora_with_one_name_are_two() -> None:
     row = {"prompt": TEA, "cluster": "ann", "attribute": "Drinks no milk."}
     push_items(study, [row | {"key": name, "corpus": name} for name in ("real", "made-up")], "tests")
     judge_items(study, "relevance", {}, "yyy")
-    assert ask(study, "respond")["read"] == 4
+    assert ask(study, "respond")["read"] == 3  # the generic one serves both
     assert push()["items"] == 2
     assert set(AnnotationItem.objects.filter(study=into).values_list("corpus", flat=True)) == {"real", "made-up"}
 

@@ -107,7 +107,7 @@ def test_people_shows_what_a_verifier_flags_with_its_version(monkeypatch: pytest
     make_fake(extra={})
     make_person("ann", [["I, ann, like five teas a day.", *(f"ann asks {n} {m}" for m in range(6))] for n in range(3)])
     study = make_annotation_study(kind="attribute", slug="profiles")
-    people("corpus", "filter")
+    people("corpus", "filter", "--without-assistant-use")
     people("corpus", "extract", "--endpoint", "scripted")
     people("corpus", "merge", "--similarity", "0.99")
     people("corpus", "push", "--study", "profiles")

@@ -58,7 +58,7 @@ def test_way_from_conversations_to_table_6(monkeypatch: pytest.MonkeyPatch) -> N
             ("answers", "preference"),
         )
     }
-    people("corpus", "filter")
+    people("corpus", "filter", "--without-assistant-use")
     assert people("corpus", "extract", "--endpoint", "scripted")["attributes"] == 2 * len(USERS) * 3
     people("corpus", "merge", "--similarity", "0.99")
     people("corpus", "sample", "--size", "3")

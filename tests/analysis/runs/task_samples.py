@@ -9,7 +9,7 @@ from tests.analysis.people.people_samples import make_person, people, talk
 def corpus_of(*texts: str) -> Corpus:
     """One kept user with a conversation for each of the texts, and enough others to be kept."""
     rows = make_person("ann", [[text] for text in texts] + talk("ann", 3))
-    people(rows[0].corpus.name, "filter")
+    people(rows[0].corpus.name, "filter", "--without-assistant-use")
     return rows[0].corpus
 
 

@@ -46,7 +46,7 @@ def corpus(study: Study) -> Corpus:
     make_person("ann", [*talk("ann", 3), [f"I live in Leeds. Write to {MAIL}, my address."]], corpus)
     make_person("rare", talk("rare", 1), corpus)
     make_fake(price_in=1, price_out=2)
-    people("corpus", "filter")
+    people("corpus", "filter", "--without-assistant-use")
     return corpus
 
 
@@ -245,7 +245,7 @@ def test_what_no_longer_holds_waits(corpus: Corpus, study: Study, monkeypatch: p
     work_off(Run.objects.get())
     assert "4 verdicts of models came after the filter. Do it again: filter." in waits(corpus)
     assert upcoming(corpus) == "filter"
-    people("corpus", "filter")
+    people("corpus", "filter", "--without-assistant-use")
     assert "The users were filtered after the last merge. Do it again: merge." in waits(corpus)
     make_person("ann", [["One more thing."]], corpus)
     assert "1 conversation not asked about yet: assistant use." in waits(corpus)

@@ -181,7 +181,7 @@ def test_run_page_says_what_is_judged_and_what_is_no_label() -> None:
     words = lines_of(page := client.get(page_of(run)))
     assert page.context["sentence"] == "Done, 4 of 4 calls answered."
     assert "2, guidelines of version 1" in words and "each in both orders" in words
-    assert "judge same-1" in words and "0 replies labelled, 4 are no label" in words
+    assert "judge same-2" in words and "0 replies labelled, 4 are no label" in words
     assert "It depends &lt;b&gt;." in text_of(page) and "<b>." not in text_of(page)
     assert "Repeat, to measure drift" not in words and "Draw" not in words
     first = run.completions.order_by("position").first()
@@ -257,7 +257,7 @@ def test_api_names_what_is_judged() -> None:
     told = client.get(f"/api/v1/runs/{run.pk}/").json()["run"]
     assert (told["condition"], told["instruction"], told["both_orders"], told["pilot"]) == (
         "judge",
-        "same-1",
+        "same-2",
         True,
         False,
     )

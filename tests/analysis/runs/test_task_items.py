@@ -9,6 +9,7 @@ from django.urls import reverse
 from analysis.answers.compared import runs_of
 from analysis.models import Attribute, Completion, CorpusUser, Run, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.runs.asking import pairs
 from surveys.models import AnnotationItem
 from tests.analysis.people.people_samples import ask, judged, make_person, people, talk
@@ -94,7 +95,7 @@ def test_the_surest_attributes_are_those_of_known_confidence(monkeypatch: pytest
         Attribute.objects.filter(pk=row.pk).update(
             merged_into=row.pk, cluster_size=1, cluster_confidence=given[row.text]
         )
-    (task,) = pairs.candidate_tasks(corpus, ["Which bread?"])
+    (task,) = pairs.candidate_tasks(corpus, [ListedPrompt("Which bread?")])
     assert task.payload["attributes"] == ["Knits.", "Bakes."]
 
 
@@ -108,7 +109,7 @@ def test_candidates_are_asked_of_every_prompt_and_person_with_attributes() -> No
     keep_attributes(corpus, [NewAttribute("ann", text, 0.9) for text in (f"Asks: {words}", "Zzz.")])
     for row in Attribute.objects.all():
         Attribute.objects.filter(pk=row.pk).update(merged_into=row.pk, cluster_size=1, cluster_confidence=0.9)
-    with pytest.raises(CommandError, match="--prompts STUDY"):
+    with pytest.raises(CommandError, match="name a list of them, or the study that has them .--prompts."):
         people(corpus.name, "ask", "candidates", "--endpoint", "scripted")
     report = people(corpus.name, "ask", "candidates", "--endpoint", "scripted", "--prompts", study.slug)
     assert report["read"] == study.current.prompts.count() > 1

@@ -122,7 +122,8 @@ def test_a_conversation_may_be_asked_about_in_two_languages_at_once() -> None:
     make_fake()
     corpus = corpus_of("I live in Leeds.")
     run, _ = plan_conversations(TASKS["language"], corpus, "scripted", "test")
-    people(corpus.name, "filter", "--language", "German", "--unlabelled")
+    corpus.conversations.update(language="German")
+    people(corpus.name, "filter", "--language", "German")
     plan_conversations(TASKS["language"], corpus, "scripted", "test")
     for _ in run_inline(resume(run)):
         pass

@@ -62,7 +62,7 @@ def test_what_somebody_else_said_in_the_same_words_is_asked_once_and_kept_for_bo
     make_person("bob", talk("bob", 3), corpus)
     shared = Conversation.objects.get(messages__0__content="I live in Leeds.")
     shared.repeats.create(source_id="other", user="bob", language="English")
-    people(corpus.name, "filter")
+    people(corpus.name, "filter", "--without-assistant-use")
     assert extract(corpus)["planned"] == 7
     assert set(Attribute.objects.values_list("user__key", flat=True)) == {"ann", "bob"}
 
@@ -93,7 +93,7 @@ def test_the_same_command_asks_only_what_came_since() -> None:
     corpus = corpus_of("I live in Leeds.")
     first = extract(corpus)
     make_person("ann", [["I like tea."]], corpus)
-    people(corpus.name, "filter")
+    people(corpus.name, "filter", "--without-assistant-use")
     second = extract(corpus)
     assert second["run"] == first["run"] and (first["planned"], second["planned"]) == (4, 5)
     assert extract(corpus)["planned"] == 5
@@ -242,7 +242,7 @@ def test_scripted_extraction_of_a_real_corpus_loses_nothing() -> None:
     import re
 
     corpus = import_real(CHITCHAT)
-    people(corpus.name, "filter", "--unlabelled")
+    people(corpus.name, "filter", "--unlabelled", "--without-assistant-use")
     make_fake(concurrency=64)
     report = extract(corpus)
     kept = set(corpus.users.filter(left_out_by="").values_list("key", flat=True))
@@ -285,7 +285,7 @@ def test_killed_worker_loses_nothing_and_asks_nothing_twice() -> None:
     with serving("--latency", "fixed:100", "--reply", reply) as server:
         make_server_endpoint(server, concurrency=8)
         corpus = make_person("ann", talk("ann", 120))[0].corpus
-        people(corpus.name, "filter")
+        people(corpus.name, "filter", "--without-assistant-use")
         run, _ = plan_conversations(EXTRACT, corpus, "served", "test")
         worker = start_worker(start(run))
         wait_for_answers(run, 30)

@@ -82,6 +82,37 @@ def test_an_encoder_is_trained_tested_kept_and_used(tmp_path: Path, base: Path) 
     assert len(out.read_text().splitlines()) == 160
 
 
+def tiny_backbone(folder: Path, kind: str) -> Path:
+    """Weights by chance in bfloat16, as the paper's backbones come."""
+    torch, transformers = (
+        pytest.importorskip(name, reason="make setup-training") for name in ("torch", "transformers")
+    )
+    tiny_encoder(folder)
+    (folder / "model.safetensors").unlink()
+    words = len(transformers.AutoTokenizer.from_pretrained(folder))
+    signs = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    signs |= {"cls_token_id": 2, "sep_token_id": 3} if kind == "ModernBert" else {"num_key_value_heads": 1}
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=words, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=128, **signs,
+    )  # fmt: skip
+    getattr(transformers, f"{kind}Model")(config).to(torch.bfloat16).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Qwen2", "Llama", "ModernBert"])
+def test_backbones_of_every_kind_are_trained_kept_and_read_again(tmp_path: Path, kind: str) -> None:
+    for name in ("base", "work", "again"):
+        (tmp_path / name).mkdir()
+    base, work, again = tiny_backbone(tmp_path / "base", kind), tmp_path / "work", tmp_path / "again"
+    run_program(PROGRAM, work, job_of(base, seeds=1, epochs=1), rows(), nothing)
+    kept = np.load(work / "seed-0.npy")
+    assert np.isfinite(kept).all() and np.ptp(kept) > 0
+    run_program(PROGRAM, again, job_of(work / "seed-0") | {"does": "score"}, rows(), nothing)
+    assert np.load(again / "scores.npy") == pytest.approx(kept, abs=1e-3)
+
+
 @pytest.mark.slow
 @pytest.mark.processes
 def test_a_program_that_is_killed_goes_on_to_the_same_end(tmp_path: Path, base: Path) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from analysis.corpora import embeddings
 from analysis.corpora.embeddings import EmbeddingError
-from analysis.models import Example, TrainedModel
+from analysis.endpoints.endpoints import add_endpoint
+from analysis.models import Example, TextVector, TrainedModel
 from analysis.training import folders, jobs, making
 from analysis.training.examples import TrainingError
 from analysis.training.folders import folder_of, hash_folder
@@ -24,6 +26,7 @@ from tests.analysis.training.training_samples import (
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
+EMBEDDER_NAMED = embeddings.embedder_named  # before a test puts another one in its place
 __all__ = ["words"]
 MEASURES = {"accuracy", "precision", "recall", "f1", "auroc"}
 
@@ -165,7 +168,7 @@ def test_without_an_embedding_model_nothing_is_begun(tmp_path: Path, monkeypatch
     def missing() -> None:
         raise EmbeddingError("No local embedding model is installed.")
 
-    monkeypatch.setattr(making, "local_embedder", missing)
+    monkeypatch.setattr(embeddings, "local_embedder", missing)
     with pytest.raises(CommandError, match="No local embedding model is installed"):
         trained()
     assert not TrainedModel.objects.exists()
@@ -183,7 +186,7 @@ def test_what_ends_a_training_is_one_sentence_and_counts_as_no_model(
 ) -> None:
     import_rows(tmp_path, support_rows(120))
 
-    def fail(*given: Any) -> None:
+    def fail(*given: Any, **how: Any) -> None:
         raise error
 
     monkeypatch.setattr(making, "embed_texts", fail)
@@ -236,9 +239,9 @@ def test_who_stops_a_training_stops_it(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(making, "SECONDS", 0)
     embed = making.embed_texts
 
-    def stopped_meanwhile(*given: Any) -> Any:
+    def stopped_meanwhile(*given: Any, **how: Any) -> Any:
         jobs.stop(TrainedModel.objects.get())
-        return embed(*given)
+        return embed(*given, **how)
 
     monkeypatch.setattr(making, "embed_texts", stopped_meanwhile)
     with pytest.raises(CommandError, match="model was stopped"):
@@ -321,3 +324,26 @@ def test_a_machine_without_what_it_takes_leaves_a_model_to_others(
     assert (large.state, model.state) == ("waiting", "done")
     assert large.reason.startswith("It waits for a machine that can train it. ")
     assert large.reason.endswith(": torch is not installed: make setup-training.")
+
+
+def test_vectors_of_an_endpoint_stand_for_the_local_model_and_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise EmbeddingError("No local embedding model is installed.")
+
+    monkeypatch.setattr(embeddings, "local_embedder", missing)
+    add_endpoint("vectors", provider="fake", model="counts", embeddings=True)
+    add_endpoint("others", provider="fake", model="others", embeddings=True)
+    monkeypatch.setattr(embeddings, "embedder_named", EMBEDDER_NAMED)
+    import_rows(tmp_path, support_rows(120))
+    import_rows(tmp_path, support_rows(60, seed=1), "more")
+    command("train", "--examples", "set", "--task", "verifier", "--name", "served", "--endpoint", "vectors")
+    assert TextVector.objects.filter(model="vectors/counts").count() > 120
+    before = TextVector.objects.count()
+    figures = command("evaluate", "served", "--examples", "more", "--endpoint", "vectors")
+    assert figures == command("evaluate", "served", "--examples", "more") and TextVector.objects.count() > before
+    with pytest.raises(CommandError, match="learned from vectors of vectors/counts; those of others/others mean"):
+        command("evaluate", "served", "--examples", "more", "--endpoint", "others")
+    with pytest.raises(CommandError, match="There is no endpoint nobody"):
+        command("train", "--examples", "set", "--task", "verifier", "--name", "x", "--endpoint", "nobody")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
+from analysis.corpora import embeddings
 from analysis.corpora.embeddings import Embedder
 from analysis.models.corpora import DIMENSIONS
-from analysis.training import making, using
 from tests.analysis.runs.baseline_factories import real_data
 
 TOPICS = ("tea", "trains", "chess", "gardens", "running", "painting", "sailing", "cooking")
@@ -31,8 +31,8 @@ def embed_words(texts: Sequence[str]) -> np.ndarray:
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors that count words stand for the local model."""
-    for module in (making, using):
-        monkeypatch.setattr(module, "local_embedder", lambda: Embedder("words", embed_words))
+    monkeypatch.setattr(embeddings, "local_embedder", lambda: Embedder("words", embed_words))
+    monkeypatch.setattr(embeddings, "embedder_named", lambda name: Embedder(name, embed_words))
 
 
 def keep_in(settings: Any, folder: Path) -> None:

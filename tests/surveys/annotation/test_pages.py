@@ -242,3 +242,14 @@ def test_statements_about_one_user_stand_beside_each_other(client: Client, djang
     assert "Doesn&#x27;t make sense</span></a>" in page.text
     with django_assert_max_num_queries(40):
         client.get(path_of(page))
+
+
+def test_a_long_profile_is_shown_whole_with_what_is_rated_before_it(client: Client) -> None:
+    study = make_annotation_study(kind="preference")
+    known = [f"Has {number} cups." for number in range(30)]
+    parts = [{"id": "cups", "text": "Has 7 cups."}, {"id": "milk", "text": "Drinks no milk."}]
+    make_items(study, 1, profile=known, attributes=parts)
+    page = open_work(client, make_annotator(study))
+    assert [text for text, question in page.context["chips"] if question] == ["Has 7 cups.", "Drinks no milk."]
+    assert page.context["known"] == [text for text in known if text != "Has 7 cups."]
+    assert "Imagine that this is true of you:" in page.text and all(text in page.text for text in known)

@@ -1,0 +1,31 @@
+"""Bring the words in which models are asked."""
+
+from pathlib import Path
+
+from analysis.models.conditions import ConditionError
+from analysis.runs.asking.instructions import TOLD, keep_instruction
+from analysis.runs.asking.registry import kind_told
+from surveys.imports.actions import ACTOR, Action, Options, Report, arg, reading
+
+
+class Command(Action):
+    help = "Keep a text as the instruction of a task, or of judges. A changed text is another version; both stay."
+    arguments = (
+        arg("task", choices=TOLD),
+        arg("name", help="by which it is chosen: --instruction NAME, of judges --prompt NAME"),
+        arg("file", type=Path),
+    )
+    reads = {"file": ".txt"}  # noqa: RUF012
+    faults = (ConditionError,)
+    words = "{label}: {state}, {characters:,} characters for {task}"
+
+    def run(self, options: Options) -> Report:
+        with reading(options["file"]):
+            kept, is_new = keep_instruction(options["task"], options["name"], options["file"], ACTOR)
+        self.characters = len(kept.text)
+        label = kind_told(kept).label
+        return {"task": kept.task, "name": kept.name, "version": kept.version, "label": label, "new": is_new}
+
+    def tell(self, report: Report, options: Options) -> str:
+        state = "kept" if report["new"] else "already there"
+        return self.words.format(**report, state=state, characters=self.characters)
