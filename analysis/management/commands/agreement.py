@@ -126,12 +126,8 @@ def tables_of(question: dict[str, Any]) -> list[Table | None]:
     ]
     if ratings:
         found += [ratings.raters, ratings.generators, ratings.habits, ratings.conditions, ratings.gaps]
-    return [
-        *found,
-        make_mention_models(question),
-        make_mention_writers(question),
-        *(t for t, _ in make_reasonings(question)),
-    ]
+    found += [make_mention_models(question), make_mention_writers(question)]
+    return [*found, *(table for table, _ in make_reasonings(question))]
 
 
 def titled(title: str, table: Table | None) -> Table | None:
@@ -141,15 +137,7 @@ def titled(title: str, table: Table | None) -> Table | None:
 def format_groups(question: dict[str, Any], name: str, most: int = 30) -> list[str]:
     """Agreement and shares of labels by corpus, tag or user."""
     rows = question.get(f"by_{name}", ())
-    lines = [
-        f"    {row.get(name)}: {row['items']:,} items, alpha {write(row['alpha']['value'])} "
-        f"{write_interval(row['alpha']['ci'])}, "
-        + ", ".join(
-            f"{value} {100 * row['shares'][value]:.1f} % {write_interval(row['ci']['shares'][value])}".rstrip()
-            for value in question["values"]
-        )
-        for row in rows[:most]
-    ]
+    lines = [f"    {row.get(name)}: {row['items']:,} items, {say_part(question, row)}" for row in rows[:most]]
     more = [f"    … and {len(rows) - most} more (--json has them all)"] if len(rows) > most else []
     return [f"  by {name}", *lines, *more] if lines else []
 
@@ -157,14 +145,16 @@ def format_groups(question: dict[str, Any], name: str, most: int = 30) -> list[s
 def format_statements(question: dict[str, Any]) -> list[str]:
     """What was extracted and what models revised, of which the numbers above have only what was chosen."""
     return [
-        f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, alpha {write(row['alpha']['value'])}, "
-        + ", ".join(
-            f"{value} {100 * share['value']:.1f} % {write_interval(share['ci'])}".rstrip()
-            for value in question["values"]
-            for share in [row["shares"][value]]
-        )
+        f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, {say_part(question, row)}"
         for row in question.get("by_statement", ())
     ]
+
+
+def say_part(question: dict[str, Any], row: dict[str, Any]) -> str:
+    shares = ((value, row["shares"][value]) for value in question["values"])
+    said = (f"{value} {100 * share['value']:.1f} % {write_interval(share['ci'])}".rstrip() for value, share in shares)
+    alpha = f"alpha {write(row['alpha']['value'])} {write_interval(row['alpha']['ci'])}".rstrip()
+    return ", ".join([alpha, *said])
 
 
 def format_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
