@@ -352,7 +352,8 @@ def test_contexts_leave_out_values_of_very_few_people() -> None:
         tell(study, ["Assam", "Chai"], memory="on" if number else "off", model_shown="GPT-4o")
     rows = rows_of(study, "contexts", kind="recommendation")
     assert [(row["context"], row["value"], row["n"]) for row in rows] == [
-        ("memory", "on", 5), ("plan", "free", 6), ("model_shown", "GPT-4o", 6)
+        ("memory", "on", 5), ("personalisation", "off", 6), ("plan", "free", 6), ("model_shown", "GPT-4o", 6),
+        ("device", "computer", 6),
     ]  # fmt: skip
 
 
