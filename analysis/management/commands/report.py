@@ -52,7 +52,7 @@ class Command(StudyAction):
         arg("--html", type=Path, metavar="FILE", help="write one HTML file that needs nothing else"),
         arg("--pdf", type=Path, metavar="FILE", help="write a paged PDF"),
     )
-    writes = {"html": False, "pdf": False}  # noqa: RUF012
+    writes = {"html": False, "pdf": False, "out": True}  # noqa: RUF012
     faults = (FilterError, ReportError)
 
     def run(self, options: Options) -> Report | None:

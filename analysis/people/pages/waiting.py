@@ -32,8 +32,9 @@ class AskingRun:
     @property
     def task(self) -> str:
         """By its name; what follows is the version of its instruction."""
-        names = [*NAMES.values, self.run.instruction.rpartition("-")[0]]
-        return next(name for name in names if self.run.instruction.startswith(f"{name}-"))
+        instruction = self.run.instruction
+        known = (name for name in NAMES.values if instruction.startswith(f"{name}-"))
+        return next(known, instruction.rpartition("-")[0])
 
     @property
     def title(self) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.panels import Grid, Panel
+from analysis.charts.paper import draw_grids
 from analysis.charts.rows import WHY, drawn_row, ends_in, in_order, n_words, rows_of, shown_model, write_caption
 from analysis.charts.tables import CHANGE, COUNT, POINTS, Column, NumberFormat, P
 from analysis.charts.theme import printable, series_of_groups
@@ -211,7 +212,7 @@ def draw_arms(report: Report, options: Options) -> Figure:
         height=150,
     )
     words = Words(TITLE, caption(report, rows), describe(points))
-    return make_figure("arms", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
+    return make_figure("arms", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
 def point_of(row: Row, options: Options) -> Row:

@@ -7,6 +7,7 @@ import altair as alt
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.marks import Strips, colour_scale, make_legend, room_for
+from analysis.charts.paper import HIGH, LEAST_STEP
 from analysis.charts.rows import (
     WHY,
     counts_in,
@@ -30,7 +31,8 @@ API, PRODUCT, PERSON = "the API’s dice", "the product’s extra dice", "the pe
 ALL_DICE = "the product’s dice"  # where no stateless calls stand beside them
 LOOKS = {API: "offline", PRODUCT: "option-1", ALL_DICE: "option-1", PERSON: "field"}
 PARTS = {"dice": PRODUCT, "person": PERSON}
-STEP, STEP_ON_PAPER = 24, 18  # px from row to row
+STEP, STEP_ON_PAPER = 24, 18  # px from row to row, at most
+AROUND, TITLED = 100, 34  # px on paper for legend, headings and axis, and for the name of a chatbot
 GAP, TOLD, LONGEST = 18, 112, 150  # px between panels, for a part in words, and for names
 DRAWN_COLUMNS = [
     Column("prompt", "prompt", value=lambda row: row["prompt"] or "mean"),
@@ -62,8 +64,8 @@ def draw_split(report: Report, options: Options) -> Figure:
     points = [point for row in ordered(report, known) for point in points_of(row, options)]
     words = Words(TITLE, caption(report, known, len(rows) - len(known), options), describe(known, options))
     models = in_order(point["model"] for point in points)
-    blocks = [draw_chatbot(points, model, options, len(models) > 1) for model in models]
-    spec = figure.below(blocks, 18)
+    blocks = [draw_chatbot(points, model, models, options) for model in models]
+    spec = figure.below(blocks, 10 if options.column else 18)
     return figure.make_figure("person_or_dice", words, spec, points, table, DRAWN_COLUMNS, options)
 
 
@@ -103,23 +105,35 @@ def points_of(row: Row, options: Options) -> Iterator[Row]:
             yield where | {"kind": "whisker", "from": within + ends[0], "to": within + ends[1]}
 
 
-def draw_chatbot(points: Sequence[Row], model: str, options: Options, titled: bool) -> Spec:
-    """The bars; beside them both added parts with their intervals, or, where there is little room, one in words."""
+def step_on_paper(points: Sequence[Row], models: Sequence[str]) -> int:
+    """As high as a part of a page allows."""
+    rows = len({(point["model"], point["row"]) for point in points})
+    return min(STEP_ON_PAPER, max(LEAST_STEP, (HIGH - AROUND - TITLED * len(models)) // rows))
+
+
+def draw_chatbot(points: Sequence[Row], model: str, models: Sequence[str], options: Options) -> Spec:
+    """The bars; beside them both added parts with their intervals, or, where there is little room, one in words.
+
+    On paper panels are named above the first chatbot and axes below the last.
+    """
     here = [point for point in points if point["model"] == model]
     names = tuple(dict.fromkeys(point["row"] for point in here))
     parts = [key for key in PARTS if any(point["kind"] == key for point in points)] if not options.narrow else []
-    room, step = room_for(names, 110 if options.narrow else LONGEST), STEP_ON_PAPER if options.column else STEP
+    room = room_for(names, 110 if options.narrow else LONGEST)
+    step = step_on_paper(points, models) if options.column else STEP
+    headed, labelled = (not options.column or model == models[place] for place in (0, -1))
     free = options.width - 24 - room - (TOLD if options.narrow else 0)
     beside = round(0.24 * free)
     left = free - len(parts) * (beside + GAP)
     strips = Strips(names, left, room, step, 0.36)
-    bars = figure.specs_of(bar_layers(strips, options, points))
-    panels = [figure.panel(bars, left, strips.height, "How unlike are two answers to one prompt?", model=model)]
+    bars = figure.specs_of(bar_layers(strips, options, points, labelled))
+    title = "How unlike are two answers to one prompt?" if headed else ""
+    panels = [figure.panel(bars, left, strips.height, title, model=model)]
     for part in parts:
         plain = Strips(names, beside, room, step, 0.36, named=False)
-        layers = figure.specs_of(part_layers(plain, part, points))
-        panels.append(figure.panel(layers, beside, strips.height, PARTS[part], model=model))
-    return figure.below([figure.beside(panels, GAP)], title=model if titled else "")
+        layers = figure.specs_of(part_layers(plain, part, points, labelled))
+        panels.append(figure.panel(layers, beside, strips.height, PARTS[part] if headed else "", model=model))
+    return figure.below([figure.beside(panels, GAP)], title=model if len(models) > 1 else "")
 
 
 def rows_axis(strips: Strips) -> alt.Y:
@@ -142,12 +156,12 @@ def series_in(points: Sequence[Row]) -> Series:
     return Series(tuple(found), tuple(LIGHT[LOOKS[name]] for name in found), ("square",) * len(found))
 
 
-def bar_layers(strips: Strips, options: Options, points: Sequence[Row]) -> list[alt.Chart]:
+def bar_layers(strips: Strips, options: Options, points: Sequence[Row], labelled: bool) -> list[alt.Chart]:
     """Bars one after the other, a bracket below where a part takes away, the person's interval at the end."""
     series = series_in(points)
     top = max(point["to"] for point in points if point["kind"] in ("bar", "whisker"))
     scale = alt.Scale(domain=[0, min(1.0, top)], nice=True)
-    axis = alt.Axis(title="unlikeness, 0 to 1", tickCount=5, grid=True, ticks=False, domain=False, format=".1~f")
+    axis = axis_below("unlikeness, 0 to 1", 5, labelled)
     x, y = alt.X("from:Q", scale=scale, axis=axis), rows_axis(strips)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=make_legend(series, options, strips.room))
     bar, bracket, whisker = (figure.of_kind(kind).encode(y=y, x=x, x2="to:Q") for kind in ("bar", "bracket", "whisker"))
@@ -169,11 +183,11 @@ def bar_layers(strips: Strips, options: Options, points: Sequence[Row]) -> list[
     ]  # fmt: skip
 
 
-def part_layers(strips: Strips, part: str, points: Sequence[Row]) -> list[alt.Chart]:
+def part_layers(strips: Strips, part: str, points: Sequence[Row], labelled: bool) -> list[alt.Chart]:
     """One of the two added parts with its interval; both have the same axis."""
     low, high = ends_of(points)
     scale = alt.Scale(domain=[low, high], nice=True)
-    axis = alt.Axis(title="unlikeness added", tickCount=3, grid=True, ticks=False, domain=False, format=".1~f")
+    axis = axis_below("unlikeness added", 3, labelled)
     base = figure.of_kind(part).encode(y=rows_axis(strips))
     shape = "triangle-up" if part == "dice" else "square"
     marks: Row = {"shape": shape, "filled": True, "size": 60, "opacity": 1, "fill": LIGHT[LOOKS[PARTS[part]]]}
@@ -186,6 +200,11 @@ def part_layers(strips: Strips, part: str, points: Sequence[Row]) -> list[alt.Ch
         base.mark_point(stroke=LIGHT["soft"], strokeWidth=0.5, aria=True, **marks).encode(x=x, description="text:N"),
         *([line_above_mean(strips)] if any(point["is_mean"] for point in points) else []),
     ]
+
+
+def axis_below(title: str, ticks: int, labelled: bool) -> alt.Axis:
+    shown = title if labelled else None
+    return alt.Axis(title=shown, labels=labelled, tickCount=ticks, grid=True, ticks=False, domain=False, format=".1~f")
 
 
 def ends_of(points: Sequence[Row]) -> Span:

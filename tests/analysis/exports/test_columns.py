@@ -85,7 +85,11 @@ PUBLISHED = {
 IN_BUNDLES = {
     "answers": (
         "participant chatbot cell memory plan model_shown version origin state prompt language flagged flags excluded "
-        "counted letter items doubt rules_version decided text"
+        "counted rating letter items doubt rules_version decided text"
+    ),
+    "askings": (
+        "participant chatbot cell memory plan model_shown version origin state prompt language flagged flags excluded "
+        "counted rating arm occasion unreached letter items doubt rules_version decided text"
     ),
     "completions": (
         "run user repeat prompt item status prompt_tokens cached_tokens completion_tokens latency_ms usd user_name "
