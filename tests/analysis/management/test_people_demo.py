@@ -10,6 +10,7 @@ from analysis.management.commands.demo import Command
 from analysis.models import Attribute, Corpus, CorpusStep, Endpoint, Run
 from surveys.models import AnnotationItem
 from surveys.simulation.demo import STAGES, build_demo
+from tests.analysis.people.test_merging import HAS_MINILM
 
 
 @pytest.mark.slow
@@ -33,7 +34,8 @@ def test_people_go_from_conversations_to_annotators_once(settings) -> None:
     assert not Attribute.objects.exclude(generator__endswith="(simulated)").exists()
     assert not [row for row in Attribute.objects.all() if row.unlocated]
     report = steps["merge"].report
-    assert report["merged"] < report["attributes"]  # what two conversations say is one attribute
+    if HAS_MINILM:  # vectors of words alone join nothing
+        assert report["merged"] < report["attributes"]  # what two conversations say is one attribute
     assert {"health", "religion", "politics"} <= {kind for row in Attribute.objects.all() for kind in row.sensitive}
     assert corpus.users.filter(place__isnull=False).count() == people_demo.SIZE
     items = AnnotationItem.objects.filter(corpus=corpus.name)
