@@ -72,7 +72,7 @@ class Reasoner:
     def __init__(self, base: Path, job: Row) -> None:
         self.job, self.device = job, torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.tokenizer = read_tokenizer(base)
-        kind = torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        kind = "auto" if self.device.type == "cuda" else torch.float32  # as it was kept
         self.model = AutoModelForCausalLM.from_pretrained(base, dtype=kind).to(self.device).eval()
 
     def answer(self, folder: JobFolder, rows: Sequence[Row], start: float, end: float) -> tuple[np.ndarray, list[str]]:
@@ -211,7 +211,8 @@ def learn(folder: JobFolder, base: Path, rows: list[Row], start: float, end: flo
         bf16=not on_cpu,
         gradient_checkpointing=not on_cpu,
         disable_tqdm=True,
-        model_init_kwargs={"dtype": "float32" if on_cpu else "bfloat16"},
+        # Steps of the usual rate are too small for bfloat16: added to a weight of it they round to nothing.
+        model_init_kwargs={"dtype": "bfloat16" if job["lora"] and not on_cpu else "float32"},
     )
     lora = LoraConfig(r=job["lora"], lora_alpha=2 * job["lora"], target_modules="all-linear") if job["lora"] else None
     trainer = GRPOTrainer(
@@ -236,7 +237,9 @@ def save_whole(trainer: GRPOTrainer, tokenizer: Any, place: Path) -> None:
     unfinished = place.with_name(f"{place.name}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
     model = trainer.accelerator.unwrap_model(trainer.model)
-    (model.merge_and_unload() if hasattr(model, "merge_and_unload") else model).save_pretrained(unfinished)
+    if hasattr(model, "merge_and_unload"):  # in float32: what few weights learned would round to nothing in bfloat16
+        model = model.float().merge_and_unload()
+    model.save_pretrained(unfinished)
     tokenizer.save_pretrained(unfinished)
     unfinished.replace(place)
 

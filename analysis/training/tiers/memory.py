@@ -12,8 +12,10 @@ from analysis.training.fitting import Settings
 GB = 1 << 30
 HALF, FULL = 2, 4  # bytes of a number in bfloat16 and in float32
 OPTIMIZER = 2 * FULL  # AdamW keeps two numbers of each weight that learns
-AROUND = 1.15  # what allocators and fragments take beside it
+AROUND = 1.2  # what allocators and fragments take beside it, as measured on an H100
 KEPT_OF_LAYER = 2  # numbers of a token's width that a checkpointed layer keeps, with its input
+READ_AT_ONCE = 3  # numbers of its inner width that a layer holds of each token of the prompts that it reads
+READ_BY_BOTH = 7  # with the layers of low rank beside it, which read in float32
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Shape:
     weights: int
     layers: int
     width: int
+    inner: int
     cached: int  # numbers of a token that each layer keeps for generation
     words: int
 
@@ -35,7 +38,7 @@ class Shape:
         inner = int(config.get("intermediate_size") or 4 * width)
         layer = width * size * (2 * heads + 2 * keys) + 3 * width * inner + 2 * width
         tables = 1 if config.get("tie_word_embeddings") else 2
-        return cls(layers * layer + tables * words * width, layers, width, 2 * keys * size, words)
+        return cls(layers * layer + tables * words * width, layers, width, inner, 2 * keys * size, words)
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,18 @@ class Memory:
 
 def needed(shape: Shape, settings: Settings, at_once: int, sequences: int) -> int:
     """Bytes: weights, what learns, and the larger of writing replies and learning from them."""
-    length = settings.tokens + settings.reply
-    learned = settings.lora / shape.width * 2 if settings.lora else 1.0  # share of the weights, of low rank
-    still = HALF * shape.weights * (2 if settings.kl and not settings.lora else 1)  # the untrained one beside it
-    learning = int(learned * shape.weights) * (HALF + FULL + OPTIMIZER)
-    writing = at_once * settings.rollouts * length * shape.layers * shape.cached * HALF
+    length, replies = settings.tokens + settings.reply, at_once * settings.rollouts
+    if settings.lora:  # the weights stay in bfloat16, those of low rank learn beside them
+        still, learned, read = HALF * shape.weights, int(2 * settings.lora / shape.width * shape.weights), READ_BY_BOTH
+        learning = FULL * learned
+    else:  # all in float32, with the untrained model beside it; each step works on a copy in bfloat16
+        still, learned, read = FULL * shape.weights * (2 if settings.kl else 1), shape.weights, READ_AT_ONCE
+        learning = (FULL + HALF) * learned
+    cache = replies * length * shape.layers * shape.cached * HALF
+    writing = cache + replies * settings.tokens * shape.inner * read * HALF
     kept = sequences * length * shape.layers * shape.width * KEPT_OF_LAYER * HALF
-    scores = sequences * settings.reply * shape.words * (HALF + 2 * FULL)
-    return int(AROUND * (still + learning + max(writing, kept + scores)))
+    scores = sequences * settings.reply * shape.words * HALF
+    return int(AROUND * (still + OPTIMIZER * learned + max(writing, learning + kept + scores)))
 
 
 def fit(shape: Shape, settings: Settings) -> Memory:

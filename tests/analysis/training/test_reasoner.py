@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from django.core.management import CommandError
@@ -110,6 +111,26 @@ def test_a_reasoning_model_is_trained_tested_beside_what_it_was_and_used(tmp_pat
     assert (folder_of("model") / "reasoner" / "config.json").exists() and len(report["sha256"]) == 64
     again = command("evaluate", "model", "--examples", "set")
     assert again["auroc"] == pytest.approx(report["auroc"], abs=1e-6)
+
+
+@pytest.mark.slow
+def test_what_few_weights_learned_is_not_rounded_away(tmp_path: Path, base: Path) -> None:
+    import peft
+    import torch
+    import transformers
+
+    from analysis.training.networks.reasoner import read_tokenizer, save_whole
+
+    plain = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
+    model = peft.get_peft_model(plain, peft.LoraConfig(r=1, target_modules=["q_proj"]))
+    for name, value in model.named_parameters():
+        if "lora_B" in name:
+            value.data.fill_(1e-6)
+    trainer = SimpleNamespace(accelerator=SimpleNamespace(unwrap_model=lambda model: model), model=model)
+    save_whole(cast(Any, trainer), read_tokenizer(base), tmp_path / "reasoner")
+    name = "model.layers.0.self_attn.q_proj.weight"
+    before = load_file(base / "model.safetensors")[name].to(torch.bfloat16).float()
+    assert (weights_of(tmp_path)[name] != before).float().mean() > 0.9
 
 
 @pytest.mark.slow
