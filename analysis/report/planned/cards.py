@@ -51,7 +51,7 @@ def card_of(row: Row, number: int) -> dict[str, Any]:
             [plural(side["n"], side["unit"], "people" if side["unit"] == "person" else "") for side in sides]
         ),
         "p": None if row["p_holm"] is None else p_value(row["p_holm"]),
-        "why": row.get("why", ""),
+        "why": "" if row["value"] is None else row.get("why", ""),
         "later": row["later"],
         "line": line_of(row),
     }

@@ -83,11 +83,6 @@ def say_verdicts(rows: Sequence[Row]) -> str:
     for verdict in order:
         if number := counts[verdict]:
             subject = plural(number, "hypothesis", "hypotheses") if not parts else f"{number}"
-            parts.append(f"{subject} {is_or_has(verdict, number)}{verdict}")
+            says = "cannot be decided yet" if verdict == NOT_YET else f"{'is' if number == 1 else 'are'} {verdict}"
+            parts.append(f"{subject} {says}")
     return f"As planned: {join_words(parts)}."
-
-
-def is_or_has(verdict: str, count: int) -> str:
-    if verdict == NOT_YET:
-        return "with "
-    return "is " if count == 1 else "are "
