@@ -52,6 +52,7 @@ urlpatterns = [
     Later("analysis.runs.urls", "baselines"),
     Later("analysis.answers.urls", "answers"),
     Later("analysis.agreement.urls", "agreement"),
+    Later("analysis.plans.urls", "plans"),
     Later("analysis.papers.urls", "papers"),
     path("console/", include("surveys.console.urls")),
     Later("analysis.api_urls", "api", under="api/v1/", prefix="api/v1/"),

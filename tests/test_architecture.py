@@ -46,9 +46,10 @@ ROOMS = {
     ),
     "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
+    "analysis.plans": "stats models report | models studies console prolific",
     "analysis.papers": "stats charts models exports people agreement | models studies annotation console",
     "analysis.management": (
-        "charts models owners endpoints corpora training people exports runs answers report agreement papers "
+        "charts models owners endpoints corpora training people exports runs answers report agreement plans papers "
         "| models imports annotation simulation"
     ),
 }

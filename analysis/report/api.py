@@ -52,9 +52,10 @@ REPORT = inline_serializer(
         **{
             part: serializers.ListField(child=serializers.DictField(), required=False)
             for part in PARTS
-            if part not in ("about", "flow", "pair")
+            if part not in ("about", "flow", "pair", "as_planned")
         },
         "flow": serializers.DictField(required=False),
+        "as_planned": serializers.DictField(required=False, help_text="Empty without [[hypotheses]]."),
         "pair": serializers.DictField(required=False, help_text="Empty unless `compare` names two sides."),
         "claims": serializers.ListField(child=serializers.DictField(), help_text="All that pages assert."),
         "families": serializers.ListField(child=serializers.DictField(), help_text="By page: what was tested."),

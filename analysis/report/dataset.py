@@ -40,7 +40,7 @@ ALL = "all"  # the model of a field that is not one chatbot's
 LETTERS = "ABCDEFGH"
 # What is at hand of people, and where it stands.
 PEOPLE = {
-    **{name: name for name in ("id", "origin", "pilot", "state", "answers", "order")},
+    **{name: name for name in ("id", "origin", "pilot", "state", "answers", "order", "finished_at")},
     **{name: f"context__{name}" for name in ("memory", "personalisation", "plan", "model_shown", "device")},
     "chatbot": Coalesce(F("cell__chatbot"), F("context__product")),
     "cell": "cell__slug",

@@ -41,6 +41,8 @@ CODE = (
     *(
         "parts",
         "pairs",
+        "persons",
+        "planned",
         "claims/enough.py",
         "benchmark_letters.py",
         "beyond.py",
@@ -48,7 +50,7 @@ CODE = (
         "columns.py",
         "dataset.py",
     ),
-    *("samples.py", "../answers/compared.py", "../stats"),
+    *("samples.py", "../answers/compared.py", "../stats", "../stats/persons", "../stats/hypotheses"),
 )
 
 
@@ -65,7 +67,12 @@ def stamp_of(study: Study) -> dict[str, Any]:
     asked = ("model", "provider", "extra", "json_schema")
     endpoint = [f"endpoint__{name}" for name in asked]
     runs = list(runs_of(study).values_list("pk", "benchmark", *endpoint, "first_run", "spent"))
-    return {"people": people_stamp(study), "answers": answer_stamp(study), "runs": sorted(runs)}
+    return {
+        "people": people_stamp(study),
+        "answers": answer_stamp(study),
+        "runs": sorted(runs),
+        "plan": [study.launched_at, study.closed_at],
+    }
 
 
 def fingerprint(filters: Filters, seed: int, draws: int, stamp: dict[str, Any]) -> str:
@@ -177,6 +184,8 @@ def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filt
 
     `every_item`: of prompts that are asked for by name all items are wanted, not only the frequent ones.
     """
+    if part == "as_planned":
+        return Filters()
     names = MIXED.get(part, ROW_FILTERS)
     if part == "items" and every_item:
         names = tuple(name for name in names if name != "prompt")

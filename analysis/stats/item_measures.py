@@ -246,10 +246,15 @@ def errors(counts: NDArray[Any], by_unit: sparse.csr_array) -> dict[str, float |
     """Of the measures of item counts c_i, shape (size,), of which each unit's are a column of `by_unit`, shape (size,
     m).
     """
-    whole, each = counts.astype(np.int32), _each_once(by_unit)
-    found = _left_out(each, lambda: (measure(whole - units) for units in _rows_of(by_unit, np.int32)))
-    once = by_unit if each else by_unit > 0
+    found = left_out(counts, by_unit)
+    once = by_unit if _each_once(by_unit) else by_unit > 0
     return {name: standard_error(values) for name, values in found.items()} | {DISTINCT: distinct_error(once)}
+
+
+def left_out(counts: NDArray[Any], by_unit: sparse.csr_array) -> Measured:
+    """The same measures without each unit, shape (m,); the number of items may be missing."""
+    whole, each = counts.astype(np.int32), _each_once(by_unit)
+    return _left_out(each, lambda: (measure(whole - units) for units in _rows_of(by_unit, np.int32)))
 
 
 def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None]:
@@ -260,9 +265,15 @@ def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None
     log2 Σ n q - Σ E[X log2 X] / Σ n q with X binomial (n, q_i), which gives rare items the small weight that they have
     in n answers; other measures are those of the expected counts n q.
     """
-    m = chances.shape[1]
-    if m < 2:
+    if chances.shape[1] < 2:
         return dict.fromkeys(MEASURES)
+    found = {name: standard_error(values) for name, values in rarefied_left_out(chances, n).items()}
+    return found | {DISTINCT: distinct_error(chances, n)}
+
+
+def rarefied_left_out(chances: sparse.csr_array, n: int) -> Measured:
+    """The same measures of n of at least two units without each unit, shape (m,)."""
+    m = chances.shape[1]
     total, each = np.asarray(chances.sum(axis=1), dtype=float).ravel(), _each_once(chances)
     nodes, terms = _log_table(n)
 
@@ -279,8 +290,7 @@ def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None
     if each:
         by_count = np.interp(np.minimum(np.arange(m + 1) / (m - 1), 1.0), nodes, terms)
         found[ENTROPY] = bits(n * each.mentions_left / (m - 1), each.sum_left(by_count))
-    left_out = {name: standard_error(values) for name, values in found.items()}
-    return left_out | {DISTINCT: distinct_error(chances, n)}
+    return found
 
 
 def drawn_entropies(by_unit: sparse.csr_array, times: NDArray[np.int64]) -> tuple[Floats, Floats]:

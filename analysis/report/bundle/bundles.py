@@ -31,6 +31,8 @@ from analysis.report.bundle.tables import FEWEST, own_tables
 from analysis.report.filters import Filters
 from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
+from analysis.report.planned.part import rows_of, say_verdict
+from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import Progress, ReportError, check_definition, report
 from surveys.models import ChatbotContext, Participant, Study
 
@@ -100,9 +102,17 @@ def readme(study: Study, report: Mapping[str, Any], texts: bool) -> str:
         answers=report["answers"]["field"],
         completions=report["answers"]["models"],
         simulated=SIMULATED.format(**simulated) if simulated["is_any"] else "None of this is made up.",
+        planned=planned_lines(report),
         texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
         fewest=FEWEST,
     )
+
+
+def planned_lines(report: Mapping[str, Any]) -> str:
+    """The verdicts of a study with hypotheses, in the order of its file."""
+    rows = rows_of(report, Options())
+    lines = [f"- `{row['hypothesis']}`: {row['text']} {say_difference(row)}: **{say_verdict(row)}**" for row in rows]
+    return "\n".join(["## As planned", "", *lines, "", "All other numbers are explored.", ""]) if rows else ""
 
 
 SIMULATED = (

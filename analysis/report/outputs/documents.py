@@ -17,7 +17,7 @@ from analysis.charts.rendering import render
 from analysis.charts.rows import names_in
 from analysis.charts.tables import Table
 from analysis.report.claims.gate import opening_of
-from analysis.report.outputs.text import basis, tables_of
+from analysis.report.outputs.text import PLANNED, basis, found_title, tables_of
 from analysis.report.parts import PARTS
 from analysis.report.reports import findings
 
@@ -44,18 +44,25 @@ class Document:
     findings: list[dict[str, Any]]
     opening: str
     flow: list[tuple[str, int]]
+    planned: list[Section]  # hypotheses, before everything explored
     sections: list[Section]
+
+    @property
+    def found_title(self) -> str:
+        return found_title(self.report)
 
 
 def make_document(report: Mapping[str, Any], scheme: str) -> Document:
     """Everything that is in the report; figures in the colours of `scheme` (light or print)."""
+    sections = list(sections_of(report, scheme))
     return Document(
         report=report,
         basis=list(basis(report)),
         findings=findings(report),
         opening=opening_of(report, "overview"),
         flow=list(flow_rows(report.get("flow") or {})),
-        sections=list(sections_of(report, scheme)),
+        planned=[section for section in sections if section.part == PLANNED],
+        sections=[section for section in sections if section.part != PLANNED],
     )
 
 
@@ -142,9 +149,11 @@ def page_data(document: Document) -> dict[str, Any]:
         "footer": f"{report['study']} · version {report['version']} ({report['version_sha256'][:8]})",
         "simulated": report["simulated"]["is_any"],
         "basis": document.basis,
+        "found_title": document.found_title,
         "findings": [finding["sentence"] for finding in document.findings],
         "opening": document.opening or "There is too little to compare yet.",
         "flow": [[name, f"{count:,}"] for name, count in document.flow],
+        "planned": [section_data(section) for section in document.planned],
         "sections": [section_data(section) for section in document.sections],
     }
 

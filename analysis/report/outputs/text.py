@@ -39,6 +39,7 @@ def make_table(spec: TableSpec, rows: list[Row]) -> Table:
 
 # What is printed unless parts are named.
 SHORT = tuple(part.name for part in PARTS.values() if part.is_brief)
+PLANNED = "as_planned"  # stands before all that was explored
 
 
 def write_text(report: Mapping[str, Any], parts: Iterable[str] | None = None, width: int | None = None) -> str:
@@ -46,8 +47,9 @@ def write_text(report: Mapping[str, Any], parts: Iterable[str] | None = None, wi
     tables = tables_of(report, SHORT if parts is None else parts)
     blocks = [
         "\n".join(heading(report, columns)),
+        *("\n".join(table_lines(table, report["definitions"], columns)) for part, table in tables if part == PLANNED),
         "\n".join(found_lines(report, columns)),
-        *("\n".join(table_lines(table, report["definitions"], columns)) for _, table in tables),
+        *("\n".join(table_lines(table, report["definitions"], columns)) for part, table in tables if part != PLANNED),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -99,13 +101,18 @@ def found_lines(report: Mapping[str, Any], columns: int) -> Iterator[str]:
     page = "pair" if report.get("pair") else "overview"
     found = findings(report, page)
     opening = opening_of(report, page) or "There is too little to compare yet."
+    if found or report.get(PLANNED):
+        yield found_title(report).upper()
     if not found:
         yield from textwrap.wrap(opening, columns)
-        return
-    yield "WHAT STANDS OUT"
     for number, finding in enumerate(found, 1):
         lead = f"{number:2}. "
         yield from textwrap.wrap(finding["sentence"], columns, initial_indent=lead, subsequent_indent=" " * len(lead))
+
+
+def found_title(report: Mapping[str, Any]) -> str:
+    """The heading of findings: what no hypothesis of a study with a plan asked for is explored."""
+    return "Explored: what stands out" if report.get(PLANNED) else "What stands out"
 
 
 def table_lines(table: Table, definitions: Mapping[str, str], columns: int) -> Iterator[str]:

@@ -56,7 +56,7 @@ OVERVIEW = Page(
     "overview",
     "Compare",
     "What differs most between the field, offline runs and sock puppets.",
-    ("heterogeneity", "choices", "benchmarks", "calibration", "cells", "drift", "person_or_dice", "arms"),
+    ("heterogeneity", "choices", "benchmarks", "calibration", "cells", "drift", "person_or_dice", "arms", "as_planned"),
     shown=(),
 )
 PAGES: dict[str, Page] = {

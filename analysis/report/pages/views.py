@@ -46,6 +46,8 @@ from analysis.report.pages.shown import (
 from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pairs.sides import offered_sides
 from analysis.report.parts import DEFINITIONS
+from analysis.report.planned.cards import planned_on_page
+from analysis.report.planned.part import say as say_planned
 from analysis.report.reports import findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
@@ -247,6 +249,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     found = findings(report, wanted.name)
     sections = [section_of(places, section) for section in wanted.sections]
     opening = first_screen(places) if wanted is OVERVIEW else {}
+    planned = planned_on_page(report) if wanted is OVERVIEW else None
     used = list(opening.pop("used", ()))
     used += [name for section in sections for table in section["tables"] for name in table.definitions]
     used += [name for finding in found for name in finding["definitions"]]
@@ -256,7 +259,9 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     return {
         **frame(request, wanted, shown.asked),
         "report": report,
-        "answer": wanted.say(report),
+        "answer": say_planned(report) if planned else wanted.say(report),
+        "explored": wanted.say(report) if planned else "",
+        "planned": planned,
         **opening,
         "found": [finding_links(places, entry) for entry in found],
         "others": [finding_links(places, entry) for entry in found[1:]],

@@ -17,7 +17,7 @@ from analysis.report.claims.enough import FEWEST, held_back, is_enough, may_turn
 from analysis.report.claims.kinds import PAGES, PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import LETTERS
-from analysis.report.pairs.sides import Chosen, choose
+from analysis.report.pairs.sides import Chosen, choose, why_not
 from analysis.report.pairs.vocabulary import Named, name_items, shared_prompts
 from analysis.report.parts.distances import distance_values
 from analysis.report.parts.heterogeneity import difference_rows
@@ -65,16 +65,6 @@ def no_prompt(a: Chosen, b: Chosen) -> str:
     if a.data.frames is b.data.frames:
         return "No prompt has answers of both sides."
     return "No prompt that both studies ask in the same words has answers of both sides."
-
-
-def why_not(data: Data, a: Chosen, b: Chosen) -> str:
-    """Sides that share answers are not compared: their difference would be smaller than that of the rest."""
-    if a.source.is_field != b.source.is_field or a.data.frames is not b.data.frames:
-        return ""
-    shared = sum(len(np.intersect1d(a.rows(prompt), b.rows(prompt))) for prompt in data.prompts)
-    if not shared:
-        return ""
-    return f"Both sides have the same {plural(shared, 'answer')}: choose sides that share none, such as two plans."
 
 
 def whose(chosen: Chosen, n: int, units: int, unknown: int) -> Row:

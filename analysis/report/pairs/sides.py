@@ -12,6 +12,7 @@ from operator import or_
 from typing import Any
 from urllib.parse import quote, unquote
 
+import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
@@ -33,6 +34,7 @@ from analysis.report.filters import (
 )
 from analysis.report.samples import Data, Rows, Source
 from analysis.stats.resampling import ChoiceSample, ItemSample
+from surveys.console.wording import plural
 from surveys.models import Prompt, Study
 from surveys.studies.lifecycle import definition_of, prompts_of
 
@@ -236,6 +238,16 @@ def data_of(data: Data, side: Side) -> Data:
 
     found: Data = data.once(("data of", side.study), load)
     return found
+
+
+def why_not(data: Data, a: Chosen, b: Chosen) -> str:
+    """Sides that share answers are not compared: their difference would be smaller than that of the rest."""
+    if a.source.is_field != b.source.is_field or a.data.frames is not b.data.frames:
+        return ""
+    shared = sum(len(np.intersect1d(a.rows(prompt), b.rows(prompt))) for prompt in data.prompts)
+    if not shared:
+        return ""
+    return f"Both sides have the same {plural(shared, 'answer')}: choose sides that share none, such as two plans."
 
 
 def name_of_field(data: Data, side: Side) -> str:

@@ -21,10 +21,12 @@ from analysis.report.parts import (
 )
 from analysis.report.persons import arms, explanations, positions, taken
 from analysis.report.persons import part as person_or_dice
+from analysis.report.planned import part as as_planned
 
 # In the order of a document.
 ALL_PARTS = (
     about.ABOUT,
+    as_planned.PART,
     pair.PART,
     heterogeneity.PART,
     items.PART,

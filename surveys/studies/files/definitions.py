@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from surveys.reading.checks import SAME_AGAIN
 from surveys.reading.nesting import is_deep_toml
 from surveys.studies.files.askings import Arm, Asking, Rating, Repeats, askings_of, put_in
+from surveys.studies.files.hypotheses import Hypothesis, PlanKeys, prompts_asked
 from surveys.studies.files.kinds import QuestionWords
 from surveys.studies.files.languages import Texts, read_languages
 from surveys.studies.files.lines import find_lines, join_place, line_of
@@ -64,6 +65,8 @@ NOT_FOR_ANNOTATORS = (
     "repeats",
     "arms",
     "rating",
+    "hypotheses",
+    "plan",
     "exclusions",
     "languages",
 )
@@ -127,6 +130,8 @@ class Definition(StudyHead):
     repeats: Repeats | None = None  # what some people are asked twice
     arms: tuple[Arm, ...] = ()  # other states of the account
     rating: Rating | None = None  # what is asked of an answer
+    hypotheses: tuple[Hypothesis, ...] = ()
+    plan: PlanKeys | None = None  # how they are tested, where the file says so
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -146,6 +151,15 @@ class Definition(StudyHead):
     def askings(self) -> list[Asking]:
         """Everything that a person can be asked: the prompts, and what is asked again."""
         return askings_of([prompt.slug for prompt in self.prompts], self.repeats, self.arms)
+
+    @property
+    def planned_people(self) -> int:
+        """How many people have a place."""
+        return sum(cell.places for cell in self.cells) * len(self.branches)
+
+    def asked_by(self, hypothesis: Hypothesis) -> list[str]:
+        """The prompts that a hypothesis is about."""
+        return prompts_asked(hypothesis, self.prompts, self.repeats.prompts if self.repeats else ())
 
     def order_of(self, place: int, cell: str, person: str) -> list[str]:
         """The order of the person in this place of a cell, by slug: the scheme's, with what they are asked again."""
@@ -174,7 +188,7 @@ class Definition(StudyHead):
             scales = tuple(LabelScale(**frozen(scale)) for scale in work.get("scales", ()))
             wordings = tuple(QuestionWords(**words) for words in work.get("wordings", ()))
             fields["annotation"] = AnnotationWork(**{**work, "scales": scales, "wordings": wordings})
-        for name, table in (("perception", Perception), ("repeats", Repeats), ("rating", Rating)):
+        for name, table in (("perception", Perception), ("repeats", Repeats), ("rating", Rating), ("plan", PlanKeys)):
             if fields.get(name):
                 fields[name] = table(**fields[name])
         return cls(**fields)
@@ -191,6 +205,7 @@ LATER_KEYS = frozenset(
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
         *("summary", "full", "settings_later", "perception"),
         *("repeats", "arms", "rating"),
+        *("hypotheses", "plan"),
     }
 )
 

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from surveys.studies.files.askings import EVERY, Arm, Repeats, askings_of, most_apart
+from surveys.studies.files.hypotheses import RULES as OF_HYPOTHESES
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, NOT_ASKED, SEVERAL
@@ -442,4 +443,5 @@ RULES: list[Callable[[Study], Misfits]] = [
     askings_are_apart,
     references_differ,
     filters_choose,
+    *OF_HYPOTHESES,
 ]

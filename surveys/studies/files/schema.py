@@ -10,6 +10,7 @@ from pydantic import StrictBool, StrictInt, TypeAdapter
 
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.askings import Arm, Rating, Repeats
+from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from surveys.studies.files.kinds import (
     KINDS,
     WORDINGS,
@@ -417,8 +418,9 @@ TABLES: dict[str, type] = {
     "perception": Perception,
     "repeats": Repeats,
     "rating": Rating,
+    "plan": PlanKeys,
 }
-MAY_BE_ABSENT = ("annotation", "perception", "repeats", "rating")
+MAY_BE_ABSENT = ("annotation", "perception", "repeats", "rating", "plan")
 LISTS: dict[str, type] = {
     "chatbots": Chatbot,
     "questions": Question,
@@ -431,6 +433,7 @@ LISTS: dict[str, type] = {
     "references": Reference,
     "wordings": WordingKeys,
     "filters": ProlificFilter,
+    "hypotheses": Hypothesis,
 }
 
 

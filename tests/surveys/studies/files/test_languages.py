@@ -177,6 +177,8 @@ NEVER_SHOWN = {
     "recruiting",
     "filters",
     "repeats",
+    "hypotheses",
+    "plan",
 }
 
 

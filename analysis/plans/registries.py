@@ -1,0 +1,110 @@
+"""A plan as registries ask for it: the answers of OSF's preregistration template, and AsPredicted's as text."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.report.planned.verdicts import say_wanted
+from surveys.console.wording import join_words, plural
+from surveys.models import Study
+from surveys.studies.exclusions import rules_of
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
+from surveys.studies.lifecycle import definition_of
+
+TESTS = (
+    "Each hypothesis is tested once, two-sided, as docs/methods.md of Field Study defines: shares by all splits of the "
+    "answers into both sides, with Newcombe’s interval; means over prompts by leaving out each person; distances by "
+    "splitting people anew. Intervals hold 95 %."
+)
+VERDICTS = (
+    "Supported: the corrected p is at most alpha, the difference is on the planned side and its interval reaches the "
+    "smallest difference that matters. Equal: both one-sided tests against the bounds pass. Else not told apart, "
+    "contradicted, or there but too small to matter."
+)
+
+
+def say_hypothesis(definition: Definition, hypothesis: Hypothesis) -> str:
+    row = {"measure": hypothesis.measure, "expected": hypothesis.expected, "smallest": hypothesis.smallest}
+    sides = " minus ".join(filter(None, (hypothesis.a, hypothesis.b)))
+    of = f" of {hypothesis.item or hypothesis.letter}" if hypothesis.item or hypothesis.letter else ""
+    asked = definition.asked_by(hypothesis)
+    over = "mean over" if hypothesis.pooled and len(asked) > 1 else "each of" if len(asked) > 1 else "prompt"
+    return (
+        f"{hypothesis.slug}: {hypothesis.text} Measure: {hypothesis.measure}{of}, {sides}, {over} {join_words(asked)}; "
+        f"expected: {say_wanted(row)}. Family {hypothesis.family}."
+    )
+
+
+def answers_of(study: Study) -> dict[str, str]:
+    """By OSF's question what the study file says. A study without a definition has none."""
+    assert study.current is not None
+    definition = definition_of(study.current.pk)
+    plan = definition.plan or PlanKeys()
+    cells = [f"{name}, {cell.name}: {cell.places}" for _, name in definition.branches for cell in definition.cells]
+    exclusions = [f"{rule.text} ({rule.words})" for rule in rules_of(study)]
+    looks = f"Looks at {join_words([str(at) for at in plan.looks])} people" if plan.looks else "No look before the end"
+    return {
+        "Title": definition.title,
+        "Description": f"People copy {plural(len(definition.prompts), 'prompt')} into their own chatbot and give its "
+        f"answers; models are asked the same. Study file {study.slug}, version {study.current.number}, sha256 "
+        f"{study.current.sha256}.",
+        "Hypotheses": "\n".join(say_hypothesis(definition, each) for each in definition.hypotheses),
+        "Study type": "Observational study: people use the chatbot that they have.",
+        "Blinding": "No blinding is involved.",
+        "Study design": f"Quota cells: {'; '.join(cells)}. Everybody is asked every prompt, in an order by the scheme "
+        f"“{definition.order_scheme}”.",
+        "Randomization": f"The order of prompts is drawn by the scheme “{definition.order_scheme}” from the person’s "
+        "place in a cell.",
+        "Existing data": "Registration before the collection of data."
+        if not study.is_launched
+        else "The study is launched; the plan was frozen at its launch.",
+        "Data collection procedures": f"People are recruited on Prolific and paid {definition.pay.currency} "
+        f"{definition.pay.amount} for about {definition.minutes} minutes.",
+        "Sample size": plural(definition.planned_people, "person", "people"),
+        "Sample size rationale": "See the simulated plan: widths of intervals and chances by number of people.",
+        "Stopping rule": f"Each cell closes when its places are filled. {looks}; looks spend alpha by the function of "
+        "O’Brien and Fleming’s kind.",
+        "Measured variables": join_words(list(dict.fromkeys(each.measure for each in definition.hypotheses))),
+        "Statistical models": TESTS,
+        "Inference criteria": f"Alpha {plan.alpha:g} a family, corrected by Holm. {VERDICTS}",
+        "Data exclusion": "\n".join(exclusions) or "Nobody who completed is left out.",
+        "Missing data": "Answers in which nothing is found count in n. A person without an answer to a prompt counts "
+        "in the other prompts.",
+        "Exploratory analysis": "All other numbers of the report are headed “explored”.",
+    }
+
+
+def as_osf(study: Study) -> dict[str, Any]:
+    """With the questions' keys as OSF's template spells them."""
+    assert study.current is not None
+    return {
+        "template": "OSF Preregistration",
+        "study": study.slug,
+        "version_sha256": study.current.sha256,
+        "frozen_at": study.launched_at.isoformat(timespec="seconds") if study.launched_at else None,
+        "answers": answers_of(study),
+    }
+
+
+ASKED = (
+    ("Have any data been collected for this study already?", ("Existing data",)),
+    ("What's the main question being asked or hypothesis being tested?", ("Hypotheses",)),
+    ("Describe the key dependent variable(s) specifying how they will be measured.", ("Measured variables",)),
+    ("How many and which conditions will participants be assigned to?", ("Study design",)),
+    ("Specify exactly which analyses you will conduct.", ("Statistical models", "Inference criteria")),
+    ("Describe exactly how outliers will be defined and handled.", ("Data exclusion", "Missing data")),
+    ("How many observations will be collected?", ("Sample size", "Stopping rule")),
+    ("Anything else you would like to pre-register?", ("Exploratory analysis", "Description")),
+)
+
+
+def as_predicted(study: Study) -> str:
+    return "\n".join(lines_of(answers_of(study)))
+
+
+def lines_of(answers: dict[str, str]) -> Iterator[str]:
+    yield f"AsPredicted: {answers['Title']}"
+    for number, (question, names) in enumerate(ASKED, 1):
+        yield ""
+        yield f"{number}) {question}"
+        yield from (answers[name] for name in names)

@@ -1,0 +1,93 @@
+"""A simulated plan in words: for a terminal line by line, and for its page."""
+
+from typing import Any
+
+from analysis.plans.curves import curves_of
+from analysis.report.planned.verdicts import unit_word, written
+from surveys.console.wording import percent, plural
+
+
+def lines_of(report: dict[str, Any]) -> list[str]:
+    found = [
+        f"SIMULATED: {report['replicates']} studies for each number, seed {report['seed']}; models answer each prompt "
+        f"{report['calls_a_side']} times; alpha {report['alpha']:g}, Holm within a family."
+    ]
+    found += [f"{entry['name']}: {entry['words']}" for entry in report["scenarios"]]
+    for hypothesis in report["hypotheses"]:
+        found += ["", f"{hypothesis['hypothesis']}: {hypothesis['text']}"]
+        found.append(f"{'scenario':10} {'people':>7} {'±':>7} {'told apart':>11} {'supported (Holm)':>17}")
+        found += [line_of(row, hypothesis) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]]
+    found.append("")
+    for size in report["sizes"]:
+        found.append(
+            f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "
+            f"{size['fee']:,.0f} fee, {size['minutes'] / 60:,.0f} hours of people, {plural(size['calls'], 'call')}"
+        )
+    for entry in report["smallest"]:
+        people = plural(entry["people"], "person", "people") if entry["people"] else "none of these sizes"
+        found.append(
+            f"Every hypothesis supported {percent(report['wish'])} of the time, {entry['scenario']}: {people}."
+        )
+    if report["left_out"]:
+        found.append(f"Not simulated: {', '.join(report['left_out'])} (needs people asked twice).")
+    return found
+
+
+def line_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> str:
+    width = "–" if row["width"] is None else written(hypothesis["measure"], row["width"])
+    low, high = (percent(end) for end in row["supported_ci"])
+    chance = f"{percent(row['supported'])} ({low}–{high})"
+    unit = unit_word(hypothesis["measure"])
+    return f"{row['scenario']:10} {row['people']:7,} {width:>7} {percent(row['told_apart']):>11} {chance:>17} {unit}"
+
+
+# --- for a page
+
+
+def opening_of(report: dict[str, Any]) -> str:
+    """Of the hypothesis that is supported least with the places of the file, in the scenario in the middle."""
+    planned, middle = report["planned"], report["scenarios"][1]["name"]
+    rows = [row for row in report["rows"] if (row["people"], row["scenario"]) == (planned, middle)]
+    if not rows:
+        return f"Simulated for {plural(len(report['sizes']), 'number')} of people."
+    worst = min(rows, key=lambda row: row["supported"])
+    others = [
+        f"{row['scenario']} {percent(row['supported'])}"
+        for row in report["rows"]
+        if (row["people"], row["hypothesis"]) == (planned, worst["hypothesis"]) and row["scenario"] != middle
+    ]
+    people, hardest = plural(planned, "person", "people"), worst["hypothesis"]
+    which = f"{hardest} is" if len(report["hypotheses"]) == 1 else f"{hardest}, the hardest hypothesis, is"
+    return (
+        f"With {people} {which} supported in {percent(worst['supported'])} of simulated studies ({', '.join(others)})."
+    )
+
+
+def tables_of(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """For each hypothesis its rows in words, one for each number of people and scenario."""
+    return [
+        {
+            "text": hypothesis["text"],
+            "slug": hypothesis["hypothesis"],
+            "curves": curves_of(report, hypothesis),
+            "rows": [
+                cells_of(row, hypothesis) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]
+            ],
+        }
+        for hypothesis in report["hypotheses"]
+    ]
+
+
+def cells_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:
+    measure = hypothesis["measure"]
+    width = "–" if row["width"] is None else f"{written(measure, row['width'])} {unit_word(measure)}"
+    low, high = (percent(end) for end in row["supported_ci"])
+    return {
+        "scenario": row["scenario"],
+        "people": f"{row['people']:,}",
+        "n": f"{row['n_a']:,} and {row['n_b']:,}",
+        "width": width,
+        "told_apart": percent(row["told_apart"]),
+        "supported": percent(row["supported"]),
+        "between": f"{low} to {high}",
+    }

@@ -1,0 +1,105 @@
+"""The page *Plan*: what a study's hypotheses cost to know, simulated by a worker, and texts for registries."""
+
+import json
+from typing import Any
+
+from celery.exceptions import OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+from redis import RedisError
+
+from analysis.plans.kept import find_plan, forget_progress, progress_of, set_progress
+from analysis.plans.registries import as_osf, as_predicted, say_hypothesis
+from analysis.plans.simulating import PlanError, check
+from analysis.plans.tasks import simulate_plan
+from analysis.plans.texts import opening_of, tables_of
+from surveys.console.pages import show, study_page
+from surveys.console.wording import percent
+from surveys.models import Study
+from surveys.studies.access import Role
+from surveys.studies.lifecycle import definition_of
+
+NO_WORKER = "No worker can be reached. Start one, or run manage.py plan on the server."
+
+
+@require_safe
+@study_page()
+def plan(request: HttpRequest) -> HttpResponse:
+    return show_plan(request)
+
+
+def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpResponse:
+    study = request.study
+    definition = definition_of(study.current_id) if study.current_id else None
+    found = find_plan(study) if definition and definition.hypotheses else None
+    hypotheses = [say_hypothesis(definition, each) for each in definition.hypotheses] if definition else []
+    page: dict[str, Any] = {
+        "hypotheses": hypotheses,
+        "found": found,
+        "answer": opening_of(found) if found else "",
+        "tables": tables_of(found) if found else [],
+        "wish": percent(found["wish"]) if found else "",
+        "fault": fault,
+        **standing(study),
+    }
+    return show(request, "plans/plan.html", "setup", status, **page)
+
+
+def standing(study: Study) -> dict[str, Any]:
+    done = progress_of(study) if study.current_id else None
+    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def simulate(request: HttpRequest) -> HttpResponse:
+    """Have a worker simulate the plan, unless one does already."""
+    study = planned(request)
+    if progress_of(study) is None and find_plan(study) is None:
+        try:
+            check(definition_of(study.current_id))
+            set_progress(study, 0, 1)
+            simulate_plan.delay(study.pk)
+        except PlanError as fault:
+            return show_plan(request, str(fault), 409)
+        except (OperationalError, RedisError):
+            forget_progress(study)
+            return show_plan(request, NO_WORKER, 503)
+    return redirect("plans:plan", study.slug)
+
+
+@require_safe
+@study_page()
+def progress(request: HttpRequest) -> HttpResponse:
+    """How far it is; the page is loaded again when it is there."""
+    if progress_of(planned(request)) is None:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "plans/_progress.html", {"study": request.study, **standing(request.study)})
+
+
+def planned(request: HttpRequest) -> Study:
+    """The study, where it has hypotheses."""
+    study: Study = request.study
+    if study.current_id is None or not definition_of(study.current_id).hypotheses:
+        raise Http404
+    return study
+
+
+@require_safe
+@study_page()
+def osf(request: HttpRequest) -> HttpResponse:
+    content = json.dumps(as_osf(planned(request)), indent=2, ensure_ascii=False)
+    return file(content, "application/json", f"{request.study.slug}-osf.json")
+
+
+@require_safe
+@study_page()
+def aspredicted(request: HttpRequest) -> HttpResponse:
+    return file(as_predicted(planned(request)), "text/plain; charset=utf-8", f"{request.study.slug}-aspredicted.txt")
+
+
+def file(content: str, kind: str, name: str) -> HttpResponse:
+    response = HttpResponse(content, content_type=kind)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

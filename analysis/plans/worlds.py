@@ -1,0 +1,127 @@
+"""Worlds of a plan: people and models who answer as a scenario says, drawn for what one hypothesis needs."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.plans.scenarios import Scenario, truth_of
+from analysis.stats.heterogeneity import measure_distance
+from analysis.stats.hypotheses.measures import Asked
+from analysis.stats.item_measures import Counted
+from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
+from surveys.studies.files.hypotheses import Hypothesis
+
+ITEMS = 60  # that are named at all
+MANY = 20_000  # answers from which a world's truth is known
+STEPS = 14  # halvings on the way to it
+FARTHEST = 4.0  # slopes
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int, int], Iterator[Asked]]
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """A prompt as far as a world needs it."""
+
+    kind: str
+    items: int = 0
+    options: int = 0
+
+
+def draw_lists(rng: np.random.Generator, count: int, popular: Floats, named: int) -> NDArray[np.int32]:
+    """For each answer so many different items: the smallest of exponential times with rates of their popularity."""
+    times = rng.standard_exponential((count, len(popular)), dtype=np.float32) * np.exp(-popular).astype(np.float32)
+    return np.argpartition(times, named, axis=1)[:, :named].astype(np.int32)
+
+
+@lru_cache(maxsize=64)
+def population(popular: tuple[float, ...], named: int) -> NDArray[np.int32]:
+    """Many answers with items of this popularity, from which simulated people's are taken."""
+    return np.sort(draw_lists(np.random.default_rng(0), MANY, np.array(popular), named), axis=1)
+
+
+def list_sample(
+    rng: np.random.Generator, count: int, popular: tuple[float, ...], named: int, unusable: float
+) -> ItemSample:
+    said = np.flatnonzero(rng.random(count) >= unusable)
+    answers = population(popular, named)
+    drawn = answers[rng.integers(0, len(answers), len(said))]
+    return ItemSample(count, np.repeat(said, named).astype(np.int32), drawn.ravel(), len(popular), checked=True)
+
+
+def hit_sample(rng: np.random.Generator, count: int, share: float) -> ItemSample:
+    """Of one item alone: who names it."""
+    rows = np.flatnonzero(rng.random(count) < share).astype(np.int32)
+    return ItemSample(count, rows, np.zeros(len(rows), np.int32), 1, checked=True)
+
+
+def letter_sample(rng: np.random.Generator, count: int, share: float, options: int, unusable: float) -> ChoiceSample:
+    """Letter 0 with this share of all answers; the others alike, and nothing where unusable."""
+    codes = np.where(rng.random(count) < share, 0, rng.integers(1, options, count)).astype(np.int8)
+    codes[(rng.random(count) < unusable / max(1 - share, 1e-9)) & (codes > 0)] = UNKNOWN
+    return ChoiceSample(codes, options, 0)
+
+
+def world_of(hypothesis: Hypothesis, prompts: list[Prompted], scenario: Scenario) -> Draw:
+    """What draws one study: both sides' answers to each prompt."""
+    truth, named = truth_of(hypothesis, scenario), max((prompt.items for prompt in prompts), default=0)
+    if hypothesis.measure in ("entropy_bits", "jsd_excess"):
+        popular = tuple(-scenario.slope * np.log(np.arange(1, ITEMS + 1)))
+        of_a = popularity(hypothesis.measure, truth, scenario.slope, named)
+
+        def lists(rng: np.random.Generator, a: int, b: int) -> Iterator[Asked]:
+            who = np.arange(a), np.arange(b)
+            for prompt in prompts:
+                sides = ((a, of_a), (b, popular))
+                one, other = (list_sample(rng, n, p, prompt.items, scenario.unusable) for n, p in sides)
+                yield Asked(one, other, who)
+
+        return lists
+    usable = 1 - scenario.unusable
+    other = min(max(scenario.share * usable, 0.02), 0.98)
+    share = min(max(other + truth, 0.0), 1.0)
+    if abs(share - other - truth) > 1e-9:  # no room on this side: b gives way
+        other = share - truth
+
+    def shares(rng: np.random.Generator, a: int, b: int) -> Iterator[Asked]:
+        who = np.arange(a), np.arange(b)
+        for prompt in prompts:
+            if hypothesis.measure == "item_share":
+                yield Asked(hit_sample(rng, a, share), hit_sample(rng, b, other), who, 0)
+            else:
+                sides = ((a, share), (b, other))
+                drawn = [letter_sample(rng, n, p, prompt.options, scenario.unusable) for n, p in sides]
+                yield Asked(drawn[0], drawn[1], who, 0)
+
+    return shares
+
+
+@lru_cache(maxsize=64)
+def popularity(measure: str, truth: float, slope: float, named: int) -> tuple[float, ...]:
+    """Of the items on side a, so that it is this far from side b: flatter or steeper, or with other items in front."""
+    ranks = np.log(np.arange(1, ITEMS + 1))
+    base = -slope * ranks
+    turned = base[np.random.default_rng(1).permutation(ITEMS)]
+
+    def moved(by: float) -> tuple[float, ...]:
+        return tuple(-(slope - by) * ranks if measure == "entropy_bits" else (1 - by) * base + by * turned)
+
+    def counts(popular: tuple[float, ...]) -> NDArray[np.int64]:
+        return np.bincount(population.__wrapped__(popular, named).ravel(), minlength=ITEMS)
+
+    of_b = counts(tuple(base))
+
+    def value(by: float) -> float:
+        of_a = counts(moved(by))
+        if measure == "entropy_bits":
+            return float(Counted(of_a).bits - Counted(of_b).bits)
+        return float(measure_distance(of_a, of_b)[0])
+
+    low, high = (-FARTHEST, slope) if measure == "entropy_bits" else (0.0, 1.0)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if value(middle) < truth else (low, middle)
+    return moved((low + high) / 2 if truth else 0.0)

@@ -1,0 +1,115 @@
+"""Both sides of a hypothesis with their answers to its prompts, as the tests of its measure take them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analysis.charts.figure import Row
+from analysis.report.dataset import LETTERS
+from analysis.report.filters import FilterError
+from analysis.report.pairs.sides import Chosen, choose, read_side, why_not
+from analysis.report.pairs.vocabulary import name_items
+from analysis.report.persons.part import source_rows
+from analysis.report.samples import Data
+from analysis.stats.hypotheses.measures import Asked, test_of
+from analysis.stats.hypotheses.tested import Tested
+from surveys.studies.files.hypotheses import ALONE, Hypothesis
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Whose answers a hypothesis is about; `b` is None where it is about one side, or where the other is not there."""
+
+    hypothesis: Hypothesis
+    a: Chosen | None
+    b: Chosen | None
+    why: str
+
+    @property
+    def there(self) -> list[Chosen]:
+        return [side for side in (self.a, self.b) if side]
+
+
+def find_sides(data: Data, hypothesis: Hypothesis) -> Sides:
+    found: list[Chosen | None] = []
+    why = ""
+    for text in filter(None, (hypothesis.a, hypothesis.b)):
+        try:
+            found.append(choose(data, text))
+        except FilterError:
+            found.append(None)
+            why = why or f"There is no run with answers of {text} yet."
+    a, b = (*found, None)[:2]
+    if a and b and not why:
+        why = why_not(data, a, b)
+    return Sides(hypothesis, a, b, why)
+
+
+def test(data: Data, sides: Sides, prompts: list[str]) -> Tested:
+    """Of one prompt, or the mean of several."""
+    if sides.why or sides.a is None:
+        return Tested(None, None, None, why=sides.why)
+    if sides.hypothesis.measure == ALONE:
+        return test_person_share(sides.a, prompts)
+    assert sides.b is not None
+    asked = [ask(sides.a, sides.b, sides.hypothesis, prompt) for prompt in prompts]
+    names = (sides.a.side.text, sides.b.side.text)
+    return test_of(sides.hypothesis.measure, asked, data.shared_draws, names)
+
+
+def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> Asked:
+    if hypothesis.measure in ("letter_share", "correct_share"):
+        letter = hypothesis.letter or a.data.frames.prompts[prompt].answer
+        who = [side.data.frame(side.source.is_field).who[side.rows(prompt)] for side in (a, b)]
+        return Asked(a.options(prompt), b.options(prompt), (who[0], who[1]), LETTERS.find(letter))
+    named = name_items(a, b, prompt)
+    wanted = hypothesis.item.casefold()
+    spelled = [
+        item.casefold() == wanted or name.casefold() == wanted
+        for item, name in zip(named.items, named.names, strict=True)
+    ]
+    who = [
+        side.data.frame(side.source.is_field).who[side.data.by_unit(side.source, side.rows(prompt))] for side in (a, b)
+    ]
+    return Asked(*named.samples, (who[0], who[1]), spelled.index(True) if any(spelled) else -1)
+
+
+def test_person_share(side: Chosen, prompts: list[str]) -> Tested:
+    """As *Person or dice* has it."""
+    rows = source_rows(side.data, side.source, None, prompts)
+    row = next((row for row in rows if not row["prompt"]), rows[0] if len(rows) == 1 else None)
+    if row is None or row["share"] is None:
+        return Tested(None, None, None, why="Nobody was asked these prompts twice yet.")
+    ci = row["ci_share"] and (row["ci_share"][0], row["ci_share"][1])
+    return Tested(row["share"], ci, row["p"], max(1, row["repeated"] - 1), row.get("why") or row.get("ci_share_why"))
+
+
+def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
+    """A side by name, with how many independent units of it answered any of the prompts."""
+    if chosen is None:
+        return {
+            "side": text,
+            "name": text,
+            "unit": "person" if read_side(text).is_field else "repeat",
+            "n": 0,
+            "answers": 0,
+        }
+    frame = chosen.data.frame(chosen.source.is_field)
+    rows = np.concatenate([np.empty(0, np.int64), *(chosen.rows(prompt) for prompt in prompts)])
+    return {
+        "side": text,
+        "name": chosen.name,
+        "unit": chosen.data.unit_of(chosen.source),
+        "n": len(np.unique(frame.who[rows])),
+        "answers": len(rows),
+        "simulated": chosen.is_simulated,
+    }
+
+
+def first_people(data: Data, count: int) -> Data:
+    """Only those who completed first, as many as a look is at."""
+    people = data.frames.people
+    counted = data.people.sort_values(["finished_at", "origin"], kind="stable").index[:count]
+    left = people[people.index.isin(counted)]
+    frames = replace(data.frames, people=left)
+    return Data(data.study, data.definition, frames, data.filters, data.seed, data.draws)

@@ -1,0 +1,92 @@
+"""The cards of *As planned*: each hypothesis with its verdict, its number in words, and a line to see it on."""
+
+from typing import Any
+
+from analysis.charts.figure import Options, Report, Row, prompt_name
+from analysis.report.planned.part import rows_of, say_verdict
+from analysis.report.planned.verdicts import BAD, GOOD, say_difference, say_wanted, written
+from surveys.console.wording import join_words, p_value, plural
+from surveys.studies.files.hypotheses import DIFFERENT, EQUAL, LESS, MORE
+
+MIDDLE, HALF = 160.0, 150.0  # px of the line: its zero, and how far it goes to either side
+LABELS = {
+    "item_share": "Share of answers that name “{of}”",
+    "letter_share": "Share of answers that take {of}",
+    "correct_share": "Share of right answers",
+    "entropy_bits": "How varied the items are: entropy, bits",
+    "jsd_excess": "How far the items are apart above chance, bits",
+    "person_share": "How much of the unlikeness is due to the person",
+}
+SIGNS = dict.fromkeys(GOOD, ("good", "✓")) | dict.fromkeys(BAD, ("bad", "✕"))
+OTHER = ("open", "≈")
+
+
+def planned_on_page(report: Report) -> dict[str, Any] | None:
+    """What Compare opens with; nothing for a study without hypotheses."""
+    found = report.get("as_planned") or {}
+    rows = rows_of(report, Options())
+    if not rows:
+        return None
+    return {
+        "plan": found["plan"],
+        "cards": [card_of(row, number) for number, row in enumerate(rows, 1)],
+        "deviations": found["deviations"],
+    }
+
+
+def card_of(row: Row, number: int) -> dict[str, Any]:
+    look, sign = SIGNS.get(row["verdict"], OTHER)
+    sides = [side for side in (row["a"], row["b"]) if side]
+    return {
+        "number": number,
+        "text": row["text"],
+        "look": look,
+        "sign": sign,
+        "verdict": say_verdict(row),
+        "measure": measure_words(row),
+        "sides": [{"name": side["name"], "simulated": side.get("simulated")} for side in sides],
+        "wanted": say_wanted(row),
+        "found": say_difference(row),
+        "n": join_words(
+            [plural(side["n"], side["unit"], "people" if side["unit"] == "person" else "") for side in sides]
+        ),
+        "p": None if row["p_holm"] is None else p_value(row["p_holm"]),
+        "why": "" if row["value"] is None else row.get("why", ""),
+        "later": row["later"],
+        "line": line_of(row),
+    }
+
+
+def measure_words(row: Row) -> str:
+    prompts = row["prompts"]
+    asked = f"“{prompt_name(prompts[0])}”" if len(prompts) == 1 else f"mean of {len(prompts)} prompts"
+    return f"{LABELS[row['measure']].format(of=row['of'])}, {asked}"
+
+
+def line_of(row: Row) -> dict[str, Any] | None:
+    """Where the interval lies beside zero, the smallest difference that matters, and what would be supported."""
+    if row["ci"] is None:
+        return None
+    low, high = row["ci"]
+    smallest, expected = row["smallest"], row["expected"]
+    most = max(abs(low), abs(high), 1.5 * smallest) or 1.0
+
+    def x(value: float) -> float:
+        return MIDDLE + HALF * value / most
+
+    marks = {EQUAL: (-smallest, smallest), MORE: (smallest,), LESS: (-smallest,), DIFFERENT: (-smallest, smallest)}
+    ends = {EQUAL: (-smallest, smallest), MORE: (0.0, most), LESS: (-most, 0.0), DIFFERENT: (-most, most)}[expected]
+    return {
+        "wash": px(x(ends[0])),
+        "wide": px(x(ends[1]) - x(ends[0])),
+        "marks": [{"x": px(x(at)), "label": written(row["measure"], at)} for at in marks[expected] if smallest],
+        "low": px(x(low)),
+        "high": px(x(high)),
+        "value": px(x(row["value"])),
+        "alt": f"{say_difference(row)}; expected: {say_wanted(row)}",
+    }
+
+
+def px(at: float) -> str:
+    """With a point in every language, as a drawing wants it."""
+    return f"{at:.1f}"

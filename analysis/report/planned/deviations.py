@@ -1,0 +1,90 @@
+"""What differs from the plan: amendments, later exclusions, other numbers of people, missing runs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils import timezone
+
+from analysis.charts.figure import Row
+from analysis.report.planned.answers import Sides
+from analysis.report.samples import Data
+from surveys.console.wording import plural
+from surveys.models import Study, StudyVersion
+from surveys.studies.exclusions import rules_of
+
+PLANNED = ("hypotheses", "plan")
+
+
+def plan_of(study: Study) -> Row:
+    """The version in which the plan was frozen: that of the launch, or today's where there was none yet."""
+    versions = StudyVersion.objects.filter(study=study).order_by("-number")
+    frozen = versions.filter(amendment="").first() or study.current
+    assert frozen is not None
+    launched = study.launched_at
+    return {
+        "version": frozen.number,
+        "sha256": frozen.sha256,
+        "frozen_at": launched.isoformat(timespec="seconds") if launched else None,
+        "document": {name: frozen.document.get(name) for name in PLANNED},
+    }
+
+
+def later_hypotheses(study: Study, frozen: Row) -> set[str]:
+    """Slugs of those that are not in the frozen plan as they stand now."""
+    assert study.current is not None
+    launched = {entry["slug"]: entry for entry in frozen["document"]["hypotheses"] or ()}
+    now = study.current.document.get("hypotheses") or ()
+    return {entry["slug"] for entry in now if launched.get(entry["slug"]) != entry} if study.is_launched else set()
+
+
+def deviations(data: Data, sides: list[Sides], frozen: Row, people: int, is_over: bool) -> list[Row]:
+    return [
+        *amendments(data.study, frozen),
+        *later_rules(data.study),
+        *people_short(people, data.definition.planned_people, is_over),
+        *missing_runs(sides),
+    ]
+
+
+def amendments(study: Study, frozen: Row) -> Iterator[Row]:
+    before: dict[str, Any] = frozen["document"]
+    for version in StudyVersion.objects.filter(study=study).exclude(amendment="").order_by("number"):
+        document = {name: version.document.get(name) for name in PLANNED}
+        what = "changes the plan" if document != before else "leaves the plan as it was"
+        before = document
+        day = timezone.localdate(version.created_at)
+        when = f"amendment, version {version.number}, {day.day} {day:%B %Y}"
+        yield {"kind": "amendment", "text": f"{version.amendment} It {what}.", "when": when}
+    now = {slug["slug"] for slug in before["hypotheses"] or ()}
+    for entry in frozen["document"]["hypotheses"] or ():
+        if entry["slug"] not in now:
+            yield {
+                "kind": "hypothesis",
+                "text": f"{entry['text']} It was planned and is tested no more.",
+                "when": "left out",
+            }
+
+
+def later_rules(study: Study) -> Iterator[Row]:
+    for rule in rules_of(study):
+        if rule.is_later:
+            yield {"kind": "exclusion", "text": f"{rule.text} ({rule.words})", "when": f"declared {rule.declared}"}
+
+
+def people_short(people: int, planned: int, is_over: bool) -> Iterator[Row]:
+    if is_over and people != planned:
+        more = "Fewer" if people < planned else "More"
+        text = f"{more} people: {people:,} of {planned:,} completed."
+        yield {"kind": "people", "text": text, "when": "the study is closed" if people < planned else "over the places"}
+
+
+def missing_runs(sides: list[Sides]) -> Iterator[Row]:
+    for text in dict.fromkeys(
+        text
+        for each in sides
+        for text, chosen in ((each.hypothesis.a, each.a), (each.hypothesis.b, each.b))
+        if text and chosen is None
+    ):
+        waiting = [each.hypothesis.slug for each in sides if text in (each.hypothesis.a, each.hypothesis.b)]
+        needed = plural(len(waiting), "hypothesis", "hypotheses")
+        yield {"kind": "run", "text": f"There is no run of {text}; {needed} cannot be tested.", "when": "missing"}

@@ -1,0 +1,88 @@
+"""What a test says of a hypothesis, and its sentences: decided here for pages and simulated studies alike."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from analysis.charts.figure import Row
+from analysis.stats.hypotheses.tested import Tested
+from analysis.stats.intervals import Interval
+from surveys.console.wording import decimal, join_words, plural
+from surveys.studies.files.hypotheses import DIFFERENT, EQUAL, MORE
+
+SUPPORTED, WITHIN, CONTRADICTED = "supported", "equal within bounds", "contradicted"
+NOT_APART, TOO_SMALL, NOT_YET = "not told apart", "there, but too small to matter", "not enough yet"
+GOOD, BAD = (SUPPORTED, WITHIN), (CONTRADICTED, TOO_SMALL)
+UNITS = {"entropy_bits": "bits", "jsd_excess": "bits"}
+
+
+def p_of(expected: str, smallest: float, found: Tested) -> float | None:
+    """What the family is corrected over: of `equal` that of lying beyond the bounds, else that of no difference."""
+    return found.p_within(smallest) if expected == EQUAL else found.p
+
+
+def decide(expected: str, smallest: float, value: float | None, ci: Interval | None, passes: bool) -> str:
+    """`passes`: whether its p does within the family. A difference is supported where it is on the planned side and its
+    interval reaches the smallest one that matters.
+    """
+    if value is None or ci is None:
+        return NOT_APART
+    low, high = ci
+    if expected == EQUAL:
+        outside = low > smallest or high < -smallest
+        return WITHIN if passes else CONTRADICTED if outside else NOT_APART
+    if not passes:
+        return NOT_APART
+    side = 1 if expected == MORE or expected == DIFFERENT and value > 0 else -1
+    if side * value < 0:
+        return CONTRADICTED
+    return SUPPORTED if max(side * low, side * high) >= smallest else TOO_SMALL
+
+
+# --- in words
+
+
+def unit_of(measure: str) -> str:
+    return UNITS.get(measure, "share")
+
+
+def written(measure: str, value: float, sign: bool = False) -> str:
+    if unit_of(measure) == "bits":
+        return f"{decimal(value, 2, '', sign)}"
+    return f"{decimal(100 * value, 1 if abs(value) < 0.1 else 0, '', sign)}"
+
+
+def unit_word(measure: str) -> str:
+    return "bits" if unit_of(measure) == "bits" else "points"
+
+
+def say_difference(row: Row) -> str:
+    """6 points more (−2 to 14)"""
+    if row["value"] is None:
+        return row.get("why") or "no number"
+    way = "more" if row["value"] >= 0 else "less"
+    found = f"{written(row['measure'], abs(row['value']))} {unit_word(row['measure'])} {way}"
+    ends = " to ".join(written(row["measure"], end) for end in row["ci"]) if row["ci"] else "no interval"
+    return f"{found} ({ends})"
+
+
+def say_wanted(row: Row) -> str:
+    """What had to come for it to be supported."""
+    size = f"{written(row['measure'], row['smallest'])} {unit_word(row['measure'])}"
+    if row["expected"] == EQUAL:
+        return f"within {size} either way"
+    least = f", by {size} or more" if row["smallest"] else ""
+    return f"{row['expected']}{least}"
+
+
+def say_verdicts(rows: Sequence[Row]) -> str:
+    counts = Counter(row["verdict"] for row in rows)
+    if set(counts) == {NOT_YET}:
+        return f"As planned: {plural(len(rows), 'hypothesis', 'hypotheses')}, not enough people yet to decide."
+    order = (SUPPORTED, WITHIN, TOO_SMALL, NOT_APART, CONTRADICTED, NOT_YET)
+    parts: list[str] = []
+    for verdict in order:
+        if number := counts[verdict]:
+            subject = plural(number, "hypothesis", "hypotheses") if not parts else f"{number}"
+            says = "cannot be decided yet" if verdict == NOT_YET else f"{'is' if number == 1 else 'are'} {verdict}"
+            parts.append(f"{subject} {says}")
+    return f"As planned: {join_words(parts)}."

@@ -1,0 +1,175 @@
+"""The test of each measure that a hypothesis can be about, from the answers of both sides to its prompts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.stats.choices import describe
+from analysis.stats.heterogeneity import compare_redrawn, mean_excess, measure_distance, share_intervals
+from analysis.stats.hypotheses.tested import Share, Tested, compare_shares, of_error
+from analysis.stats.intervals import FEW_UNITS, mean_of_known, p_value, splits_of, tail_p
+from analysis.stats.item_measures import ENTROPY, Counted, left_out, rarefied_left_out
+from analysis.stats.persons.numbers import Number, mean_of, mean_over
+from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Names = tuple[str, str]  # of the two sides, for what is drawn of them
+NO_ANSWERS = "One side has no answer to any of these prompts."
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Both sides' answers to one prompt. `who` says whose each answer is, in any numbers that prompts share; `code` is
+    the item or the letter that is counted.
+    """
+
+    a: ItemSample | ChoiceSample
+    b: ItemSample | ChoiceSample
+    who: tuple[Ints, Ints]
+    code: int = -1
+
+    @property
+    def sides(self) -> tuple[ItemSample | ChoiceSample, ItemSample | ChoiceSample]:
+        return self.a, self.b
+
+    @property
+    def is_answered(self) -> bool:
+        return bool(self.a.n and self.b.n)
+
+
+Test = Callable[[Sequence[Asked], SharedDraws, Names], Tested]
+
+
+def test_of(measure: str, asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+    some = [each for each in asked if each.is_answered]
+    return TESTS[measure](some, shared, names) if some else Tested(None, None, None, why=NO_ANSWERS)
+
+
+# --- shares
+
+
+def share_of_items(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+    (one,) = asked
+    return compare_shares(*(_item_share(sample, one.code) for sample in one.sides))
+
+
+def _item_share(sample: ItemSample | ChoiceSample, code: int) -> Share:
+    assert isinstance(sample, ItemSample)
+    if code < 0:  # nobody names it
+        return _with_units(sample, np.zeros(sample.n), None)
+    hits = np.zeros(sample.n)
+    hits[sample.rows[sample.codes == code]] = 1
+    low, high = (float(ends[code]) for ends in share_intervals(sample))
+    return _with_units(sample, hits, None if np.isnan(low) else (low, high))
+
+
+def _with_units(sample: ItemSample | ChoiceSample, hits: Floats, ci: tuple[float, float] | None) -> Share:
+    clusters = sample.clusters
+    by_unit = np.bincount(clusters.of, hits, clusters.count) / clusters.sizes if clusters else None
+    return Share(int(hits.sum()), sample.n, ci, by_unit)
+
+
+def share_of_letters(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+    """Of one prompt as Choices has it; of several the mean, over persons."""
+    if len(asked) == 1:
+        return compare_shares(*(_letter_share(sample, asked[0].code) for sample in asked[0].sides))
+    return apart([[_right(each, side) for each in asked] for side in (0, 1)], [each.who for each in asked])
+
+
+def _letter_share(sample: ItemSample | ChoiceSample, code: int) -> Share:
+    assert isinstance(sample, ChoiceSample)
+    return _with_units(sample, (sample.codes == code).astype(float), describe(sample).share_ci[code])
+
+
+def _right(asked: Asked, side: int) -> Callable[[Ints, int], Number]:
+    sample = asked.sides[side]
+    assert isinstance(sample, ChoiceSample)
+
+    def number(of: Ints, persons: int) -> Number:
+        given = np.bincount(of, minlength=persons)
+        hits = np.bincount(of, sample.codes == asked.code, persons)
+        return mean_of(
+            np.arange(persons), np.divide(hits, given, out=np.full(persons, np.nan), where=given > 0), persons
+        )
+
+    return number
+
+
+# --- how varied
+
+
+def entropies(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+    """Both sides of each prompt rarefied to the smaller one; of several prompts the mean, over persons."""
+    numbers = []
+    for side, name in enumerate(names):
+        numbers.append([partial(_entropy, each, side, shared, name) for each in asked])
+    return apart(numbers, [each.who for each in asked], -np.inf, np.inf)
+
+
+def _entropy(asked: Asked, side: int, shared: SharedDraws, name: str, of: Ints, persons: int) -> Number:
+    sample = asked.sides[side]
+    assert isinstance(sample, ItemSample) and isinstance(asked.a, ItemSample) and isinstance(asked.b, ItemSample)
+    n = min(asked.a.unit_count, asked.b.unit_count)
+    if n == sample.unit_count and not sample.clusters:
+        counts = sample.counts()
+        value, without = float(Counted(counts).bits), left_out(counts, sample.by_unit)[ENTROPY]
+    else:
+        value = mean_of_known(Counted(shared.subsets(sample, n, name)).bits)
+        without = rarefied_left_out(sample.chances, n)[ENTROPY] if sample.unit_count > 1 else np.full(1, np.nan)
+    unit = sample.clusters.of if sample.clusters else np.arange(sample.n)
+    everybody = np.full(persons, value)
+    everybody[of] = value + (without - without.mean())[unit]
+    return Number(value, everybody, np.bincount(of, minlength=persons) > 0)
+
+
+Of = Callable[[Ints, int], Number]
+
+
+def apart(
+    sides: Sequence[Sequence[Of]], who: Sequence[tuple[Ints, Ints]], least: float = -1.0, most: float = 1.0
+) -> Tested:
+    """The mean over prompts of one side minus that of the other, which have no person in common."""
+    found = []
+    for side, numbers in enumerate(sides):
+        known = np.unique(np.concatenate([each[side] for each in who]))
+        places = [np.searchsorted(known, each[side]) for each in who]
+        found.append(mean_over([of(place, len(known)) for of, place in zip(numbers, places, strict=True)]))
+    one, other = found
+    units = min(one.units, other.units)
+    return of_error(one.value - other.value, float(np.hypot(one.error, other.error)), units, least, most)
+
+
+# --- how far apart
+
+
+def excess(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+    """The mean distance above chance as Compare has it. p: persons are split anew between the sides, of all prompts at
+    once where the same ones answered; the statistic is the mean distance.
+    """
+    distances, seen, drawn, ways = [], 0.0, np.zeros(shared.draws), np.inf
+    for each in asked:
+        assert isinstance(each.a, ItemSample) and isinstance(each.b, ItemSample)
+        splits = shared.split(each.a, each.b, *names)
+        redrawn = [shared.redraw(sample, name) for sample, name in zip((each.a, each.b), names, strict=True)]
+        distances.append(compare_redrawn(redrawn[0], redrawn[1], splits))
+        seen += mean_of_known(measure_distance(*splits.seen)[0])
+        drawn = drawn + measure_distance(*splits.drawn)[0]
+        ways = min(ways, splits_of(splits.n_first, splits.n_second))
+    mean = mean_excess(distances)
+    if mean.excess is None:
+        return Tested(None, None, None, why=NO_ANSWERS)
+    p = tail_p(seen, drawn, ways) if shared.draws >= 200 else p_value(seen, drawn)
+    return replace(Tested(mean.excess, mean.ci, p, mean.units - 1), why=None if mean.ci else mean.ci_why or FEW_UNITS)
+
+
+TESTS: dict[str, Test] = {
+    "item_share": share_of_items,
+    "letter_share": share_of_letters,
+    "correct_share": share_of_letters,
+    "entropy_bits": entropies,
+    "jsd_excess": excess,
+}

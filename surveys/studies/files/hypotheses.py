@@ -1,0 +1,234 @@
+"""Hypotheses: what a study expects before anybody has answered, and the faults of files that say so."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+from pydantic import StrictBool, StrictInt
+
+from surveys.studies.files.values import Line, Slug, entries, listed, matching, nearest, number, one_of, within
+
+# The measures that a hypothesis can be about, with the kind of prompt that has them; "" is any.
+MEASURES = {
+    "item_share": "recommendation",
+    "entropy_bits": "recommendation",
+    "jsd_excess": "recommendation",
+    "letter_share": "choice",
+    "correct_share": "choice",
+    "person_share": "",
+}
+OF_ONE_PROMPT = {"item_share": "item", "letter_share": "letter"}  # and the key that says what is counted
+ALONE = "person_share"  # has no second side
+MORE, LESS, DIFFERENT, EQUAL = EXPECTED = ("more", "less", "different", "equal")
+UNSIGNED = {"jsd_excess": (MORE, EQUAL), "person_share": (MORE, EQUAL)}
+# What cannot be true together of one difference.
+CONTRADICTIONS = ({MORE, LESS}, {MORE, EQUAL}, {LESS, EQUAL}, {DIFFERENT, EQUAL})
+TURNED = {MORE: LESS, LESS: MORE}
+FIELD = "field"
+NARROWED_BY = ("plan", "memory", "personalisation", "device")
+MAIN = "main"
+
+Side = Annotated[str, matching(r"[^\s]+.{0,198}", "a side as Compare has it, such as field/chatgpt")]
+Letter = Annotated[str, matching(r"[A-H]", "the letter of a choice")]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What is expected of `a` minus `b`. `smallest` is the smallest difference that matters; of `equal`, the bounds."""
+
+    slug: Slug
+    text: Line
+    measure: Annotated[str, one_of(*MEASURES)]
+    a: Side
+    expected: Annotated[str, one_of(*EXPECTED)]
+    b: Side = ""
+    smallest: Annotated[float, number(0, 20, above=True)] = 0.0
+    prompts: Annotated[tuple[Slug, ...], entries(1)] = ()
+    pooled: StrictBool = True
+    item: Line = ""
+    letter: Letter = ""
+    family: Slug = MAIN
+    alpha: Annotated[float, number(0, 1, above=True)] = 0.0  # 0: that of the plan
+
+
+@dataclass(frozen=True)
+class PlanKeys:
+    """How hypotheses are tested."""
+
+    alpha: Annotated[float, number(0, 1, above=True)] = 0.05
+    looks: Annotated[tuple[Annotated[StrictInt, within(1, 1_000_000)], ...], entries(0, 5)] = ()  # people at each
+
+
+def prompts_asked(hypothesis: Hypothesis, prompts: Sequence[Any], repeated: Sequence[str]) -> list[str]:
+    """The slugs that it is about: those it names, else all that can give its measure, without variants."""
+    kind = MEASURES[hypothesis.measure]
+    able = [each.slug for each in prompts if (not kind or each.kind == kind) and not each.variant_of]
+    named = hypothesis.prompts or able
+    return [slug for slug in named if hypothesis.measure != ALONE or slug in repeated]
+
+
+# --- what does not fit ----------------------------------------------------------------------------------------
+
+Study = dict[str, Any]
+Misfit = tuple[str, str]
+Misfits = Iterator[Misfit]
+
+
+def numbered(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
+    for count, entry in enumerate(study["hypotheses"], 1):
+        yield f"hypotheses[{count}]", entry
+
+
+def hypotheses_can_be_measured(study: Study) -> Misfits:
+    prompts = {prompt["slug"]: prompt for prompt in study["prompts"] if "slug" in prompt}
+    repeated = study.get("repeats", {}).get("prompts", ())
+    for place, entry in numbered(study):
+        measure = entry.get("measure")
+        if measure is None or "prompts" not in entry:
+            continue
+        kind = MEASURES[measure]
+        yield from _prompts_fit(place, entry, prompts)
+        able = [slug for slug, prompt in prompts.items() if not kind or prompt.get("kind") == kind]
+        if measure == ALONE and not repeated:
+            yield (f"{place}.measure", f"is `{ALONE}`, which needs [repeats]: nobody is asked a prompt twice")
+        elif not able:
+            yield (f"{place}.measure", f"is `{measure}`, but the study has no prompt of the kind `{kind}`")
+        if measure == ALONE and repeated:
+            for slug in entry["prompts"]:
+                if slug in prompts and slug not in repeated:
+                    yield (f"{place}.prompts", f"names `{slug}`, which [repeats] does not ask twice")
+        for other, key in OF_ONE_PROMPT.items():
+            if measure == other and entry.get(key) == "":
+                yield (f"{place}.{key}", f"is missing: `{measure}` is the share of answers with one {key}")
+            elif measure != other and entry.get(key):
+                yield (f"{place}.{key}", f"is for `{other}` only")
+        if measure in OF_ONE_PROMPT and len(entry["prompts"] or able) > 1:
+            yield (f"{place}.prompts", f"must name one prompt: `{measure}` is about one {OF_ONE_PROMPT[measure]}")
+
+
+def _prompts_fit(place: str, entry: dict[str, Any], prompts: dict[str, Any]) -> Misfits:
+    kind = MEASURES[entry["measure"]]
+    for slug in entry["prompts"]:
+        found = prompts.get(slug)
+        if found is None:
+            yield (
+                f"{place}.prompts",
+                f"names the prompt `{slug}`, which does not exist{nearest(slug, tuple(prompts))}",
+            )
+        elif kind and found.get("kind", kind) != kind:
+            yield (
+                f"{place}.measure",
+                f"is `{entry['measure']}`, which `{slug}` cannot give: it is a `{found['kind']}`, not a `{kind}`",
+            )
+        elif entry.get("letter") and found.get("choices") and ord(entry["letter"]) - ord("A") >= len(found["choices"]):
+            yield (f"{place}.letter", f"is {entry['letter']}, but `{slug}` has {len(found['choices'])} choices")
+
+
+def hypotheses_have_two_sides(study: Study) -> Misfits:
+    for place, entry in numbered(study):
+        if not {"measure", "a", "b"} <= entry.keys():
+            continue
+        measure, a, b = entry["measure"], entry["a"], entry["b"]
+        if measure == ALONE and b:
+            yield (f"{place}.b", f"is not for `{ALONE}`, which is about one side alone")
+        elif measure != ALONE and not b:
+            yield (f"{place}.b", "is missing: a hypothesis is about the difference between `a` and `b`")
+        elif a == b:
+            yield (f"{place}.b", "is the same side as `a`")
+        for key, side in (("a", a), ("b", b)):
+            if side and (fault := _side_fault(study, side)):
+                yield (f"{place}.{key}", fault)
+
+
+def _side_fault(study: Study, side: str) -> str:
+    """What is wrong with a side, as far as a file can tell: whether a run will be made it cannot."""
+    source, *rest = side.split("/")
+    if ":" in source:
+        return f"is {side!r}: a plan is about this study, so it names no other study"
+    if source == "run":
+        return f"is {side!r}: a plan names a kind of run, such as offline/gpt-4o-mini, and no run by number"
+    if source != FIELD:
+        return "" if rest and rest[0] else f"is {side!r}; write field, field/CHATBOT or SOURCE/MODEL"
+    bots = tuple(bot["slug"] for bot in study["chatbots"] if "slug" in bot)
+    if rest and "=" not in rest[0] and rest[0] not in bots:
+        return f"names the chatbot {rest[0]!r}{nearest(rest[0], bots)}; the study has {listed(bots)}"
+    cells = tuple(cell["slug"] for cell in study["cells"] if "slug" in cell)
+    for part in rest[1:] if rest and "=" not in rest[0] else rest:
+        name, _, value = part.partition("=")
+        if name == "cell" and unquote(value) not in cells:
+            return f"names the cell {unquote(value)!r}{nearest(unquote(value), cells)}; the study has {listed(cells)}"
+        if name not in ("cell", *NARROWED_BY):
+            return f"is narrowed by `{name}`; a plan can narrow a field by {listed(('cell', *NARROWED_BY))}"
+    return ""
+
+
+def hypotheses_can_be_decided(study: Study) -> Misfits:
+    for place, entry in numbered(study):
+        expected, allowed = entry.get("expected"), UNSIGNED.get(entry.get("measure", ""), EXPECTED)
+        if expected and expected not in allowed:
+            yield (f"{place}.expected", f"is `{expected}`, but `{entry['measure']}` can be {listed(allowed)}")
+        if expected == EQUAL and entry.get("smallest") == 0:
+            yield (
+                f"{place}.smallest",
+                "is missing: `equal` needs the bounds within which a difference does not matter",
+            )
+
+
+def hypotheses_do_not_contradict(study: Study) -> Misfits:
+    whole = [(place, entry) for place, entry in numbered(study) if {"a", "b", "expected", "measure"} <= entry.keys()]
+    for (_, first), (place, second) in combinations(whole, 2):
+        if _is_about(first) != _is_about(second):
+            continue
+        turned = first["a"] != second["a"]
+        expected = TURNED.get(second["expected"], second["expected"]) if turned else second["expected"]
+        if {first["expected"], expected} in CONTRADICTIONS:
+            yield (
+                f"{place}.expected",
+                f"contradicts `{first.get('slug', '?')}`: both cannot be supported; leave one of them out",
+            )
+
+
+def _is_about(entry: dict[str, Any]) -> tuple[Any, ...]:
+    about = (entry["measure"], entry.get("item", ""), entry.get("letter", ""), tuple(sorted(entry.get("prompts", ()))))
+    return (*about, frozenset((entry["a"], entry["b"])))
+
+
+def families_have_one_alpha(study: Study) -> Misfits:
+    of_plan = study.get("plan", {}).get("alpha", 0.05)
+    seen: dict[str, tuple[str, float]] = {}
+    for place, entry in numbered(study):
+        if not {"family", "alpha"} <= entry.keys():
+            continue
+        alpha = entry["alpha"] or of_plan
+        first, known = seen.setdefault(entry["family"], (place, alpha))
+        if known != alpha:
+            yield (
+                f"{place}.alpha",
+                f"is {alpha:g}, but the family `{entry['family']}` has {known:g} ({first}); one family has one alpha",
+            )
+
+
+def looks_are_before_the_end(study: Study) -> Misfits:
+    looks = study.get("plan", {}).get("looks", ())
+    places = [cell.get("places", 0) for cell in study["cells"]]
+    people = sum(places) * max(1, len(study["chatbots"]))
+    if looks and not study["hypotheses"]:
+        yield ("plan.looks", "are of no use without [[hypotheses]]")
+    for look in looks:
+        if all(places) and look >= people:
+            yield ("plan.looks", f"names {look:,} people, but there are {people:,} places; the last look is at all")
+            return
+    if list(looks) != sorted(looks):
+        yield ("plan.looks", "must be in rising order")
+
+
+RULES = (
+    hypotheses_can_be_measured,
+    hypotheses_have_two_sides,
+    hypotheses_can_be_decided,
+    hypotheses_do_not_contradict,
+    families_have_one_alpha,
+    looks_are_before_the_end,
+)

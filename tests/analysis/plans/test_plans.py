@@ -1,0 +1,161 @@
+"""Plans: simulated widths and chances against formulas, the command, the page, and texts for registries."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from scipy.stats import norm
+
+from analysis.plans import views
+from analysis.plans.kept import find_plan, keep_plan, progress_of
+from analysis.plans.scenarios import SCENARIOS, Scenario, truth_of
+from analysis.plans.simulating import PlanError, Setting, share_of, simulate, simulate_size, size_of
+from analysis.plans.worlds import Prompted, world_of
+from analysis.stats.heterogeneity import compare
+from surveys.models import Study
+from surveys.studies.files.hypotheses import Hypothesis
+from tests.factories import make_account, make_definition, make_study
+
+PAIR = {"a": "field/gemini", "b": "field/chatgpt"}
+TEAS = {"prompts": ("teas",)}
+ASSAM = Hypothesis(
+    "assam", "Assam more often.", "item_share", **PAIR, **TEAS, expected="more", smallest=0.1, item="assam"
+)
+VARIED = Hypothesis("varied", "Less varied.", "entropy_bits", **PAIR, **TEAS, expected="less", smallest=0.3)
+WATER = Hypothesis("water", "As often right.", "correct_share", "field", "equal", "offline/gpt-4o-mini", smallest=0.2)
+APART = Hypothesis("apart", "Apart.", "jsd_excess", **PAIR, **TEAS, expected="more", smallest=0.05)
+MIDDLE = SCENARIOS[1]
+
+
+def defined(*hypotheses: Hypothesis, **changes: Any) -> Any:
+    return replace(make_definition(50), hypotheses=hypotheses, **changes)
+
+
+def one_row(hypothesis: Hypothesis, people: int, replicates: int = 400, scenario: Scenario = MIDDLE) -> dict[str, Any]:
+    (row,) = simulate_size(defined(hypothesis), [hypothesis], scenario, people, Setting((people,), replicates))
+    return row
+
+
+def test_width_and_chance_of_a_share_are_those_of_the_formula() -> None:
+    """Of two independent shares: half the interval is 1.96 errors, and the chance that of a normal difference."""
+    row = one_row(ASSAM, 800)
+    other = MIDDLE.share * (1 - MIDDLE.unusable)
+    share, n = other + 0.1, 400
+    error = np.sqrt((share * (1 - share) + other * (1 - other)) / n)
+    assert row["width"] == pytest.approx(1.96 * error, rel=0.03)
+    assert row["told_apart"] == pytest.approx(norm.sf(1.96 - 0.1 / error), abs=0.07)
+    assert row["told_apart_ci"][0] < row["told_apart"] < row["told_apart_ci"][1]
+    assert (row["n_a"], row["n_b"]) == (400, 400)
+
+
+@pytest.mark.parametrize("hypothesis", [ASSAM, VARIED])
+def test_where_nothing_differs_hardly_anything_is_supported(hypothesis: Hypothesis) -> None:
+    nothing = replace(MIDDLE, effect=0.0)
+    assert one_row(hypothesis, 200, 200, nothing)["supported"] <= 0.06
+
+
+def test_more_people_know_more_and_more_hypotheses_less() -> None:
+    setting = Setting((100, 400), 60)
+    alone, two = simulate(defined(ASSAM), setting), simulate(defined(ASSAM, VARIED), setting)
+    widths = [row["width"] for row in alone["rows"] if row["scenario"] == "middle"]
+    assert widths[0] == pytest.approx(2 * widths[1], rel=0.1)
+    same = [[row for row in found["rows"] if row["hypothesis"] == "assam"] for found in (alone, two)]
+    assert all(one["told_apart"] == other["told_apart"] for one, other in zip(*same, strict=True))
+    assert sum(row["supported"] for row in same[0]) >= sum(row["supported"] for row in same[1])
+    assert alone["sizes"][0] | {"total": 0} == alone["sizes"][0] | {"total": 0}
+    assert alone["sizes"][1]["pay"] == pytest.approx(4 * alone["sizes"][0]["pay"])
+
+
+def test_worlds_are_as_far_apart_as_the_scenario_says() -> None:
+    rng = np.random.default_rng(5)
+    prompts = [Prompted("recommendation", 5)]
+    (varied,) = world_of(VARIED, prompts, MIDDLE)(rng, 20_000, 20_000)
+    counts = [sample.counts() for sample in (varied.a, varied.b)]
+    bits = [-(p[p > 0] * np.log2(p[p > 0])).sum() for p in (count / count.sum() for count in counts)]
+    assert bits[0] - bits[1] == pytest.approx(truth_of(VARIED, MIDDLE), abs=0.02) == pytest.approx(-0.3, abs=0.03)
+    (apart,) = world_of(APART, prompts, MIDDLE)(rng, 20_000, 20_000)
+    found = compare(apart.a, apart.b, rng, 20)
+    assert found.jsd_bits - found.chance_jsd == pytest.approx(0.05, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("side", "share"),
+    [
+        ("field", 1.0),
+        ("field/gemini", 0.5),
+        ("field/gemini/cell=milky", 0.25),
+        ("field/memory=on", 0.5),
+        ("offline/m", None),
+    ],
+)
+def test_who_a_side_is_among_so_many_people(side: str, share: float | None) -> None:
+    assert share_of(defined(ASSAM), side) == share
+    assert size_of(defined(ASSAM), side, 200, 70) == (70 if share is None else 200 * share)
+
+
+def test_a_study_that_cannot_be_simulated_says_why() -> None:
+    with pytest.raises(PlanError, match=r"has no hypotheses. Write \[\[hypotheses\]\]"):
+        simulate(defined(), Setting((100,)))
+    person = Hypothesis("p", "x", "person_share", "field/gemini", "more")
+    with pytest.raises(PlanError, match="cannot be planned"):
+        simulate(defined(person), Setting((100,)))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft", defined(ASSAM, WATER))
+
+
+@pytest.mark.django_db
+def test_the_command_prints_the_plan(study: Study) -> None:
+    out = StringIO()
+    call_command("plan", "teas", "--people", "100", "--replicates", "20", stdout=out)
+    text = out.getvalue()
+    assert text.startswith("SIMULATED: 20 studies") and "assam: Assam more often." in text and "cautious" in text
+    out = StringIO()
+    call_command("plan", "teas", "--people", "100", "--replicates", "20", "--json", stdout=out)
+    found = json.loads(out.getvalue())
+    assert found["version_sha256"] == study.current.sha256 and len(found["rows"]) == 6
+    assert found["sizes"][0]["calls"] == 100  # one model, one prompt
+    with pytest.raises(CommandError, match="--people takes 10"):
+        call_command("plan", "teas", "--people", "3")
+
+
+@pytest.mark.django_db
+def test_the_page_asks_a_worker_and_shows_what_is_kept(
+    study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
+    client.force_login(make_account("viewer", study, "viewer"))
+    address = reverse("plans:plan", args=["teas"])
+    assert "not simulated yet" in client.get(address).content.decode()
+    assert client.post(reverse("plans:simulate", args=["teas"])).status_code == 403
+    client.force_login(make_account("researcher", study, "researcher"))
+    for _ in range(2):  # the second press asks for nothing more
+        assert client.post(reverse("plans:simulate", args=["teas"])).status_code == 302
+    assert asked == [study.pk] and progress_of(study) == (0, 1)
+    assert "Being simulated" in client.get(address).content.decode()
+    monkeypatch.setattr("analysis.plans.kept.Setting", lambda: Setting((100, 200), 20))
+    keep_plan(study)
+    assert progress_of(study) is None and find_plan(study) is not None
+    page = client.get(address).content.decode()
+    assert "simulated, not real" in page and "Supported, with Holm" in page
+    assert client.get(reverse("plans:progress", args=["teas"]))["HX-Refresh"] == "true"
+
+
+@pytest.mark.django_db
+def test_texts_for_registries_answer_every_question(study: Study, client: Client) -> None:
+    client.force_login(make_account("viewer", study, "viewer"))
+    answers = client.get(reverse("plans:osf", args=["teas"])).json()["answers"]
+    assert all(answers.values()) and "assam: Assam more often." in answers["Hypotheses"]
+    text = client.get(reverse("plans:aspredicted", args=["teas"])).content.decode()
+    assert text.count("\n\n") >= 8 and "8) Anything else" in text
+    make_study("draft", defined(slug="others"))
+    assert client.get(reverse("plans:osf", args=["others"])).status_code == 404

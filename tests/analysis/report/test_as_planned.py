@@ -1,0 +1,146 @@
+"""As planned: verdicts by hand, hypotheses of a small study from file to page, and studies in which nothing differs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import Client
+from scipy.stats import binom
+
+from analysis.answers.readings import read_new
+from analysis.report.outputs.documents import write_html, write_pdf
+from analysis.report.outputs.text import write_text
+from analysis.report.planned.answers import find_sides
+from analysis.report.planned.part import hypothesis_rows, judge
+from analysis.report.planned.verdicts import decide, say_verdicts
+from analysis.report.reports import report
+from benchmarks.claims import World, make_data
+from surveys.models import Study
+from surveys.studies import lifecycle
+from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
+from tests.analysis.report.compare_samples import address, heading
+from tests.analysis.report.report_samples import make_teas, tell
+from tests.factories import make_account, make_definition
+
+WATER = Hypothesis(
+    "water", "People answer less often rightly.", "correct_share", "field", "less", "offline/gpt-4o-mini"
+)
+ASSAM = Hypothesis("assam", "Assam is named.", "item_share", "field/chatgpt", "different", "field/gemini", item="assam")
+
+
+@pytest.mark.parametrize(
+    ("expected", "smallest", "ends", "passes", "verdict"),
+    [
+        ("more", 0.2, (0.22, 0.40), True, "supported"),
+        ("more", 0.3, (0.22, 0.40), True, "supported"),
+        ("more", 0.5, (0.22, 0.40), True, "there, but too small to matter"),
+        ("more", 0.1, (-0.02, 0.14), False, "not told apart"),
+        ("less", 0.1, (0.22, 0.40), True, "contradicted"),
+        ("less", 0.1, (-0.40, -0.22), True, "supported"),
+        ("different", 0.0, (-0.40, -0.22), True, "supported"),
+        ("equal", 0.2, (-0.1, 0.1), True, "equal within bounds"),
+        ("equal", 0.2, (0.25, 0.47), False, "contradicted"),
+        ("equal", 0.2, (0.1, 0.3), False, "not told apart"),
+    ],
+)
+def test_what_an_interval_says(expected: str, smallest: float, ends: tuple, passes: bool, verdict: str) -> None:
+    assert decide(expected, smallest, sum(ends) / 2, ends, passes) == verdict
+
+
+def test_the_sentence_counts_verdicts() -> None:
+    rows: list[dict[str, Any]] = [{"verdict": name} for name in ("contradicted", "supported", "not told apart")]
+    assert say_verdicts(rows) == ("As planned: 1 hypothesis is supported, 1 is not told apart and 1 is contradicted.")
+
+
+# --- a study from its file to the page
+
+
+def make_planned(*hypotheses: Hypothesis, **changes: Any) -> Study:
+    definition = replace(make_definition(20), hypotheses=hypotheses, **changes)
+    return make_teas(definition=definition)
+
+
+@pytest.mark.django_db
+def test_a_study_without_hypotheses_has_nothing_planned() -> None:
+    assert report(make_teas(), draws=20)["as_planned"] == {}
+
+
+@pytest.mark.django_db
+def test_hypotheses_come_first_and_wait_for_people(client: Client) -> None:
+    study = make_planned(WATER, ASSAM)
+    found = report(study, draws=20)
+    water, assam = found["as_planned"]["hypotheses"]
+    # Two of four people answer C, five of six calls.
+    assert water["value"] == pytest.approx(2 / 4 - 5 / 6) and (water["a"]["n"], water["b"]["n"]) == (4, 6)
+    assert (water["verdict"], water["n"], water["of_n"]) == ("not enough yet", 4, 80)
+    assert assam["value"] is None and assam["b"]["n"] == 0
+    for written in (write_text(found).upper(), write_html(found).upper()):
+        assert written.index("NOT ENOUGH YET: 4 OF 80") < written.index("EXPLORED: WHAT STANDS OUT")
+    assert write_pdf(found).startswith(b"%PDF")
+    client.force_login(make_account(study=study, role="viewer"))
+    page = client.get(address())
+    assert "not enough people yet to decide" in heading(page)
+    assert page.content.decode().index("People answer less often rightly.") < page.content.decode().index("Explored:")
+
+
+@pytest.mark.django_db
+def test_a_closed_study_is_decided_and_says_what_differs_from_the_plan() -> None:
+    study = make_planned(WATER)
+    for number in range(20):
+        tell(study, ["Assam", "Sencha"], "A" if number % 3 else "C", chatbot="gemini")
+    read_new(study)
+    later = replace(WATER, slug="later", expected="different", measure="entropy_bits")
+    definition = replace(lifecycle.definition_of(study.current_id), hypotheses=(WATER, later))
+    lifecycle.load_definition(definition, "me", "Gemini too.")
+    study.refresh_from_db()
+    lifecycle.close(study, "me")
+    study.refresh_from_db()
+    found = report(study, draws=20)["as_planned"]
+    water, added = found["hypotheses"]
+    assert (water["later"], added["later"]) == (False, True)
+    assert water["verdict"] == "not enough yet" and (water["n"], water["of_n"]) == (6, 20)  # calls
+    assert found["plan"]["closed"] and found["plan"]["version"] == 1
+    said = [entry["text"] for entry in found["deviations"]]
+    assert said[0] == "Gemini too. It changes the plan." and said[1] == "Fewer people: 24 of 80 completed."
+
+
+@pytest.mark.django_db
+def test_a_run_that_is_not_there_is_named() -> None:
+    study = make_planned(replace(WATER, b="offline/gpt-5"))
+    found = report(study, draws=20)["as_planned"]
+    assert found["hypotheses"][0]["why"] == "There is no run with answers of offline/gpt-5 yet."
+    assert [entry["kind"] for entry in found["deviations"]] == ["run"]
+
+
+# --- studies in memory
+
+PAIR = {"a": "field/chatgpt", "b": "field/gemini"}
+NOTHING_DIFFERS = (
+    Hypothesis("item", "", "item_share", **PAIR, expected="different", prompts=("list-0",), item="item 00"),
+    Hypothesis("varied", "", "entropy_bits", **PAIR, expected="different", prompts=("list-0", "list-1")),
+    Hypothesis("apart", "", "jsd_excess", **PAIR, expected="more", prompts=("list-0", "list-1")),
+    Hypothesis("right", "", "correct_share", **PAIR, expected="different", prompts=("choice-0", "choice-1")),
+)
+STUDIES = 120
+
+
+@pytest.mark.slow
+def test_where_nothing_differs_a_family_supports_anything_in_five_percent() -> None:
+    supported = 0
+    for seed in range(STUDIES):
+        data, _ = make_data(World(120, 20, lists=2, choices=2, mix=0.5), seed, 200)
+        rows = [row for each in NOTHING_DIFFERS for row in hypothesis_rows(data, find_sides(data, each), PlanKeys())]
+        judge(rows, float, None)
+        assert all(row["value"] is not None and row["ci"] for row in rows)
+        supported += any(row["verdict"] == "supported" for row in rows)
+    assert supported <= binom.ppf(0.99, STUDIES, 0.05)
+
+
+def test_a_planted_difference_is_supported_and_the_other_way_contradicted() -> None:
+    right = replace(NOTHING_DIFFERS[0], a="field", b="offline/gpt-4o-mini")
+    data, item = make_data(World(400, 400, lists=1, planted=0.3), 1, 200)
+    for expected, verdict in (("more", "supported"), ("less", "contradicted")):
+        hypothesis = replace(right, item=item, expected=expected, smallest=0.1)
+        rows = hypothesis_rows(data, find_sides(data, hypothesis), PlanKeys())
+        judge(rows, float, None)
+        assert [row["verdict"] for row in rows] == [verdict]

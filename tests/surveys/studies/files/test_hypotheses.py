@@ -1,0 +1,136 @@
+"""Hypotheses and the plan in a study file: what is read, and the faults of a file that expects what cannot be."""
+
+import pytest
+
+from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
+from surveys.studies.files.hypotheses import PlanKeys
+from tests.surveys.studies.files.sample_study import ASKED_AGAIN, GOOD, make_definition
+
+PLAN = """
+[[hypotheses]]
+slug = "green"
+text = "Gemini names green tea more often."
+measure = "item_share"
+prompts = ["teas"]
+item = "green tea"
+a = "field/gemini"
+b = "field/chatgpt"
+expected = "more"
+smallest = 0.1
+
+[[hypotheses]]
+slug = "boiling"
+text = "With memory as many answer rightly as without."
+measure = "correct_share"
+a = "field/memory=on"
+b = "field/memory=off"
+expected = "equal"
+smallest = 0.15
+
+[plan]
+looks = [6]
+"""
+SECOND = """
+[[hypotheses]]
+slug = "{slug}"
+text = "One more."
+measure = "{measure}"
+a = "{a}"
+b = "{b}"
+expected = "{expected}"
+"""
+
+
+def study_with(text: str) -> Definition:
+    return parse_study((GOOD + ASKED_AGAIN + text).encode(), "teas")
+
+
+def second(**changes: str) -> str:
+    usual = {"slug": "more", "measure": "entropy_bits", "a": "field/gemini", "b": "field/chatgpt", "expected": "more"}
+    return SECOND.format(**{**usual, **changes})
+
+
+def test_hypotheses_come_back_from_the_document_and_other_studies_hold_no_word_of_them() -> None:
+    study = study_with(PLAN)
+    assert Definition.from_document(study.to_document()) == study
+    green, boiling = study.hypotheses
+    assert (green.item, green.smallest, green.pooled) == ("green tea", 0.1, True)
+    assert study.plan == PlanKeys(0.05, (6,)) and study.planned_people == 12
+    assert study.asked_by(green) == ["teas"]
+    assert study.asked_by(boiling) == ["water", "pots"]
+    assert not {"hypotheses", "plan"} & make_definition().to_document().keys()
+
+
+def test_a_person_share_is_of_the_prompts_that_are_asked_twice() -> None:
+    study = study_with(second(measure="person_share", a="field/gemini", b=""))
+    assert study.asked_by(study.hypotheses[0]) == ["teas", "water"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "says"),
+    [
+        ('"item_share"', '"item_shares"', "hypotheses[1].measure", "did you mean `item_share`?"),
+        ('"item_share"', '"letter_share"', "hypotheses[1].measure", "`teas` cannot give"),
+        ('prompts = ["teas"]', 'prompts = ["tea"]', "hypotheses[1].prompts", "did you mean `teas`?"),
+        ('prompts = ["teas"]\n', "", "hypotheses[1].prompts", "must name one prompt"),
+        ('item = "green tea"\n', "", "hypotheses[1].item", "is missing"),
+        ('item = "green tea"', 'item = "green tea"\nletter = "A"', "hypotheses[1].letter", "for `letter_share` only"),
+        ('b = "field/chatgpt"\n', "", "hypotheses[1].b", "is missing"),
+        ('b = "field/chatgpt"', 'b = "field/gemini"', "hypotheses[1].b", "the same side as `a`"),
+        ('b = "field/chatgpt"', 'b = "field/chatgp"', "hypotheses[1].b", "did you mean `chatgpt`?"),
+        ('b = "field/chatgpt"', 'b = "field/cell=milk"', "hypotheses[1].b", "did you mean `milky`?"),
+        ('b = "field/chatgpt"', 'b = "field/age=3"', "hypotheses[1].b", "is narrowed by `age`"),
+        ('b = "field/chatgpt"', 'b = "run/12"', "hypotheses[1].b", "no run by number"),
+        ('b = "field/chatgpt"', 'b = "other:field"', "hypotheses[1].b", "names no other study"),
+        ('b = "field/chatgpt"', 'b = "offline"', "hypotheses[1].b", "SOURCE/MODEL"),
+        ('expected = "equal"\nsmallest = 0.15', 'expected = "equal"', "hypotheses[2].smallest", "needs the bounds"),
+        ("looks = [6]", "looks = [12]", "plan.looks", "names 12 people, but there are 12 places"),
+        ("looks = [6]", "looks = [6, 3]", "plan.looks", "in rising order"),
+        ("looks = [6]", "alpha = 0", "plan.alpha", "above 0 and at most 1"),
+    ],
+)
+def test_what_cannot_be_tested_is_a_fault_with_its_line(old: str, new: str, place: str, says: str) -> None:
+    assert old in PLAN
+    with pytest.raises(StudyFileError) as caught:
+        study_with(PLAN.replace(old, new, 1))
+    fault = next(fault for fault in caught.value.faults if fault.place == place)
+    assert says in fault.message and fault.line
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "is_fault"),
+    [
+        ({}, {"expected": "less"}, True),
+        ({}, {"expected": "less", "a": "field/chatgpt", "b": "field/gemini"}, False),
+        ({}, {"a": "field/chatgpt", "b": "field/gemini"}, True),
+        ({}, {"expected": "different"}, False),
+        ({}, {"expected": "less", "measure": "correct_share"}, False),
+    ],
+)
+def test_two_that_cannot_both_be_supported_contradict_each_other(first: dict, then: dict, is_fault: bool) -> None:
+    text = second(**first) + second(slug="other", **then)
+    if not is_fault:
+        assert len(study_with(text).hypotheses) == 2
+        return
+    with pytest.raises(StudyFileError, match=r"hypotheses\[2\].expected contradicts `more`"):
+        study_with(text)
+
+
+def test_one_family_has_one_alpha() -> None:
+    alone = second() + "alpha = 0.01\n" + second(slug="other", measure="correct_share") + 'family = "second"\n'
+    assert [each.alpha for each in study_with(alone).hypotheses] == [0.01, 0]
+    with pytest.raises(StudyFileError, match="one family has one alpha"):
+        study_with(second() + "alpha = 0.01\n" + second(slug="other", measure="correct_share"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (second(measure="person_share", b=""), "needs [repeats]"),
+        (second(measure="jsd_excess", expected="different"), "can be `more`, `equal`"),
+    ],
+)
+def test_what_a_study_without_repeats_or_a_distance_cannot_give(text: str, says: str) -> None:
+    with pytest.raises(StudyFileError) as caught:
+        parse_study((GOOD + text).encode(), "teas")
+    assert any(says in fault.message for fault in caught.value.faults)
