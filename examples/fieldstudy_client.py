@@ -31,9 +31,15 @@ MEASURES = {
     "outside_top5": "Outside the five most frequent",
     "entropy_bits": "Entropy (bits)",
 }
-NUMBERS = ("run", "user", "repeat", "place", "items", "options", "temperature", "history_size", "rules_version")
+NUMBERS = (
+    *("run", "user", "repeat", "place", "items", "options"),
+    *("temperature", "history_size", "memory_size", "rules_version"),
+)
 # What tells the sources of a benchmark apart.
-SETTINGS = ("source", "model", "temperature", "history_size", "per_user", "corpus", "personas", "imported", "settings")
+SETTINGS = (
+    *("source", "model", "temperature", "history_size", "memory_size", "per_user", "corpus", "personas", "imported"),
+    "settings",
+)
 HALF_A_NINTH_DIGIT = 5.1e-9  # of a number, at most
 # CSV files have an apostrophe in front of what a spreadsheet would run.
 GUARDED = r"^'('*[=+\-@\t\r])"

@@ -95,11 +95,12 @@ TOKENS = {colour: token for token, colour in LIGHT.items()}
 X_SHAPE = "M-1,-0.62L-0.62,-1L0,-0.38L0.62,-1L1,-0.62L0.38,0L1,0.62L0.62,1L0,0.38L-0.62,1L-1,0.62L-0.38,0Z"
 STAR = "M0,-1.15L0.34,-0.38L1.1,-0.36L0.5,0.15L0.7,0.95L0,0.5L-0.7,0.95L-0.5,0.15L-1.1,-0.36L-0.34,-0.38Z"
 HEXAGON = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
+HOURGLASS = "M-0.95,-1L0.95,-1L0.3,0L0.95,1L-0.95,1L-0.3,0Z"
 BAR = "M-1,-0.42L1,-0.42L1,0.42L-1,0.42Z"
 OTHER_SHAPES = ("triangle-down", "cross", STAR, HEXAGON, BAR, "triangle-left", "triangle-right")
 OTHER_COLOURS = ("other-1", "other-2", "other-3", "other-4", "other-5")
 
-SHAPES = {"x": X_SHAPE}  # those that Vega-Lite has no name for
+SHAPES = {"x": X_SHAPE, "hourglass": HOURGLASS}  # those that Vega-Lite has no name for
 
 
 @dataclass(frozen=True)

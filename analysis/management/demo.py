@@ -24,6 +24,9 @@ from analysis.corpora.personas import import_personas
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
 from analysis.models.conditions import CONDITIONS
+from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.merging import merge_attributes
+from analysis.people.steps import NAMES
 from analysis.runs.asking.replies import read_replies
 from analysis.runs.judging.plans import plan_judging
 from analysis.runs.lanes.runs import run_inline, start
@@ -60,6 +63,7 @@ RUNS = (
     DemoRun("sp-history", settings={"users": 40, "history_size": 5}),
     DemoRun("sp-rag", settings={"users": 40, "history_size": 5, "per_user": True}),
     DemoRun("sp-profile", settings={"users": 40}),
+    DemoRun("sp-memory", settings={"users": 40, "memory_size": 3}),
     DemoRun("offline", 8, benchmark=True),
     DemoRun("offline", 3, {"temperature": 0.0}, benchmark=True),
     DemoRun("sp-history", settings={"users": 8, "history_size": 20}, benchmark=True),
@@ -94,8 +98,12 @@ def make_sources(study: Study) -> None:
     embedding = Endpoint.objects.filter(name=EMBEDDINGS).first() or add_endpoint(
         EMBEDDINGS, provider=Endpoint.Provider.FAKE, model="words-simulated", embeddings=True
     )
-    for _ in embed_corpus(corpus, endpoint_embedder(embedding)):
+    embedder = endpoint_embedder(embedding)
+    for _ in embed_corpus(corpus, embedder):
         pass
+    if not corpus.steps.filter(name=NAMES.MERGE).exists():
+        keep_attributes(corpus, attributes())
+        merge_attributes(corpus, embedder, ALIKE, actor=ACTOR)
     for name in MODELS:
         if not Endpoint.objects.filter(name=name).exists():
             add_model(name, known_answers(study))
@@ -187,6 +195,7 @@ SOURCE, LICENCE = "Invented for this demo; nobody said it", "Apache-2.0"
 CORPUS, PERSONAS, BENCHMARK = "made-up-conversations", "made-up-personas", "made-up-times"
 USERS, CONVERSATIONS = 64, 5  # conversations of each user
 QUESTIONS = 24
+ALIKE = 0.95  # from which attributes are merged: all have the words of one template
 SEED = "demo sources"
 
 SUBJECTS = {
@@ -264,8 +273,22 @@ def conversations() -> Iterator[dict[str, Any]]:
                 "conversation_hash": f"made-up-{user}-{number}",
                 "hashed_ip": f"made-up-user-{user}",
                 "language": "English",
+                "about": about,
                 "conversation": list(messages(about, random, turns=random.choice((5, 6, 7)))),
             }
+
+
+def attributes() -> Iterator[NewAttribute]:
+    """Of each user what their conversations are about, with the words that say so, and who they may be."""
+    for conversation in conversations():
+        name, user = conversation["conversation_hash"], conversation["hashed_ip"]
+        about = conversation["about"]
+        yield NewAttribute(user, f"Had to deal with {about}.", 0.9, [about], name, generator="made up")
+    for number in range(USERS):
+        random = Random(f"{SEED} attributes {number}")
+        said = f"{random.choice(TRADES)} from {random.choice(PLACES)}"
+        for text in (said, *random.sample(PASTIMES, 4), *random.sample(TRAITS, 4)):
+            yield NewAttribute(f"made-up-user-{number}", f"{text.capitalize()}.", 0.8, generator="made up")
 
 
 def messages(about: str, random: Random, turns: int) -> Iterator[dict[str, str]]:

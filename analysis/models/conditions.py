@@ -94,6 +94,17 @@ CONDITIONS = {
             needs=("personas",),
             counted="sentence",
         ),
+        Condition(
+            "sp-memory",
+            "SP-Memory",
+            "SP-Memory",
+            Look("#7d1235", "#e6335f", "#6b0c30", "hourglass"),
+            sentence="attributes of one user of the corpus, those most relevant to the prompt first, stand in the "
+            "system message; attributes that people or models rejected do not.",
+            takes=(*OF_PUPPETS, "corpus", "memory_size", "toxic"),
+            needs=("corpus",),
+            counted="attribute",
+        ),
     )
 }
 CHOICES = [(slug, condition.label) for slug, condition in CONDITIONS.items()]

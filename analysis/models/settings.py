@@ -12,6 +12,7 @@ from django.db import models
 from analysis.models.corpora import Corpus, PersonaSet
 
 HISTORY_SIZE = 100  # conversations, unless the run says otherwise
+MEMORY_SIZE = 10  # attributes, the same
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ SETTINGS = (
         metavar="NAME",
         column="the corpus that they come from",
         noun="corpus",
-        missing="Choose the corpus whose conversations stand in front.",
+        missing="Choose the corpus whose conversations or attributes stand in front.",
     ),
     RunSetting(
         "personas",
@@ -109,6 +110,18 @@ SETTINGS = (
         short="K {}",
         unit="conversation",
         heading="history size",
+    ),
+    RunSetting(
+        "memory_size",
+        int,
+        "Attributes in front",
+        f"As many as fit the model's window. Default: {MEMORY_SIZE}.",
+        most=100,
+        metavar="K",
+        column="attributes in front; empty: the default, or none",
+        short="K {}",
+        unit="attribute",
+        heading="memory size",
     ),
     RunSetting(
         "language",

@@ -55,6 +55,8 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
         remove_unused(hashes)
         for user in SimulatedUser.objects.filter(run__corpus=corpus, recipe__corpus_user=key):
             user.recipe["corpus_user"] = ERASED
+            if "attributes" in user.recipe:
+                user.recipe["attributes"] = []  # a hash of so short a text may be guessed
             user.save(update_fields=["recipe"])
     return done
 

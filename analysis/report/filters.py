@@ -304,6 +304,13 @@ class Filters:
         type=int,
         source=lambda source, wanted: source.history_size in (None, *wanted),
     )
+    memory_size: tuple[int, ...] = several(
+        "Memory size",
+        "Sock puppets with this many attributes.",
+        lambda offer: {size: f"{size} attributes" for size in offer.of_runs("memory_size")},
+        type=int,
+        source=lambda source, wanted: source.memory_size in (None, *wanted),
+    )
     temperature: tuple[float, ...] = several(
         "Temperature",
         "Runs at this temperature.",

@@ -350,10 +350,13 @@ def source_order(source: Source) -> tuple:
 Row = dict[str, Any]
 
 
+NAMED_WHERE_SET = ("memory_size", "settings")  # so that draws of sources without these stay as they always were
+
+
 def name_of(source: Source) -> str:
     """The source in one line: what random draws are named by."""
-    *settings, other = source.settings.values()
-    return "|".join(str(part) for part in (source.name, source.model, *settings, *([other] if other else [])))
+    named = [value for name, value in source.settings.items() if value or name not in NAMED_WHERE_SET]
+    return "|".join(map(str, (source.name, source.model, *named)))
 
 
 def generator_for(data: Data, what: str, source: Source, prompt: str, *more: object) -> np.random.Generator:

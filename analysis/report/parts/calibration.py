@@ -31,6 +31,7 @@ from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
 from analysis.models.conditions import PUPPETS
+from analysis.models.settings import AMOUNTS
 from analysis.report import columns as col
 from analysis.report.beyond import (
     DISTANCE_WITH_MISSING,
@@ -264,9 +265,15 @@ def draw_calibration(report: Report, options: Options) -> Figure:
     points = [point_of(name, row, options) for name, row in zip(names, known, strict=True)]
     sizes = {amount_of(row) for row in known}
     steps = [NO_HISTORY] * (None in sizes) + [f"{size:,}" for size in sorted(size for size in sizes if size)]
-    spec = draw_panels(points, steps, series_of_variants(names, known), options)
+    spec = draw_panels(points, steps, units_of(known), series_of_variants(names, known), options)
     words = Words(TITLE, caption(report, table, known, options), describe(known, options))
     return figure.make_figure("calibration", words, spec, points, table, DRAWN_COLUMNS, options)
+
+
+def units_of(rows: Sequence[Row]) -> str:
+    """What the sizes count: conversations, attributes, or either."""
+    counted = [f"{each.unit}s" for each in AMOUNTS if any(row.get(each.name) is not None for row in rows)]
+    return " or ".join(counted or [f"{AMOUNTS[0].unit}s"]).capitalize()
 
 
 def point_of(name: str, row: Row, options: Options) -> Row:
@@ -300,7 +307,7 @@ def series_of_variants(names: Sequence[str], rows: Sequence[Row]) -> Series:
     return Series(tuple(looks), tuple(look[0] for look in looks.values()), tuple(look[1] for look in looks.values()))
 
 
-def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, options: Options) -> Spec:
+def draw_panels(points: Sequence[Row], steps: Sequence[str], units: str, series: Series, options: Options) -> Spec:
     models = in_order(point["model"] for point in points)
     across = 1 if options.narrow else min(len(models), 3)
     width = panel_width(across, options)
@@ -309,7 +316,7 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, opt
     least, most = min(0.0, *ends), max(0.0, *ends)
     room = LABEL / height * (most - least)  # for the word below the nearest one
     layers = figure.specs_of(
-        size_layers(steps, series, (min(least, *(p["below"] - room for p in points)), most), width, options)
+        size_layers(steps, units, series, (min(least, *(p["below"] - room for p in points)), most), width, options)
     )
     columns = [
         figure.below([figure.panel(layers, width, height, EXCESS.title, model=model)], title=printable(model))
@@ -318,9 +325,11 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], series: Series, opt
     return figure.in_rows(columns, across, 18)
 
 
-def size_layers(steps: Sequence[str], series: Series, domain: Span, width: int, options: Options) -> list[alt.Chart]:
+def size_layers(
+    steps: Sequence[str], units: str, series: Series, domain: Span, width: int, options: Options
+) -> list[alt.Chart]:
     """Sizes along x, lines from size to size of one source, a ring round the nearest."""
-    axis = alt.Axis(title="Conversations in front of the prompt", labelAngle=0, ticks=False, labelPadding=6)
+    axis = alt.Axis(title=f"{units} in front of the prompt", labelAngle=0, ticks=False, labelPadding=6)
     taken = min(0.8, MARK * len(series.names) * len(steps) / width)
     x = alt.X("size:O", scale=alt.Scale(domain=list(steps), paddingInner=1 - taken, paddingOuter=0.5), axis=axis)
     offset = alt.XOffset("series:N", scale=beside_each_other(series))

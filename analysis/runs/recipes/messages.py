@@ -17,9 +17,10 @@ from analysis.models import Completion, Run, SimulatedUser, Task
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import kind_of
+from analysis.runs.recipes.contexts import Recipe, make_context, part_of
 from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.questions import Question, key_of, question_text
-from analysis.runs.recipes.recipes import BUILDERS, Recipe, can_be_written, make_context, part_of
+from analysis.runs.recipes.recipes import BUILDERS, can_be_written
 
 FRONTS_IN_MEMORY = 16  # a hundred conversations are about a megabyte
 

@@ -13,6 +13,7 @@ from analysis.models import Completion, Endpoint, Run, SimulatedUser
 from analysis.models.conditions import CONDITIONS
 from analysis.models.settings import BY_NAME, STORED, with_fields
 from analysis.runs.asking.registry import longest_reply
+from analysis.runs.recipes.memory import say_remembered
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
 from analysis.runs.recipes.recipes import say_unsearched
@@ -131,7 +132,8 @@ def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tupl
 
 def say_notes(plan: Plan, repeats: int) -> str:
     """What to know about a plan before anything is sent."""
-    said = say_few_users(plan, repeats), say_same_users(plan), say_unsearched(Run(**fields_of(plan)))
+    run = Run(**fields_of(plan))
+    said = say_few_users(plan, repeats), say_same_users(plan), say_unsearched(run), say_remembered(run)
     return " ".join(filter(None, said))
 
 

@@ -1,7 +1,7 @@
 """How a simulated user is made: what is put in front, drawn by seed, fitted to the window, kept as hashes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf.locale import LANG_INFO
 from django.db.models import Count, Exists, OuterRef, QuerySet
@@ -15,39 +15,14 @@ from analysis.corpora.vectors import Pool
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import HISTORY_SIZE
-from analysis.runs.recipes.fitting import Fitted, TokenCounter, counter_for, fit
-from analysis.runs.recipes.questions import Question, question_text, questions_of, search_text
+from analysis.runs.recipes.contexts import Recipe, RecipeContext, base_recipe, corpus_of, part_of
+from analysis.runs.recipes.fitting import Fitted, TokenCounter, fit
+from analysis.runs.recipes.memory import memory_front, memory_is_there, memory_recipes
+from analysis.runs.recipes.questions import search_text
 from surveys.console.wording import dollars, duration
-
-Recipe = dict[str, Any]
 
 LONG = 4  # SP-History draws conversations with more turns than this
 OWN_CONVERSATIONS = 3  # what a user of the corpus needs for SP-RAG within one user's history
-
-
-class RecipeContext(NamedTuple):
-    """A run and what all its users' recipes need."""
-
-    run: Run
-    counter: TokenCounter
-    questions: dict[str, Question]
-    room: int  # tokens in front of the longest question
-
-
-def make_context(run: Run) -> RecipeContext:
-    """Room is what the longest question leaves, so that one user's calls all begin with the same messages."""
-    counter, questions = counter_for(run.endpoint), questions_of(run)
-    if not questions:
-        raise ConditionError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
-    texts = [question_text(run, question) for question in questions.values()]
-    longest = max(counter.messages([{"role": "user", "content": text}]) for text in texts)
-    room = run.endpoint.context_window - run.endpoint.max_tokens - longest
-    if room < 0:
-        raise ConditionError(
-            f"The longest prompt has {longest} tokens. With {run.endpoint.max_tokens} for the reply it does "
-            f"not fit into {run.endpoint.name}'s window of {run.endpoint.context_window}."
-        )
-    return RecipeContext(run, counter, questions, room)
 
 
 def history_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
@@ -263,34 +238,22 @@ def can_be_written(context: RecipeContext, recipe: Recipe) -> bool:
     parts = [questions.get(key) for key in context.questions] if questions else [recipe]
     if any(part is None or part["tokens"] > context.room for part in parts):
         return False
-    if "rows" in recipe:
-        return len(rows_of(context.run.personas, recipe["rows"])) == len(recipe["rows"])
-    hashes = recipe["hashes"] if questions else recipe["conversations"]
-    return corpus_of(context.run).conversations.filter(sha256__in=hashes).count() == len(hashes)
+    return BUILDERS[context.run.condition].is_there(context.run, recipe)
 
 
-def part_of(recipe: Recipe, key: str) -> Recipe:
-    if not key:
-        return recipe
-    if key not in recipe["questions"]:
-        raise ConditionError(f"Nothing was retrieved for {key}: it came after the simulated users were made.")
-    return recipe["questions"][key]
+def conversations_are_there(run: Run, recipe: Recipe) -> bool:
+    hashes = recipe["hashes"] if "questions" in recipe else recipe["conversations"]
+    return corpus_of(run).conversations.filter(sha256__in=hashes).count() == len(hashes)
 
 
-def base_recipe(context: RecipeContext, **facts: Any) -> Recipe:
-    return {"condition": context.run.condition, "seed": context.run.seed, "tokens_by": context.counter.name, **facts}
+def personas_are_there(run: Run, recipe: Recipe) -> bool:
+    return len(rows_of(run.personas, recipe["rows"])) == len(recipe["rows"])
 
 
 def part_recipe(fitted: Fitted, conversations: list) -> Recipe:
     return {"conversations": conversations, "included": len(conversations)} | {
         name: getattr(fitted, name) for name in ("left_out", "skipped", "tokens")
     }
-
-
-def corpus_of(run: Run) -> Corpus:
-    if run.corpus is None:
-        raise ConditionError(f"{run.condition} takes conversations from a corpus. Choose one (--corpus NAME).")
-    return run.corpus
 
 
 def history_size(run: Run) -> int:
@@ -309,16 +272,18 @@ def measure(corpus: Corpus, hashes: Iterable[str], counter: TokenCounter) -> tup
 
 
 class Builder(NamedTuple):
-    """How a condition makes its simulated users, and rebuilds what each has in front of a question."""
+    """How a condition makes its simulated users, rebuilds what each has in front of a question, and whether it can."""
 
     write_recipes: Callable[[RecipeContext, Sequence[int]], Iterable[Recipe]]
     write_front: Callable[[Run, Recipe, str], list[Message]]
+    is_there: Callable[[Run, Recipe], bool]  # all that a recipe names
     by_question: bool = False  # or the same in front of all
 
 
 # The sock puppets of `analysis.models.conditions`.
 BUILDERS = {
-    "sp-history": Builder(history_recipes, history_front),
-    "sp-rag": Builder(rag_recipes, rag_front, by_question=True),
-    "sp-profile": Builder(profile_recipes, profile_front),
+    "sp-history": Builder(history_recipes, history_front, conversations_are_there),
+    "sp-rag": Builder(rag_recipes, rag_front, conversations_are_there, by_question=True),
+    "sp-profile": Builder(profile_recipes, profile_front, personas_are_there),
+    "sp-memory": Builder(memory_recipes, memory_front, memory_is_there, by_question=True),
 }

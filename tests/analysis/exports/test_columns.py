@@ -62,8 +62,8 @@ PUBLISHED = {
     "answer_decisions": "study answer participant run asked letter items is_undo decided_at",
     "prompts": "study prompt kind options correct variant_of variant title wanted text",
     "runs": (
-        "study run source model benchmark label imported simulated temperature history_size per_user corpus "
-        "personas users repeats seed first_run began_at settings instruction state usd ended_at"
+        "study run source model benchmark label imported simulated temperature history_size memory_size per_user "
+        "corpus personas users repeats seed first_run began_at settings instruction state usd ended_at"
     ),
     "completions": (
         "study run source model simulated user user_name repeat prompt benchmark_item task status text "
@@ -96,7 +96,7 @@ IN_BUNDLES = {
         "recipe letter items doubt rules_version decided text"
     ),
     "runs": (
-        "run source model benchmark label imported simulated temperature history_size per_user corpus "
+        "run source model benchmark label imported simulated temperature history_size memory_size per_user corpus "
         "personas users repeats seed first_run began_at settings"
     ),
     "prompts": "prompt kind options correct variant_of variant",

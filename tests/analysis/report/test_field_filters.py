@@ -74,6 +74,8 @@ LEFT_SOURCES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"model": ("gemini-2.0-flash",), "source": ("offline",)}, [("offline", "gemini-2.0-flash")]),
     ({"temperature": (0.5,), "source": ("offline",)}, [("offline", "gpt-4o-mini")]),
     ({"history_size": (20,), "source": ("sp-history", "sp-rag")}, [("sp-history", "gpt-4o-mini")]),
+    ({"memory_size": (5,), "source": ("sp-memory",)}, [("sp-memory", "gpt-4o-mini")]),
+    ({"memory_size": (9,), "source": ("sp-history", "sp-memory")}, [("sp-history", "gpt-4o-mini")]),
     ({"chatbot": ("gemini",)}, [("field", "gemini"), ("offline", "gemini-2.0-flash")]),
 ]
 # Whose tests stand below by themselves.
@@ -245,6 +247,7 @@ def compared(study: Study) -> Study:
         make_model_run(study, model="gemini-2.0-flash"),
         make_model_run(study, "sp-rag", history_size=10),
         make_model_run(study, "sp-history", history_size=20),
+        make_model_run(study, "sp-memory", memory_size=5),
     ]
     for run in runs:
         reply(run, "teas", listed(["Assam", "Chai"]))
@@ -260,14 +263,17 @@ def test_filter_leaves_sources(compared: Study, filters: dict[str, Any], sources
 
 def test_what_there_is_to_filter_by(compared: Study) -> None:
     offered = filter_options(compared)
-    assert {name: list(offered[name]) for name in ("chatbot", "cell", "prompt", "version", "history_size")} == {
+    assert {
+        name: list(offered[name]) for name in ("chatbot", "cell", "prompt", "version", "history_size", "memory_size")
+    } == {
         "chatbot": ["chatgpt", "gemini"],
         "cell": ["milky", "plain"],
         "prompt": ["teas", "water"],
         "version": [1],
         "history_size": [10, 20],
+        "memory_size": [5],
     }
-    assert list(offered["source"]) == ["field", "offline", "sp-history", "sp-rag"]
+    assert list(offered["source"]) == ["field", "offline", "sp-history", "sp-memory", "sp-rag"]
     assert list(offered["model"]) == ["gemini-2.0-flash", "gpt-4o-mini"]
     assert ("milk", "Oat milk") in offered["answer"]
     assert "2.0 Flash" in offered["model_shown"]

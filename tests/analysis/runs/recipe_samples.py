@@ -1,13 +1,15 @@
 """Planned runs with their simulated users, and messages rebuilt as another process would."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis.models import Completion, Conversation, Corpus, Endpoint, Run, SimulatedUser
+from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.merging import merge_attributes
 from analysis.runs.recipes import messages
 from analysis.runs.recipes.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
 from analysis.runs.recipes.messages import Built, make_users, messages_for
-from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_endpoint, make_run
+from tests.analysis.runs.baseline_factories import LETTERS, make_conversation, make_corpus, make_endpoint, make_run
 from tests.factories import make_study
 
 
@@ -36,6 +38,14 @@ def make_long_corpus(number: int, name: str = "corpus") -> Corpus:
     corpus = make_corpus(name)
     for _ in range(number):
         make_conversation(corpus, 5)
+    return corpus
+
+
+def remember(corpus: Corpus, known: Mapping[str, Sequence[str]]) -> Corpus:
+    """Attributes of these users that stay apart when they are merged, by the made-up embedding."""
+    rows = [NewAttribute(user, text, 0.9) for user, texts in known.items() for text in texts]
+    keep_attributes(corpus, rows)
+    merge_attributes(corpus, LETTERS, similarity=0.9999)
     return corpus
 
 

@@ -30,6 +30,7 @@ from tests.analysis.runs.recipe_samples import (
     contents,
     make_long_corpus,
     make_planned,
+    remember,
     users_of,
     window_for,
 )
@@ -190,6 +191,7 @@ REAL = {
     "sp-history": {"history_size": 20, "users": 3, "seed": 11},
     "sp-rag": {"history_size": 20, "users": 2, "seed": 11},
     "sp-profile": {"users": 3, "seed": 11},
+    "sp-memory": {"users": 3, "seed": 11, "memory_size": 4},
 }
 
 
@@ -201,6 +203,7 @@ def test_rebuilding_from_the_recipe_gives_the_stored_hash(condition: str, monkey
     embed_all(corpus)
     lines = real_data("personas/personachat_profiles.jsonl").read_text().splitlines()[:50]
     personas = make_personas("people", [("", [line]) for line in lines])
+    remember(corpus, {f"user {n}": lines[n * 10 : n * 10 + 10] for n in range(5)})
     endpoint = make_endpoint(context_window=16_000)
     run = make_planned(condition, corpus=corpus, personas=personas, endpoint=endpoint, **REAL[condition])
     asked = product(users_of(run) or [None], run.version.prompts.all())

@@ -10,10 +10,11 @@ from analysis.corpora.embeddings import CHARACTERS, effort_of, endpoint_name
 from analysis.endpoints.endpoints import price
 from analysis.models import Corpus
 from analysis.models.conditions import ConditionError
+from analysis.runs.recipes.contexts import make_context
 from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users, messages_for
 from analysis.runs.recipes.plans import Plan, plan_run, say_notes
-from analysis.runs.recipes.recipes import make_context, names_of
+from analysis.runs.recipes.recipes import names_of
 from tests.analysis.runs.baseline_factories import (
     embed_all,
     make_call,

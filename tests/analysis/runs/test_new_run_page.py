@@ -8,11 +8,18 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from analysis.models import Endpoint, Run
+from analysis.models import Corpus, Endpoint, Run
 from analysis.runs.pages import actions
 from analysis.runs.recipes.plans import Plan, PlanError, plan_run
 from surveys.models import AuditEvent, Study
-from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_endpoint, make_item
+from tests.analysis.runs.baseline_factories import (
+    make_conversation,
+    make_corpus,
+    make_endpoint,
+    make_item,
+    use_letters,
+)
+from tests.analysis.runs.recipe_samples import remember
 from tests.analysis.runs.run_samples import order_of
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
@@ -105,7 +112,7 @@ def test_more_repeats_extend_the_run_and_the_estimate_says_so(client: Client, se
     [
         ({"endpoint": "nowhere"}, "Endpoint : There is none with this name."),
         ({"repeats": "0"}, "Repeats : Ensure this value is greater than or equal to 1."),
-        ({"condition": "sp-history"}, "Choose the corpus whose conversations stand in front."),
+        ({"condition": "sp-history"}, "Choose the corpus whose conversations or attributes stand in front."),
         ({"condition": "sp-profile"}, "Choose the personas that profiles are drawn from."),
         ({"temperature": "3"}, "Temperature : Ensure this value is less than or equal to 2."),
         ({"budget": "-1"}, "Budget in dollars : Ensure this value"),
@@ -170,3 +177,21 @@ def test_endpoints_that_make_embeddings_are_not_offered(client: Client) -> None:
     assert response.status_code == 422 and "There is none with this name." in lines_of(response)
     with pytest.raises(PlanError, match="vectors makes embeddings"):
         plan_run(Plan(Endpoint.objects.get(name="vectors"), "offline", Study.objects.get().current), 1, "tests")
+
+
+def test_attributes_of_a_corpus_stand_in_front_once_they_are_merged(
+    client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_letters(monkeypatch)
+    order = order_of(condition="sp-memory", corpus=make_corpus().name, memory_size=2, users=2, repeats=1)
+    shown = lines_of(client.get(page_of("estimate"), order))
+    assert "The attributes of corpus are not merged yet: people corpus merge" in shown
+    remember(Corpus.objects.get(), {"ann": ["Bakes bread.", "Quizzes foxes."], "bob": ["Mends cups.", "Plays jazz."]})
+    shown = lines_of(client.get(page_of("estimate"), order))
+    assert "4 calls" in shown and "2 of 2 kept users have 2 attributes or more that stand (4 judged by nobody)" in shown
+    monkeypatch.setattr(actions, "enqueue_lanes", lambda run: None)
+    client.post(page_of("new-run"), order | {"start": 1})
+    run = Run.objects.get()
+    assert (run.condition, run.memory_size, run.completions.count()) == ("sp-memory", 2, 4)
+    call = run.completions.first()
+    assert "This is known about the user" in lines_of(client.get(page_of("completion-messages", run.pk, call.pk)))

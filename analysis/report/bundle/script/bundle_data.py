@@ -13,7 +13,10 @@ from bundle_checks import Ends, read_table, t_quantile, unguard
 Row = dict[str, Any]
 LETTERS = "ABCDEFGH"
 DRAWS = 1000
-SETTINGS = ("source", "model", "temperature", "history_size", "per_user", "corpus", "personas", "imported", "settings")
+SETTINGS = (
+    *("source", "model", "temperature", "history_size", "memory_size", "per_user", "corpus", "personas", "imported"),
+    "settings",
+)
 MEASURES = ("unique", "top5_coverage", "entropy_bits")
 FEWEST_UNITS = 5  # for an interval that is no share's
 Z = NormalDist().inv_cdf(0.975)
@@ -149,7 +152,7 @@ class Bundle:
 
 
 NUMBERS = ("version", "rules_version", "run", "user", "repeat", "prompt_tokens", "cached_tokens", "completion_tokens",
-           "latency_ms", "usd", "temperature", "history_size", "options", "first_run", "people",
+           "latency_ms", "usd", "temperature", "history_size", "memory_size", "options", "first_run", "people",
            "names_read", "taken_out", "occasion", "rating", "added", "absent")  # fmt: skip
 TRUTHS = ("flagged", "excluded", "counted", "imported", "simulated", "per_user", "pilot", "decided", "newest", "read",
           "unreached")  # fmt: skip

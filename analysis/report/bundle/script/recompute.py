@@ -161,7 +161,7 @@ def distance_checks(bundle: Bundle, where: str, row: Row, one: pd.DataFrame, oth
 
 def check_calibration(bundle: Bundle) -> Checks:
     for row in bundle.report["calibration"]:
-        where, found = place(row, "source", "model", "history_size", "corpus", "personas"), []
+        where, found = place(row, "source", "model", "history_size", "memory_size", "corpus", "personas"), []
         for part in row["by_prompt"]:
             field = bundle.field(row["chatbot"] or "all", part["prompt"])
             other = bundle.rows(row, part["prompt"])
