@@ -41,6 +41,7 @@ CODE = (
     *(
         "parts",
         "pairs",
+        "persons",
         "claims/enough.py",
         "benchmark_letters.py",
         "beyond.py",
@@ -48,7 +49,7 @@ CODE = (
         "columns.py",
         "dataset.py",
     ),
-    *("samples.py", "../answers/compared.py", "../stats"),
+    *("samples.py", "../answers/compared.py", "../stats", "../stats/persons"),
 )
 
 
