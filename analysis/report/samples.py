@@ -27,6 +27,7 @@ Cell = TypeVar("Cell")
 Value = TypeVar("Value")
 
 
+FIRST = ("", 1)  # the arm and the occasion of what everybody is asked
 NOTHING = {setting.name: "" if setting.chooses_row else setting.default for setting in IN_ROWS}
 SourceSettings: Any = with_fields("SourceSettings", NOTHING)
 
@@ -89,7 +90,10 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """All that a metric needs: answers, filters, and how the random draws are made."""
+    """All that a metric needs: answers, filters, and how the random draws are made.
+
+    `asking` is the arm and the occasion that the field's answers are of.
+    """
 
     study: Study
     definition: Definition
@@ -97,6 +101,7 @@ class Data:
     filters: Filters
     seed: int = 0
     draws: int = 2000
+    asking: tuple[str, int] = FIRST
     of_view: Once = field(default_factory=Once)  # results that several parts share, and what these are made of
     of_frames: Once = field(default_factory=Once)  # what is the same through any filters
 
@@ -104,6 +109,10 @@ class Data:
         """The same answers through other filters."""
         narrowed = replace(self.filters, **filters)
         return replace(self, filters=narrowed, of_view=Once())
+
+    def asked(self, arm: str, occasion: int) -> "Data":
+        """The same people's answers in another state of their account, or from another time that they were asked."""
+        return replace(self, asking=(arm, occasion), of_view=Once())
 
     def each(self, work: Callable[["Data", Cell], Value], cells: Sequence[Cell]) -> list[Value]:
         """work(self, cell) of every cell, in order, without the database. Neighbours should need the same samples."""
@@ -205,13 +214,20 @@ class Data:
         return self.once(("rows", source, prompt), lambda: self._find_rows(source, prompt))
 
     def _find_rows(self, source: Source, prompt: str) -> Rows:
-        frame = self.frame(source.is_field)
-        rows = frame.prompt_rows.get(prompt, np.empty(0, dtype=np.int64))
+        frame, slug = self.frame(source.is_field), self._asked_as(prompt) if source.is_field else prompt
+        rows = frame.prompt_rows.get(slug, np.empty(0, dtype=np.int64))
         if not source.is_field:
             return rows[np.isin(frame.columns["unit"][rows], source.runs)]
+        if self.asking != FIRST:
+            rows = rows[~frame.columns["unreached"][rows]]
         if source.chatbot is not None:
             rows = rows[self.frames.field_chatbots[rows] == source.chatbot]
         return rows[self.field_mask[rows]]
+
+    def _asked_as(self, prompt: str) -> str:
+        """The slug of what asks the prompt as `asking` says; "" where nothing does."""
+        slugs = {(one.asks, one.arm, one.occasion): one.slug for one in self.frames.askings.values()}
+        return prompt if self.asking == FIRST else slugs.get((prompt, *self.asking), "")
 
     def frame(self, of_field: bool) -> Frame:
         return self.frames.field if of_field else self.frames.calls

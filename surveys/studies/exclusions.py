@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -12,7 +13,7 @@ from django.utils import timezone
 from surveys.models import Flag, Participant, Prompt, Response, Study, StudyVersion
 from surveys.reading.checks import NOT_OF_CHOICES, SAME_AGAIN
 from surveys.studies.files.definitions import frozen
-from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
+from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, TYPED, Exclusion
 from surveys.studies.perception import outcome_of
 
 PASTES = """
@@ -72,8 +73,8 @@ def minutes_of(row: Mapping[str, Any]) -> float | None:
 
 
 def context_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """What the person answered. The `unknown` of imported people is no answer; their chatbot is in the file."""
-    keys = ("product",) if row["origin"] == Participant.Origin.IMPORTED else CONTEXT
+    """What the person answered. The `unknown` of imported people is no answer; chatbot and model are in the file."""
+    keys = ("product", *TYPED) if row["origin"] == Participant.Origin.IMPORTED else CONTEXT
     return {key: answer for key in keys if (answer := row[f"context__{key}"])}
 
 
@@ -241,6 +242,13 @@ def is_under(value: float | None, limit: float) -> bool:
     return value is not None and value < limit
 
 
+def is_answered(given: str | None, key: str, answers: Sequence[str]) -> bool:
+    """Whether it is one of the answers; of what people typed, whether it fits one in letters of any size."""
+    if key not in TYPED:
+        return given in answers
+    return given is not None and any(fnmatchcase(given.strip().casefold(), one.casefold()) for one in answers)
+
+
 LEAVES_OUT: dict[str, Callable[[Observed, Any], bool]] = {
     "attention_fails": lambda seen, least: seen.attention_fails >= least,
     "minutes_under": lambda seen, limit: is_under(seen.minutes, limit),
@@ -248,7 +256,9 @@ LEAVES_OUT: dict[str, Callable[[Observed, Any], bool]] = {
     "pasted_under": lambda seen, limit: is_under(seen.share_pasted, limit),
     "flags_kept": lambda seen, least: seen.flags_kept >= least,
     "perception": lambda seen, outcomes: seen.perception in outcomes,
-    "context": lambda seen, wanted: all(seen.context.get(key) in answers for key, answers in wanted.items()),
+    "context": lambda seen, wanted: all(
+        is_answered(seen.context.get(key), key, answers) for key, answers in wanted.items()
+    ),
 }
 
 

@@ -17,14 +17,14 @@ from analysis.report.filters import FilterError, Filters, names_of
 from analysis.report.pages.shown import Asked
 from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pages.views import compare_page, other_pages
-from analysis.report.samples import Data, Rows, Source, source_of
+from analysis.report.samples import FIRST, Data, Rows, Source, source_of
 from analysis.stats.resampling import UNKNOWN
 from surveys.console.pages import address_without_page, show
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
 
 PER_PAGE = 20
-ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run")
+ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run", "arm", "occasion")
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,20 @@ class WantedText:
     letter: str | None
     benchmark: str
     runs: tuple[int, ...] = ()
+    asking: tuple[str, int] = FIRST
 
     @classmethod
     def read(cls, query: QueryDict) -> "WantedText":
         given = {name: query.get(name, "").replace("\x00", "")[:200] for name in ABOUT if name != "run"}
+        arm, occasion = given.pop("arm"), given.pop("occasion")
         runs = tuple(int(run) for run in query.getlist("run") if run.isascii() and run.isdecimal() and len(run) < 10)
         for name in ("source", "model") if given["benchmark"] else ("prompt", "source", "model"):
             if not given[name]:
                 raise FilterError(f"{name} is missing: the texts of a number have prompt, source and model.")
         given_letter = given.pop("letter")
         letter = given_letter if "letter" in query else None
-        return cls(**given, letter=letter, runs=runs)
+        asking = arm, int(occasion) if occasion.isascii() and occasion.isdecimal() and len(occasion) < 4 else 1
+        return cls(**given, letter=letter, runs=runs, asking=asking)
 
 
 @compare_page
@@ -83,6 +86,7 @@ def behind_page(request: HttpRequest, asked: Asked, wanted: WantedText) -> Page:
         wanted.item or None,
         wanted.letter,
         wanted.runs,
+        wanted.asking,
     )
     page = Paginator(found.ids, PER_PAGE).get_page(request.GET.get("page"))
     page.object_list = load_texts(found.kind, list(page.object_list))
@@ -112,6 +116,8 @@ def describe(names: dict[tuple[str, str], str], wanted: WantedText, named: Count
     whose = wanted.model
     if wanted.source == FIELD:
         whose = "everybody" if wanted.model == ALL else names.get(("chatbot", wanted.model), wanted.model)
+        arm, occasion = wanted.asking
+        whose += f", {arm or f'occasion {occasion}'}" if wanted.asking != FIRST else ""
     return {
         "source": LABELS.get(wanted.source, wanted.source),
         "whose": whose,
@@ -140,12 +146,13 @@ def behind(
     item: str | None = None,
     letter: str | None = None,
     runs: Collection[int] = (),
+    asking: tuple[str, int] = FIRST,
 ) -> Behind:
     """The answers of a row; with `item` those that name it, with `letter` those that choose it ("" is unknown), with
-    `runs` those of them.
+    `runs` those of them; of the field from when people were asked so.
     """
-    frames = load_frames(study, [prompt])
-    data = Data(study, definition_of(study.current_id), frames, filters)
+    frames = load_frames(study, [prompt] if asking == FIRST else ())
+    data = Data(study, definition_of(study.current_id), frames, filters).asked(*asking)
     found = find_source(data, source, model, runs)
     if found is None or prompt not in frames.prompts:
         return Behind("completion" if source != FIELD else "response", [])

@@ -1,8 +1,9 @@
 """The sides of a pair: how each is written, which there are, and whose answers it has.
 
 A side is `field`, `field/CHATBOT`, `SOURCE/MODEL` or `run/NUMBER`, and what narrows it: `field/chatgpt/plan=free`,
-`sp-history/gpt-4o-mini/history_size=25`. With a study's name in front, `other-study:field/chatgpt`, it is that study's
-field; who asks for it has to be allowed to see that study.
+`sp-history/gpt-4o-mini/history_size=25`. `field/chatgpt/arm=temporary` and `field/chatgpt/occasion=2` are what the same
+people got in another state of their account, or when they were asked again. With a study's name in front,
+`other-study:field/chatgpt`, it is that study's field; who asks for it has to be allowed to see that study.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +33,7 @@ from analysis.report.filters import (
     filter_options,
     say_offered,
 )
-from analysis.report.samples import Data, Rows, Source
+from analysis.report.samples import FIRST, Data, Rows, Source
 from analysis.stats.resampling import ChoiceSample, ItemSample
 from surveys.console.wording import plural
 from surveys.models import Prompt, Study
@@ -41,7 +42,9 @@ from surveys.studies.lifecycle import definition_of, prompts_of
 RUN = "run"
 OF_FIELD = tuple(name for name, entry in FILTERS.items() if entry.is_of_field and name != "chatbot")
 PARTED_BY = ("cell", "plan", "memory", "personalisation")
+ASKED_AGAIN = ("arm", "occasion")
 IN_FIELD, OF_MODELS, OF_OTHERS = "In the field", "Models", "In the field of another study"
+IN_FIELD_AGAIN = "In the field, asked again"
 FORMS = (
     "Write field, field/CHATBOT, SOURCE/MODEL, run/NUMBER or OTHER-STUDY:field, and what narrows it, such as "
     "field/chatgpt/plan=free."
@@ -53,7 +56,8 @@ MOST_OTHERS = 20  # studies in a menu
 @dataclass(frozen=True)
 class Side:
     """As it is written. `of` is the chatbot or model, "" for everybody's; `run` is None but for a single run; `study`
-    is "" where it is the one that is looked at.
+    is "" where it is the one that is looked at; `arm` and `occasion` say what of a field is meant beside what everybody
+    was asked.
     """
 
     text: str
@@ -62,6 +66,8 @@ class Side:
     run: int | None = None
     narrowed: tuple[tuple[str, str], ...] = ()
     study: str = ""
+    arm: str = ""
+    occasion: int = 1
 
     @property
     def is_field(self) -> bool:
@@ -88,12 +94,16 @@ def read_side(text: str) -> Side:
     if study and head != FIELD:
         raise FilterError(f"{text[:60]}: of another study only the field is a side, such as {study[:40]}:field.")
     narrowed: list[tuple[str, str]] = []
-    known = OF_FIELD if head == FIELD else OF_SETTINGS
+    again: dict[str, Any] = {}
+    known = (*OF_FIELD, *ASKED_AGAIN) if head == FIELD else OF_SETTINGS
     while rest and "=" in rest[-1]:
         name, _, value = rest.pop().partition("=")
         if name not in known:
             raise FilterError(f"{text[:60]}: {name[:40]} narrows no such side. {say_offered(name, known)}")
-        narrowed.insert(0, (name, unquote(value)))
+        if name in ASKED_AGAIN:
+            again[name] = read_asking(text, name, unquote(value), again)
+        else:
+            narrowed.insert(0, (name, unquote(value)))
     of = "/".join(rest)
     if head == RUN:
         if narrowed or not (of.isascii() and of.isdecimal() and len(of) < 10):
@@ -101,7 +111,18 @@ def read_side(text: str) -> Side:
         return Side(text, RUN, run=int(of))
     if not head or head != FIELD and not of:
         raise FilterError(f"{text[:60]} is no side. {FORMS}")
-    return Side(text, head, of, narrowed=tuple(narrowed), study=study)
+    return Side(text, head, of, narrowed=tuple(narrowed), study=study, **again)
+
+
+def read_asking(text: str, name: str, value: str, given: Mapping[str, Any]) -> Any:
+    """Raises FilterError."""
+    if given:
+        raise FilterError(f"{text[:60]}: a side has one arm or one occasion; an arm is asked once.")
+    if name == "arm":
+        return value
+    if not (value.isascii() and value.isdecimal() and 0 < len(value) < 4):
+        raise FilterError(f"{text[:60]}: occasion is the number of the time that people were asked, such as 2.")
+    return int(value)
 
 
 def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = None) -> Filters:
@@ -160,10 +181,23 @@ def check_side(offer: Offer, side: Side) -> None:
     if side.is_field:
         if side.of and side.of not in bots:
             raise FilterError(f"{side.text} names no chatbot of the study. {say_offered(side.of, bots)}")
+        if (side.arm, side.occasion) != FIRST and (side.arm, side.occasion) not in asked_again(offer):
+            there = [f"{FIELD}/{words}" for words in map(written, asked_again(offer))]
+            raise FilterError(f"{side.text[:60]}: people were not asked so. {say_offered(side.text, there)}")
         return
     there = sorted({f"{run.source}/{run.model}" for run in offer.runs})
     if f"{side.source}/{side.of}" not in there:
         raise FilterError(f"{side.text[:60]}: there is no such side. {say_offered(side.text, [FIELD, *there])}")
+
+
+def asked_again(offer: Offer) -> list[tuple[str, int]]:
+    """The arms and occasions in which the study asks some prompt once more."""
+    return list(dict.fromkeys((one.arm, one.occasion) for one in offer.definition.askings if not one.is_first))
+
+
+def written(asking: tuple[str, int]) -> str:
+    arm, occasion = asking
+    return f"arm={quote(arm, safe='')}" if arm else f"occasion={occasion}"
 
 
 # --- whose answers a side has
@@ -193,13 +227,14 @@ class Chosen:
         given = self.side.narrowed if self.source.is_field else ()
         narrowed = dict(given)
         of_other = {"study": self.data.study.slug} if self.side.study else {}
+        again = {name: getattr(self.side, name) for name in ASKED_AGAIN} if self.data.asking != FIRST else {}
         return {
             "side": self.side.text,
             "name": self.name,
             "unit": self.data.unit_of(self.source),
             "simulated": self.is_simulated,
             "runs": list(self.source.runs),
-            "texts": {**self.source.key, **narrowed, **of_other} if len(narrowed) == len(given) else {},
+            "texts": {**self.source.key, **narrowed, **of_other, **again} if len(narrowed) == len(given) else {},
         }
 
     @property
@@ -211,7 +246,7 @@ def choose(data: Data, text: str) -> Chosen:
     """Raises FilterError where no run fits."""
     side = read_side(text)
     if side.is_field:
-        own = data_of(data, side).narrowed(chatbot=(), **side.changes)
+        own = data_of(data, side).narrowed(chatbot=(), **side.changes).asked(side.arm, side.occasion)
         source = Source(FIELD, side.of or ALL, side.of or None)
         field = Chosen(side, own, source, name_of_field(own, side))
         return replace(field, name=f"{field.name} (simulated)") if side.study and field.is_simulated else field
@@ -253,7 +288,17 @@ def why_not(data: Data, a: Chosen, b: Chosen) -> str:
 def name_of_field(data: Data, side: Side) -> str:
     names = {bot.slug: bot.name for bot in data.definition.chatbots}
     whose = f"{printable(names.get(side.of, side.of))} in the field" if side.of else "The field"
-    return ", ".join([f"{whose} of “{printable(data.study.title)}”" if side.study else whose, *narrowed_words(side)])
+    if side.study:
+        whose = f"{whose} of “{printable(data.study.title)}”"
+    return ", ".join([whose, *asking_words(data, side), *narrowed_words(side)])
+
+
+def asking_words(data: Data, side: Side) -> Iterator[str]:
+    """The state of the account, or which time people were asked."""
+    if side.arm:
+        yield next((printable(arm.name) for arm in data.definition.arms if arm.slug == side.arm), printable(side.arm))
+    elif side.occasion > 1:
+        yield f"occasion {side.occasion}"
 
 
 def narrowed_words(side: Side) -> Iterator[str]:
@@ -277,9 +322,10 @@ def offered_sides(study: Study, others: QuerySet[Study]) -> list[tuple[str, Mapp
     field = {FIELD: "Everybody in the field"}
     field |= {f"{FIELD}/{slug}": f"{name} in the field" for slug, name in bots.items()}
     narrowed = [(f"In the field, by {FILTERS[name].label.lower()}", parts_of(offer, bots, name)) for name in PARTED_BY]
+    again = (IN_FIELD_AGAIN, again_in(offer, bots))
     models = {f"{run.source}/{run.model}": name_of_model(run.source, run.model) for run in offer.runs}
     models = dict(sorted(models.items()))
-    found = [(IN_FIELD, field), *narrowed, (OF_MODELS, models), (OF_OTHERS, fields_of_others(offer, others))]
+    found = [(IN_FIELD, field), again, *narrowed, (OF_MODELS, models), (OF_OTHERS, fields_of_others(offer, others))]
     return [(heading, sides) for heading, sides in found if sides]
 
 
@@ -301,6 +347,16 @@ def fields_of_others(offer: Offer, others: QuerySet[Study]) -> dict[str, str]:
             FIELD: "Everybody",
             **{f"{FIELD}/{bot.slug}": printable(bot.name) for bot in definition_of(other.current_id).chatbots},
         }.items()
+    }
+
+
+def again_in(offer: Offer, bots: Mapping[str, str]) -> dict[str, str]:
+    """Each chatbot's field in other states of the account, and asked again."""
+    arms = {arm.slug: printable(arm.name) for arm in offer.definition.arms}
+    return {
+        f"{FIELD}/{slug}/{written((arm, occasion))}": f"{bot}, {arms[arm] if arm else f'occasion {occasion}'}"
+        for slug, bot in bots.items()
+        for arm, occasion in asked_again(offer)
     }
 
 

@@ -11,7 +11,7 @@ from surveys.studies.files.askings import EVERY, Arm, Repeats, askings_of, most_
 from surveys.studies.files.hypotheses import RULES as OF_HYPOTHESES
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.lines import join_place
-from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, NOT_ASKED, SEVERAL
+from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, NOT_ASKED, SEVERAL, TYPED
 from surveys.studies.files.values import listed, nearest
 
 # Prolific's minimum for an hour; the recommended rate is half as much again.
@@ -304,6 +304,8 @@ def _context_can_be(study: Study, place: str, key: str, wanted: tuple[str, ...])
         return
     if key not in CONTEXT:
         yield (place, f"names `{key}`{nearest(key, asked)}; it can name {listed(asked)}")
+        return
+    if key in TYPED:
         return
     bots = tuple(bot["slug"] for bot in study["chatbots"] if "slug" in bot) if key == "product" else ()
     known = (*bots, *CONTEXT[key])

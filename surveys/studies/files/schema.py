@@ -39,7 +39,10 @@ CONTEXT = {
     "personalisation": ("on", "off", "unknown"),
     "chat": ("new", "same", "temporary"),
     "device": ("computer", "phone", "tablet"),
+    "model_shown": (),
 }
+# Of these, what people type: a rule names it by patterns, in which * stands for anything.
+TYPED = ("model_shown",)
 # Of these, what nobody is asked any more: older versions have rules about it, for answers from their time.
 NOT_ASKED = ("chat",)
 # What the first question can be answered beside a chatbot's slug.

@@ -1,8 +1,10 @@
 """Any two sides compared: what is planted is found, nothing is claimed of chance, every way has the same numbers."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,6 +19,7 @@ from rest_framework.authtoken.models import Token
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
+from analysis.report.bundle import bundles
 from analysis.report.claims.kinds import PAGES, PAIR_ITEMS
 from analysis.report.filters import FilterError, Filters
 from analysis.report.pages import shown
@@ -24,9 +27,11 @@ from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
 from analysis.report.reports import report, views_for
 from analysis.stats.simultaneous import LEVEL, Family, share_gaps
-from surveys.models import Study
+from surveys.models import ReadBack, Study
+from tests.analysis.report.asked_twice import ARM, Truth, make_asked_twice
 from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared, table
 from tests.analysis.report.report_samples import tell
+from tests.analysis.report.unpacked import recompute, unpack
 from tests.factories import make_account, make_study
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in
@@ -254,3 +259,58 @@ def test_one_run_and_a_puppet_can_be_sides(study: Study) -> None:
 def test_the_command_asks_for_both(study: Study) -> None:
     with pytest.raises(CommandError, match="--compare takes one side and --with the other"):
         call_command("report", "teas", "--compare", "field")
+
+
+# --- another state of the account, and another time
+
+
+@pytest.fixture
+def asked_twice() -> Study:
+    return make_asked_twice(Truth(people=30, calls=0))
+
+
+def test_a_state_and_an_occasion_are_sides(asked_twice: Study) -> None:
+    usual, arm, again = "field/chatgpt", f"field/chatgpt/arm={ARM}", "field/chatgpt/occasion=2"
+    pair = pair_of(asked_twice, usual, arm)
+    assert [pair[key]["name"] for key in "ab"] == ["ChatGPT in the field", "ChatGPT in the field, Temporary chat"]
+    lost = ReadBack.objects.filter(no_answer=ReadBack.NoAnswer.UNREACHED).count()
+    (row, *_) = pair["items"]
+    assert {row["prompt"] for row in pair["items"]} == {"teas"}  # water was not asked in this state
+    assert (row["a"]["n"], row["b"]["n"]) == (30, 30 - lost) and lost
+    second = pair_of(asked_twice, again, arm)
+    assert second["a"]["name"] == "ChatGPT in the field, occasion 2"
+    assert {row["prompt"] for row in pair_of(asked_twice, usual, again)["options"]} == {"water"}
+    assert pair_of(asked_twice, usual, again)["items"] != pair["items"]
+
+
+def test_the_texts_behind_a_state_are_those_of_the_state(asked_twice: Study) -> None:
+    client = log_in(asked_twice, "researcher")
+    opened = client.get(address("pair", f"compare=field/chatgpt&compare=field/chatgpt/arm%3D{ARM}"))
+    shown = client.get(next(href for href in links(opened, "texts/") if f"arm={ARM}" in href))
+    texts = lines_of(shown)
+    assert f"ChatGPT, {ARM}" in texts and f"teas--{ARM}" in texts
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        ("field/chatgpt/arm=nowhere", "people were not asked so. There is field/occasion=2, field/arm=temporary."),
+        ("field/chatgpt/occasion=3", "people were not asked so."),
+        ("field/chatgpt/occasion=two", "occasion is the number of the time"),
+        (f"field/chatgpt/arm={ARM}/occasion=2", "a side has one arm or one occasion"),
+        (f"offline/gpt-4o-mini/arm={ARM}", "arm narrows no such side."),
+    ],
+)
+def test_a_state_that_nobody_was_asked_in_is_no_side(asked_twice: Study, side: str, said: str) -> None:
+    with pytest.raises(FilterError, match=said.replace(".", r"\.")):
+        check_pair(asked_twice, ("field/chatgpt", side))
+
+
+@pytest.mark.parametrize("again", [f"arm={ARM}", "occasion=2"])
+def test_a_bundle_recomputes_a_state(
+    asked_twice: Study, tmp_path: Path, again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "figures_of", lambda report: [])
+    unpack(asked_twice, tmp_path, compare=("field/chatgpt", f"field/chatgpt/{again}"))
+    done = recompute(tmp_path)
+    assert int(re.findall(r"pair: ([\d,]+) numbers, 0 differ", done.stdout)[0]) > 10

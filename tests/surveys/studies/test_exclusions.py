@@ -50,6 +50,12 @@ def make_rule(kind: str, threshold: Any, slug: str = "rule") -> Rule:
             Observed(context={"memory": "off", "chat": "same", "plan": "free"}),
             Observed(context={"memory": "off", "chat": "new", "plan": "free"}),
         ),
+        (
+            "context",
+            {"model_shown": ("*Mini*", "o3")},
+            Observed(context={"model_shown": " gpt-4o mini"}),
+            Observed(context={"model_shown": "o3-pro"}),
+        ),
     ],
 )
 def test_rule_leaves_out_up_to_its_threshold(kind: str, threshold: Any, left_out: Observed, stays: Observed) -> None:
@@ -96,7 +102,7 @@ def test_answers_about_the_context_are_those_of_the_form() -> None:
     for name in ("plan", "memory", "personalisation", "chat", "device"):
         choices = ChatbotContext._meta.get_field(name).choices
         assert CONTEXT[name] == tuple(value for value, _ in choices)
-    assert set(CONTEXT) == {"product", "plan", "memory", "personalisation", "chat", "device"}
+    assert set(CONTEXT) == {"product", "plan", "memory", "personalisation", "chat", "device", "model_shown"}
 
 
 FAST = Exclusion("fast", "Too fast.", minutes_under=5.0)

@@ -19,6 +19,7 @@ RARE = 0.02  # share of all units of both sides below which an item is not teste
 # How far the width goes from a share's own standard error to that of a half.
 PART_WAY = {ITEMS: 0.75, OPTIONS: 0.0}
 OF_FIELD = ("excluded", "flagged", "people")
+ASKED_AGAIN = ("arm", "occasion")
 
 
 class Gaps:
@@ -69,8 +70,15 @@ def side_rows(bundle: Bundle, side: Row, prompt: str) -> pd.DataFrame:
     _, *parts = side["side"].split("/")
     chatbot = next((part for part in parts if "=" not in part), "all")
     pairs = [part.split("=", 1) for part in parts if "=" in part]
-    table = bundle.field(chatbot, prompt, **{name: unquote(value) for name, value in pairs if name in OF_FIELD})
-    for name in {name for name, _ in pairs} - {*OF_FIELD}:
+    given = {name: unquote(value) for name, value in pairs}
+    kept = {name: value for name, value in given.items() if name in OF_FIELD}
+    answers = bundle.answers
+    if given.keys() & {*ASKED_AGAIN}:
+        answers, occasion = bundle.askings, int(given.get("occasion", 1))
+        asked = (answers["arm"] == given.get("arm", "")) & (answers["occasion"] == occasion)
+        answers = answers[asked & ~answers["unreached"]]
+    table = bundle.counted(answers, chatbot, prompt, **kept)
+    for name in {name for name, _ in pairs} - {*OF_FIELD, *ASKED_AGAIN}:
         wanted = [unquote(value) for known, value in pairs if known == name]
         table = table[table[name].astype(str).isin(wanted)]
     return table

@@ -76,6 +76,7 @@ def faults_of(*changes: tuple[str, str]) -> list[tuple[str, str]]:
         ),
         ('context = { product = "other" }', "context", {"product": ("other",)}),
         ('context = { product = ["gemini"] }', "context", {"product": ("gemini",)}),
+        ('context = { model_shown = "*mini*" }', "context", {"model_shown": ("*mini*",)}),
         ('perception = ["wrong"]\n\n[perception]', "perception", ("wrong",)),
         ("attention_fails = 0", "", None),
         ("flags = []\ncontext = {}", "", None),
