@@ -26,7 +26,6 @@ Rows = NDArray[np.int64]
 Cell = TypeVar("Cell")
 Value = TypeVar("Value")
 
-
 FIRST = ("", 1)  # the arm and the occasion of what everybody is asked
 NOTHING = {setting.name: "" if setting.chooses_row else setting.default for setting in IN_ROWS}
 SourceSettings: Any = with_fields("SourceSettings", NOTHING)
@@ -364,8 +363,6 @@ def source_order(source: Source) -> tuple:
 
 
 Row = dict[str, Any]
-
-
 NAMED_WHERE_SET = ("memory_size", "settings")  # so that draws of sources without these stay as they always were
 
 

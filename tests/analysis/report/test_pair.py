@@ -266,7 +266,7 @@ def test_the_command_asks_for_both(study: Study) -> None:
 
 @pytest.fixture
 def asked_twice() -> Study:
-    return make_asked_twice(Truth(people=30, calls=0))
+    return make_asked_twice(Truth(people=30, calls=0), slug="asked-twice")
 
 
 def test_a_state_and_an_occasion_are_sides(asked_twice: Study) -> None:
@@ -285,7 +285,8 @@ def test_a_state_and_an_occasion_are_sides(asked_twice: Study) -> None:
 
 def test_the_texts_behind_a_state_are_those_of_the_state(asked_twice: Study) -> None:
     client = log_in(asked_twice, "researcher")
-    opened = client.get(address("pair", f"compare=field/chatgpt&compare=field/chatgpt/arm%3D{ARM}"))
+    sides = ["field/chatgpt", f"field/chatgpt/arm={ARM}"]
+    opened = client.get(reverse("compare:page", args=[asked_twice.slug, "pair"]), {"compare": sides})
     shown = client.get(next(href for href in links(opened, "texts/") if f"arm={ARM}" in href))
     texts = lines_of(shown)
     assert f"ChatGPT, {ARM}" in texts and f"teas--{ARM}" in texts

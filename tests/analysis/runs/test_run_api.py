@@ -131,7 +131,7 @@ def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> N
         ({"users": 5}, "users: offline does not take this."),
         ({"repeats_per_user": 5}, "repeats_per_user: offline does not take this."),
         ({"corpus": "corpus"}, "corpus: offline does not take this."),
-        ({"condition": "sp-history"}, "corpus: Choose the corpus whose conversations stand in front."),
+        ({"condition": "sp-history"}, "corpus: Choose the corpus whose conversations or attributes stand in front."),
         ({"condition": "sp-history", "corpus": "corpus"}, "The corpus corpus has 0 conversations"),
         ({"budget": "0.0001"}, "will cost about"),
         ({"repeat": 5}, "repeat: no such field."),
