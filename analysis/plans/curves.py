@@ -8,7 +8,7 @@ from analysis.report.planned.verdicts import unit_word, written
 from surveys.console.wording import percent
 
 Row = dict[str, Any]
-LEFT, RIGHT, TOP, BOTTOM = 44.0, 262.0, 26.0, 170.0  # px of the plot within 340 × 214
+LEFT, RIGHT, TOP, BOTTOM = 44.0, 262.0, 26.0, 170.0  # px of the plot within 372 × 214
 APART = 16.0  # px between the names at the lines' ends
 
 
@@ -39,7 +39,7 @@ def drawing(
         return BOTTOM - (BOTTOM - TOP) * value / most
 
     lines = []
-    for place, scenario in enumerate(report["scenarios"]):
+    for scenario in report["scenarios"]:
         found = [row for row in rows if row["scenario"] == scenario["name"] and row[name] is not None]
         dots = [(x(row["people"]), y(row[name])) for row in found]
         errors = [
@@ -50,7 +50,7 @@ def drawing(
         lines.append(
             {
                 "name": scenario["name"],
-                "look": ("thin", "thick", "broken")[place],
+                "look": "thick" if scenario["name"] == report["main"] else scenario["name"],
                 "points": " ".join(f"{px(across)},{px(down)}" for across, down in dots),
                 "dots": [{"x": px(across), "y": px(down)} for across, down in dots],
                 "errors": errors,

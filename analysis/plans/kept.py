@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db import transaction
+from django.db.models import Count, Max
 
 from analysis.models import MetricValue
 from analysis.plans.simulating import Setting, plan_study
@@ -19,7 +20,8 @@ UNDER_WAY = 900  # seconds after which one that never came is asked for again
 
 def fingerprint_of(study: Study) -> str:
     assert study.current is not None
-    text = json.dumps([study.current.sha256, code_version(), repr(Setting())])
+    piloted = study.participants.filter(pilot=True).aggregate(Count("pk"), Max("finished_at"))
+    text = json.dumps([study.current.sha256, code_version(), repr(Setting()), piloted], default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

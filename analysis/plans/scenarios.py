@@ -1,40 +1,59 @@
 """Scenarios: what is assumed of people and models where nobody has answered yet, from hopeful to cautious."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from surveys.studies.files.hypotheses import DIFFERENT, EQUAL, LESS, Hypothesis
+
+ITEMS = 60  # that are named at all
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """Of side b's answers to one prompt: `share` of the usable ones that name the item or take the letter; `slope`, how
+    fast the popularity of `vocabulary` items falls (0: all alike); `unusable`, the share in which nothing is found;
+    `named`, items of an answer (0: as the prompt asks).
+    """
+
+    share: float
+    slope: float
+    unusable: float
+    vocabulary: int = ITEMS
+    named: int = 0
 
 
 @dataclass(frozen=True)
 class Scenario:
     """`effect` is the true difference, in smallest differences that matter; of `equal` hypotheses `off`, in bounds.
 
-    `share` is that of side b, of an item or a letter; `slope` how fast the popularity of items falls (0: all alike);
-    `unusable` the share of answers in which nothing is found.
+    `seen`: what answers that are there say, by hypothesis and prompt, in place of `usual`.
     """
 
     name: str
     effect: float
     off: float
-    share: float
-    slope: float
-    unusable: float
+    usual: Assumed
+    seen: Mapping[tuple[str, str], Assumed] = field(default_factory=dict, compare=False)
+    source: str = ""  # of what is seen
+
+    def of(self, hypothesis: Hypothesis, prompt: str) -> Assumed:
+        return self.seen.get((hypothesis.slug, prompt), self.usual)
 
     @property
     def words(self) -> str:
+        usual = f"side b {100 * self.usual.share:.0f} %, {100 * self.usual.unusable:.0f} % of answers unusable"
         return (
-            f"side b {100 * self.share:.0f} %, true difference {self.effect:g} × the smallest that matters "
-            f"(equal: {self.off:g} × the bounds), {100 * self.unusable:.0f} % of answers unusable"
+            f"{self.source or usual}; true difference {self.effect:g} × the smallest that matters "
+            f"(equal: {self.off:g} × the bounds)"
         )
 
 
 SCENARIOS = (
-    Scenario("hopeful", 1.25, 0.0, 0.15, 1.2, 0.02),
-    Scenario("middle", 1.0, 0.0, 0.38, 1.0, 0.06),
-    Scenario("cautious", 0.7, 0.3, 0.5, 0.7, 0.15),
+    Scenario("hopeful", 1.25, 0.0, Assumed(0.15, 1.2, 0.02)),
+    Scenario("middle", 1.0, 0.0, Assumed(0.38, 1.0, 0.06)),
+    Scenario("cautious", 0.7, 0.3, Assumed(0.5, 0.7, 0.15)),
 )
-NOTHING = "nothing differs"
+HOPEFUL, MIDDLE, CAUTIOUS = SCENARIOS
 # The difference that is looked for where a hypothesis names no smallest one.
 USUAL: Mapping[str, float] = {
     "item_share": 0.1,

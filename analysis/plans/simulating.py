@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from analysis.plans.costs import cost_of
-from analysis.plans.scenarios import SCENARIOS, Scenario
+from analysis.plans.scenarios import MIDDLE, SCENARIOS, Scenario, truth_of
+from analysis.plans.seen import seen_in
 from analysis.plans.worlds import Prompted, world_of
 from analysis.report.planned.verdicts import GOOD, decide, p_of
 from analysis.stats.hypotheses.families import passed
@@ -46,12 +47,21 @@ def usual_sizes(definition: Definition) -> tuple[int, ...]:
     return tuple(dict.fromkeys(max(10, round(share * definition.planned_people)) for share in SIZES))
 
 
-def plan_study(study: Study, setting: Setting, progress: Progress = lambda done, total: None) -> dict[str, Any]:
-    """The plan of the study's newest version; raises PlanError."""
+def plan_study(
+    study: Study,
+    setting: Setting,
+    progress: Progress = lambda done, total: None,
+    like: Study | None = None,
+) -> dict[str, Any]:
+    """The plan of the study's newest version, with a scenario of the answers of its pilot, or of another study; raises
+    PlanError.
+    """
     if study.current is None:
         raise PlanError(f"{study.slug} has no definition yet. Load its study file first.")
     definition = definition_of(study.current.pk)
-    found = simulate(definition, replace(setting, sizes=setting.sizes or usual_sizes(definition)), progress)
+    seen = seen_in(definition, check(definition), study, like or study)
+    sized = replace(setting, sizes=setting.sizes or usual_sizes(definition))
+    found = simulate(definition, sized, progress, seen)
     return found | {"version": study.current.number, "version_sha256": study.current.sha256}
 
 
@@ -87,10 +97,16 @@ def size_of(definition: Definition, side: str, people: int, calls: int) -> int:
     return calls if share is None else max(1, round(people * share))
 
 
-def simulate(definition: Definition, setting: Setting, progress: Progress = lambda done, total: None) -> dict[str, Any]:
+def simulate(
+    definition: Definition,
+    setting: Setting,
+    progress: Progress = lambda done, total: None,
+    seen: Scenario | None = None,
+) -> dict[str, Any]:
     """Widths and chances of each hypothesis in each scenario, for each number of people."""
     hypotheses = check(definition)
-    places, found = list(product(SCENARIOS, setting.sizes)), []
+    scenarios = (*SCENARIOS, seen) if seen else SCENARIOS
+    places, found = list(product(scenarios, setting.sizes)), []
     for number, (scenario, people) in enumerate(places):
         progress(number, len(places))
         found += simulate_size(definition, hypotheses, scenario, people, setting)
@@ -112,12 +128,13 @@ def simulate(definition: Definition, setting: Setting, progress: Progress = lamb
         "wish": setting.wish,
         "planned": definition.planned_people,
         "alpha": (definition.plan or PlanKeys()).alpha,
-        "scenarios": [{"name": scenario.name, "words": scenario.words} for scenario in SCENARIOS],
+        "scenarios": [{"name": scenario.name, "words": scenario.words} for scenario in scenarios],
+        "main": (seen or MIDDLE).name,
         "sizes": [{"people": people, **cost_of(definition, people, calls)} for people in setting.sizes],
         "hypotheses": [{"hypothesis": each.slug, "text": each.text, "measure": each.measure} for each in hypotheses],
         "left_out": [each.slug for each in definition.hypotheses if each not in hypotheses],
         "rows": found,
-        "smallest": smallest_designs(found, setting),
+        "smallest": [smallest_design(found, scenario, setting) for scenario in scenarios],
     }
 
 
@@ -156,10 +173,10 @@ def replicate(
 ) -> list[Tested]:
     by_slug = {prompt.slug: prompt for prompt in definition.prompts}
     asked = [by_slug[slug] for slug in definition.asked_by(hypothesis)]
-    prompts = [Prompted(prompt.kind, prompt.items, len(prompt.choices)) for prompt in asked]
+    prompts = [Prompted(scenario.of(hypothesis, one.slug), one.items, len(one.choices)) for one in asked]
     if not hypothesis.pooled:
         prompts = prompts[:1]  # each is a test of its own, and all are alike here
-    draw = world_of(hypothesis, prompts, scenario)
+    draw = world_of(hypothesis, prompts, truth_of(hypothesis, scenario))
     a, b = (size_of(definition, side, people, setting.calls) for side in (hypothesis.a, hypothesis.b))
     shared = SharedDraws(setting.seed, DRAWS)
     rng = generator(setting.seed, "plan", hypothesis.slug, scenario.name, people)
@@ -189,18 +206,13 @@ def chance_of(hits: Sequence[bool], name: str) -> dict[str, Any]:
     return {name: sum(hits) / len(hits), f"{name}_ci": [float(low), float(high)]}
 
 
-def smallest_designs(rows: Sequence[dict[str, Any]], setting: Setting) -> list[dict[str, Any]]:
-    """For each scenario the fewest people, of the sizes simulated, with whom every hypothesis reaches the wish."""
-    found = []
-    for scenario in SCENARIOS:
-        enough = [
-            people
-            for people in sorted(setting.sizes)
-            if all(
-                row["supported"] >= setting.wish
-                for row in rows
-                if (row["scenario"], row["people"]) == (scenario.name, people)
-            )
-        ]
-        found.append({"scenario": scenario.name, "people": enough[0] if enough else None})
-    return found
+def smallest_design(rows: Sequence[dict[str, Any]], scenario: Scenario, setting: Setting) -> dict[str, Any]:
+    """The fewest people, of the sizes simulated, with whom every hypothesis reaches the wish in this scenario."""
+    lowest: dict[int, float] = {}
+    for row in rows:
+        if row["scenario"] == scenario.name:
+            lowest[row["people"]] = min(row["supported"], lowest.get(row["people"], 1.0))
+    return {
+        "scenario": scenario.name,
+        "people": min((people for people, chance in lowest.items() if chance >= setting.wish), default=None),
+    }

@@ -15,8 +15,11 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     found += [f"{entry['name']}: {entry['words']}" for entry in report["scenarios"]]
     for hypothesis in report["hypotheses"]:
         found += ["", f"{hypothesis['hypothesis']}: {hypothesis['text']}"]
-        found.append(f"{'scenario':10} {'people':>7} {'±':>7} {'told apart':>11} {'supported (Holm)':>17}")
-        found += [line_of(row, hypothesis) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]]
+        wide = max(len(entry["name"]) for entry in report["scenarios"])
+        found.append(f"{'scenario':{wide}} {'people':>7} {'±':>7} {'told apart':>11} {'supported (Holm)':>17}")
+        found += [
+            line_of(row, hypothesis, wide) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]
+        ]
     found.append("")
     for size in report["sizes"]:
         found.append(
@@ -33,7 +36,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     return found
 
 
-def line_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> str:
+def line_of(row: dict[str, Any], hypothesis: dict[str, Any], wide: int) -> str:
     width = "–" if row["width"] is None else written(hypothesis["measure"], row["width"])
     low, high = (percent(end) for end in row["supported_ci"])
     chance = f"{percent(row['supported'])} ({low}–{high})"
@@ -45,8 +48,8 @@ def line_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> str:
 
 
 def opening_of(report: dict[str, Any]) -> str:
-    """Of the hypothesis that is supported least with the places of the file, in the scenario in the middle."""
-    planned, middle = report["planned"], report["scenarios"][1]["name"]
+    """Of the hypothesis that is supported least with the places of the file, in the main scenario."""
+    planned, middle = report["planned"], report["main"]
     rows = [row for row in report["rows"] if (row["people"], row["scenario"]) == (planned, middle)]
     if not rows:
         return f"Simulated for {plural(len(report['sizes']), 'number')} of people."

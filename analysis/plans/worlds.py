@@ -7,14 +7,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.plans.scenarios import Scenario, truth_of
+from analysis.plans.scenarios import Assumed
 from analysis.stats.heterogeneity import measure_distance
 from analysis.stats.hypotheses.measures import Asked
 from analysis.stats.item_measures import Counted
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 from surveys.studies.files.hypotheses import Hypothesis
 
-ITEMS = 60  # that are named at all
 MANY = 20_000  # answers from which a world's truth is known
 STEPS = 14  # halvings on the way to it
 FARTHEST = 4.0  # slopes
@@ -24,11 +23,15 @@ Draw = Callable[[np.random.Generator, int, int], Iterator[Asked]]
 
 @dataclass(frozen=True)
 class Prompted:
-    """A prompt as far as a world needs it."""
+    """A prompt as far as a world needs it: what is assumed, and how many items or options it has."""
 
-    kind: str
+    assumed: Assumed
     items: int = 0
     options: int = 0
+
+    @property
+    def named(self) -> int:
+        return self.assumed.named or self.items
 
 
 def draw_lists(rng: np.random.Generator, count: int, popular: Floats, named: int) -> NDArray[np.int32]:
@@ -65,52 +68,60 @@ def letter_sample(rng: np.random.Generator, count: int, share: float, options: i
     return ChoiceSample(codes, options, 0)
 
 
-def world_of(hypothesis: Hypothesis, prompts: list[Prompted], scenario: Scenario) -> Draw:
-    """What draws one study: both sides' answers to each prompt."""
-    truth, named = truth_of(hypothesis, scenario), max((prompt.items for prompt in prompts), default=0)
-    if hypothesis.measure in ("entropy_bits", "jsd_excess"):
-        popular = tuple(-scenario.slope * np.log(np.arange(1, ITEMS + 1)))
-        of_a = popularity(hypothesis.measure, truth, scenario.slope, named)
+def world_of(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> Draw:
+    """What draws one study: both sides' answers to each prompt, `truth` being a minus b."""
+    draw = draw_varied if hypothesis.measure in ("entropy_bits", "jsd_excess") else draw_share
 
-        def lists(rng: np.random.Generator, a: int, b: int) -> Iterator[Asked]:
-            who = np.arange(a), np.arange(b)
-            for prompt in prompts:
-                sides = ((a, of_a), (b, popular))
-                one, other = (list_sample(rng, n, p, prompt.items, scenario.unusable) for n, p in sides)
-                yield Asked(one, other, who)
-
-        return lists
-    usable = 1 - scenario.unusable
-    other = min(max(scenario.share * usable, 0.02), 0.98)
-    share = min(max(other + truth, 0.0), 1.0)
-    if abs(share - other - truth) > 1e-9:  # no room on this side: b gives way
-        other = share - truth
-
-    def shares(rng: np.random.Generator, a: int, b: int) -> Iterator[Asked]:
+    def study(rng: np.random.Generator, a: int, b: int) -> Iterator[Asked]:
         who = np.arange(a), np.arange(b)
         for prompt in prompts:
-            if hypothesis.measure == "item_share":
-                yield Asked(hit_sample(rng, a, share), hit_sample(rng, b, other), who, 0)
-            else:
-                sides = ((a, share), (b, other))
-                drawn = [letter_sample(rng, n, p, prompt.options, scenario.unusable) for n, p in sides]
-                yield Asked(drawn[0], drawn[1], who, 0)
+            one, other = draw(rng, hypothesis.measure, prompt, truth, (a, b))
+            yield Asked(one, other, who, 0)
 
-    return shares
+    return study
+
+
+Sizes = tuple[int, int]
+
+
+def draw_varied(
+    rng: np.random.Generator, measure: str, prompt: Prompted, truth: float, sizes: Sizes
+) -> Iterator[ItemSample]:
+    assumed = prompt.assumed
+    sides = (truth, 0.0)
+    for count, off in zip(sizes, sides, strict=True):
+        popular = popularity(measure, off, assumed.slope, prompt.named, assumed.vocabulary)
+        yield list_sample(rng, count, popular, prompt.named, assumed.unusable)
+
+
+def draw_share(
+    rng: np.random.Generator, measure: str, prompt: Prompted, truth: float, sizes: Sizes
+) -> Iterator[ItemSample | ChoiceSample]:
+    assumed = prompt.assumed
+    other = min(max(assumed.share * (1 - assumed.unusable), 0.0), 1.0)
+    share = min(max(other + truth, 0.0), 1.0)
+    for count, chance in zip(sizes, (share, share - truth), strict=True):  # no room for side a: b gives way
+        if measure == "item_share":
+            yield hit_sample(rng, count, chance)
+        else:
+            yield letter_sample(rng, count, chance, prompt.options, assumed.unusable)
 
 
 @lru_cache(maxsize=64)
-def popularity(measure: str, truth: float, slope: float, named: int) -> tuple[float, ...]:
-    """Of the items on side a, so that it is this far from side b: flatter or steeper, or with other items in front."""
-    ranks = np.log(np.arange(1, ITEMS + 1))
+def popularity(measure: str, truth: float, slope: float, named: int, vocabulary: int) -> tuple[float, ...]:
+    """Of the items on a side that is so far from side b: flatter or steeper, or with other items in front."""
+    ranks = np.log(np.arange(1, vocabulary + 1))
     base = -slope * ranks
-    turned = base[np.random.default_rng(1).permutation(ITEMS)]
+    turned = base[np.random.default_rng(1).permutation(vocabulary)]
+
+    if not truth:
+        return tuple(base)
 
     def moved(by: float) -> tuple[float, ...]:
         return tuple(-(slope - by) * ranks if measure == "entropy_bits" else (1 - by) * base + by * turned)
 
     def counts(popular: tuple[float, ...]) -> NDArray[np.int64]:
-        return np.bincount(population.__wrapped__(popular, named).ravel(), minlength=ITEMS)
+        return np.bincount(population.__wrapped__(popular, named).ravel(), minlength=vocabulary)
 
     of_b = counts(tuple(base))
 
@@ -124,4 +135,4 @@ def popularity(measure: str, truth: float, slope: float, named: int) -> tuple[fl
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if value(middle) < truth else (low, middle)
-    return moved((low + high) / 2 if truth else 0.0)
+    return moved((low + high) / 2)

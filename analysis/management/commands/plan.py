@@ -2,10 +2,11 @@
 
 from django.core.management.base import CommandError
 
+from analysis.answers.readings import read_new
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of
 from analysis.runs.progress import ProgressLine
-from surveys.imports.actions import Options, Report, StudyAction, arg
+from surveys.imports.actions import Options, Report, StudyAction, arg, find_study
 from surveys.models import Study
 
 MOST_PEOPLE, MOST_REPLICATES = 100_000, 10_000
@@ -21,6 +22,7 @@ class Command(StudyAction):
         arg("--replicates", type=int, default=REPLICATES, help=f"simulated studies of each kind ({REPLICATES})"),
         arg("--calls", type=int, default=CALLS, help=f"answers of a model to each prompt ({CALLS})"),
         arg("--wish", type=float, default=WISH, help=f"the chance that is wanted ({WISH})"),
+        arg("--like", metavar="STUDY", help="one more scenario: as people answered there (default: in the pilot)"),
         arg("--seed", type=int, default=0),
     )
     faults = (PlanError,)
@@ -33,9 +35,11 @@ class Command(StudyAction):
             raise CommandError(
                 f"--replicates takes 20 to {MOST_REPLICATES:,}, --calls 5 or more, --wish a share between 0 and 1."
             )
+        like = find_study(options["like"]) if options["like"] else study
+        read_new(like, anew=False)
         given = (options[name] for name in ("replicates", "calls", "seed", "wish"))
         with ProgressLine("scenarios and sizes") as progress:
-            return plan_study(study, Setting(sizes, *given), progress.count)
+            return plan_study(study, Setting(sizes, *given), progress.count, like)
 
     def tell(self, report: Report, options: Options) -> str:
         return "\n".join(lines_of(report))

@@ -45,12 +45,12 @@ def find_sides(data: Data, hypothesis: Hypothesis) -> Sides:
     return Sides(hypothesis, a, b, why)
 
 
-def test(data: Data, sides: Sides, prompts: list[str]) -> Tested:
+def examine(data: Data, sides: Sides, prompts: list[str]) -> Tested:
     """Of one prompt, or the mean of several."""
     if sides.why or sides.a is None:
         return Tested(None, None, None, why=sides.why)
     if sides.hypothesis.measure == ALONE:
-        return test_person_share(sides.a, prompts)
+        return person_share_of(sides.a, prompts)
     assert sides.b is not None
     asked = [ask(sides.a, sides.b, sides.hypothesis, prompt) for prompt in prompts]
     names = (sides.a.side.text, sides.b.side.text)
@@ -74,7 +74,7 @@ def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> Asked:
     return Asked(*named.samples, (who[0], who[1]), spelled.index(True) if any(spelled) else -1)
 
 
-def test_person_share(side: Chosen, prompts: list[str]) -> Tested:
+def person_share_of(side: Chosen, prompts: list[str]) -> Tested:
     """As *Person or dice* has it."""
     rows = source_rows(side.data, side.source, None, prompts)
     row = next((row for row in rows if not row["prompt"]), rows[0] if len(rows) == 1 else None)

@@ -7,7 +7,7 @@ from analysis.charts.figure import Options, Report, Row
 from analysis.charts.tables import Column, P
 from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Part, TableSpec, intervals
-from analysis.report.planned.answers import Sides, find_sides, first_people, side_row, test
+from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row
 from analysis.report.planned.deviations import deviations, later_hypotheses, plan_of
 from analysis.report.planned.verdicts import NOT_YET, decide, p_of, say_difference, say_verdicts, say_wanted, unit_of
 from analysis.report.samples import Data, low_high, reasons
@@ -61,7 +61,7 @@ def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
     asked = data.definition.asked_by(hypothesis)
     found = []
     for prompts in [asked] if hypothesis.pooled or len(asked) == 1 else [[prompt] for prompt in asked]:
-        tested = test(data, sides, prompts)
+        tested = examine(data, sides, prompts)
         p = p_of(hypothesis.expected, hypothesis.smallest, tested)
         found.append(
             {

@@ -12,14 +12,30 @@ from django.test import Client
 from django.urls import reverse
 from scipy.stats import norm
 
-from analysis.plans import views
+from analysis.plans import seen, views
 from analysis.plans.kept import find_plan, keep_plan, progress_of
-from analysis.plans.scenarios import SCENARIOS, Scenario, truth_of
-from analysis.plans.simulating import PlanError, Setting, share_of, simulate, simulate_size, size_of
+from analysis.plans.scenarios import MIDDLE, Scenario, truth_of
+from analysis.plans.seen import assumed_of, seen_in
+from analysis.plans.simulating import (
+    PlanError,
+    Setting,
+    plan_study,
+    share_of,
+    simulate,
+    simulate_size,
+    size_of,
+    width_of,
+)
 from analysis.plans.worlds import Prompted, world_of
+from analysis.report.planned.answers import examine, find_sides
 from analysis.stats.heterogeneity import compare
+from analysis.stats.hypotheses import measures
+from analysis.stats.resampling import SharedDraws
+from benchmarks.claims import World, make_data
 from surveys.models import Study
 from surveys.studies.files.hypotheses import Hypothesis
+from surveys.studies.lifecycle import definition_of
+from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_account, make_definition, make_study
 
 PAIR = {"a": "field/gemini", "b": "field/chatgpt"}
@@ -29,8 +45,8 @@ ASSAM = Hypothesis(
 )
 VARIED = Hypothesis("varied", "Less varied.", "entropy_bits", **PAIR, **TEAS, expected="less", smallest=0.3)
 WATER = Hypothesis("water", "As often right.", "correct_share", "field", "equal", "offline/gpt-4o-mini", smallest=0.2)
+PAIR_OF_RIGHT = {"slug": "right", "a": "field/gemini"}
 APART = Hypothesis("apart", "Apart.", "jsd_excess", **PAIR, **TEAS, expected="more", smallest=0.05)
-MIDDLE = SCENARIOS[1]
 
 
 def defined(*hypotheses: Hypothesis, **changes: Any) -> Any:
@@ -45,7 +61,7 @@ def one_row(hypothesis: Hypothesis, people: int, replicates: int = 400, scenario
 def test_width_and_chance_of_a_share_are_those_of_the_formula() -> None:
     """Of two independent shares: half the interval is 1.96 errors, and the chance that of a normal difference."""
     row = one_row(ASSAM, 800)
-    other = MIDDLE.share * (1 - MIDDLE.unusable)
+    other = MIDDLE.usual.share * (1 - MIDDLE.usual.unusable)
     share, n = other + 0.1, 400
     error = np.sqrt((share * (1 - share) + other * (1 - other)) / n)
     assert row["width"] == pytest.approx(1.96 * error, rel=0.03)
@@ -74,14 +90,30 @@ def test_more_people_know_more_and_more_hypotheses_less() -> None:
 
 def test_worlds_are_as_far_apart_as_the_scenario_says() -> None:
     rng = np.random.default_rng(5)
-    prompts = [Prompted("recommendation", 5)]
-    (varied,) = world_of(VARIED, prompts, MIDDLE)(rng, 20_000, 20_000)
+    prompts = [Prompted(MIDDLE.usual, 5)]
+    (varied,) = world_of(VARIED, prompts, truth_of(VARIED, MIDDLE))(rng, 20_000, 20_000)
     counts = [sample.counts() for sample in (varied.a, varied.b)]
     bits = [-(p[p > 0] * np.log2(p[p > 0])).sum() for p in (count / count.sum() for count in counts)]
     assert bits[0] - bits[1] == pytest.approx(truth_of(VARIED, MIDDLE), abs=0.02) == pytest.approx(-0.3, abs=0.03)
-    (apart,) = world_of(APART, prompts, MIDDLE)(rng, 20_000, 20_000)
+    (apart,) = world_of(APART, prompts, truth_of(APART, MIDDLE))(rng, 20_000, 20_000)
     found = compare(apart.a, apart.b, rng, 20)
     assert found.jsd_bits - found.chance_jsd == pytest.approx(0.05, abs=0.005)
+
+
+def test_answers_that_are_there_predict_the_intervals_of_the_report() -> None:
+    """Of a world of its own: 60 items whose popularity falls by Zipf, 70 % right answers, 2 % of answers unusable."""
+    data, _ = make_data(World(400, 20, lists=2, choices=2, mix=0.5), 1, 200)
+    prompts = {"varied": ("list-0", "list-1"), "right": ("choice-0", "choice-1")}
+    varied, right = replace(VARIED, prompts=prompts["varied"]), replace(WATER, b="field/chatgpt", **PAIR_OF_RIGHT)
+    for hypothesis in (varied, right):
+        asked = prompts[hypothesis.slug]
+        assumed = dict(assumed_of(data, hypothesis, asked))
+        draw = world_of(hypothesis, [Prompted(assumed[prompt], 5, 4) for prompt in asked], 0.0)
+        rng, shared = np.random.default_rng(0), SharedDraws(0, 50)
+        drawn = [measures.test_of(hypothesis.measure, list(draw(rng, 200, 200)), shared, ("a", "b")) for _ in range(20)]
+        found = examine(data, find_sides(data, hypothesis), list(asked))
+        assert width_of(drawn)["width"] == pytest.approx(width_of([found])["width"], rel=0.1)
+    assert assumed["choice-0"].share == pytest.approx(0.7, abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +157,23 @@ def test_the_command_prints_the_plan(study: Study) -> None:
     assert found["sizes"][0]["calls"] == 100  # one model, one prompt
     with pytest.raises(CommandError, match="--people takes 10"):
         call_command("plan", "teas", "--people", "3")
+
+
+@pytest.mark.django_db
+def test_a_pilot_or_another_study_is_a_scenario_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen, "FEWEST", 3)
+    study = make_teas(definition=defined(ASSAM, WATER))
+    planned = replace(definition_of(study.current_id), slug="others")
+    others = make_study("draft", planned)
+    few = Setting((100,), 20)
+    found = plan_study(others, few, like=study)
+    assert found["main"] == "as in teas" and found["scenarios"][3]["words"].startswith("side b as in teas, 4 people")
+    assumed = seen_in(planned, planned.hypotheses, others, study)
+    assert assumed is not None and assumed.of(WATER, "water").unusable == pytest.approx(1 / 6)  # of six calls
+    assert assumed.of(WATER, "water").share * 5 / 6 == pytest.approx(5 / 6)
+    assert plan_study(study, few)["main"] == "middle"  # nobody has piloted it
+    study.participants.update(pilot=True)
+    assert plan_study(study, few)["main"] == "as in the pilot"
 
 
 @pytest.mark.django_db
