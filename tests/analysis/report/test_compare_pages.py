@@ -358,3 +358,4 @@ def test_the_rail_leads_there(study: Study) -> None:
     assert reverse("compare:page", args=["teas", "items"]) not in page
     here = log_in(study, "viewer", "bob").get(reverse("compare:overview", args=["teas"])).content.decode()
     assert reverse("compare:page", args=["teas", "items"]) in here
+    assert reverse("compare:page", args=["teas", "demographics"]) not in here  # one click further
