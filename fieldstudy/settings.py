@@ -227,6 +227,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "console:login"
 LOGIN_REDIRECT_URL = "console:studies"
+CONSOLE_FRAME = "fieldstudy.frame.entries.frame_of"  # what stands around a study's pages
 LOGOUT_REDIRECT_URL = "console:login"
 
 # A 200 kB answer with its HTML flavour and drafts in %-encoding needs room; more is refused with 413.

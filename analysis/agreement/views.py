@@ -58,7 +58,7 @@ from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
 
-HERE = "agreement"
+HERE, DIFFERING = "agreement", "differing"
 PAGE_SIZE = 50
 KEPT_SECONDS = 3600
 
@@ -241,7 +241,14 @@ def differing(request: HttpRequest) -> HttpResponse:
     """What two raters, or one and the majority of the others, said of the same things."""
     work_of(request.study)
     choice, a, b = read_choice(request.GET), request.GET.get("a", ""), request.GET.get("b", "")
-    asked = find_question(gather(request.study, choice), request.GET.get("question", ""))
+    every = gather(request.study, choice)
+    if not request.GET.get("question"):  # the first that two have answered, and the first of them beside the others
+        asked = next((each for each in every if len(each.raters) > 1), None)
+        if asked is None:
+            return show(request, "agreement/none_differ.html", DIFFERING)
+        a = a or asked.raters[0]
+    else:
+        asked = find_question(every, request.GET["question"])
     if a not in asked.raters or b and b not in asked.raters:
         raise Http404
     splits = compare_raters(asked, a, b)
@@ -256,7 +263,7 @@ def differing(request: HttpRequest) -> HttpResponse:
     return show(
         request,
         "agreement/differing.html",
-        HERE,
+        DIFFERING,
         rows=page,
         shown=[(split, *items[split.item]) for split in page],
         question=asked.question,

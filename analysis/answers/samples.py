@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db.models import F, QuerySet, TextField, Value, Window
+from django.db.models import Count, F, QuerySet, TextField, Value, Window
 from django.db.models.functions import MD5, Cast, Concat, RowNumber
 
 from analysis.answers.reviews import answers_of
@@ -39,6 +39,8 @@ def reading_errors(study: Study) -> list[dict[str, Any]]:
     drawn = list(sample_of(study).values_list("pk", "source", "decided", named=True))
     checked = [row.pk for row in drawn if row.decided]
     wrong = _decided_otherwise(checked)
+    counts = answers_of(study).filter(doubt="").order_by().values_list("source").annotate(n=Count("pk"))
+    readings = dict(counts)
     found = []
     for source in dict.fromkeys(row.source for row in drawn):
         of_source = [row for row in drawn if row.source == source]
@@ -47,7 +49,7 @@ def reading_errors(study: Study) -> list[dict[str, Any]]:
         found.append(
             {
                 "source": source,
-                "readings": answers_of(study).filter(doubt="", source=source).count(),
+                "readings": readings[source],
                 "drawn": len(of_source),
                 "checked": len(done),
                 "wrong": errors,

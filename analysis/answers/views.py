@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.kept import answer_stamp, keep
-from analysis.answers.read_backs import reader_accuracy
+from analysis.answers.read_backs import kept_accuracy
 from analysis.answers.readings import find_changes, outdated, read_new, unread
 from analysis.answers.reviews import (
     LETTERS,
@@ -25,7 +25,7 @@ from analysis.answers.reviews import (
     undo_last,
     waiting,
 )
-from analysis.answers.samples import SAMPLE, SEED, reading_errors, sample_of
+from analysis.answers.samples import SAMPLE, SEED, sample_of
 from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
@@ -35,7 +35,7 @@ from surveys.models import Prompt, ReadBack, Study
 from surveys.reading.answers import DOUBTS
 from surveys.studies.access import Role
 
-HERE = "answers"
+HERE, REVIEW = "answers", "review"
 PAGE_SIZE = 50
 READ_AT_ONCE = 2_000  # texts; more are read by a worker while the page counts
 CHANGES_SHOWN = 200
@@ -144,21 +144,23 @@ def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]
 @study_page()
 def accuracy(request: HttpRequest) -> HttpResponse:
     """How often the people who saw an answer say that it was read right."""
-    rows = reader_accuracy(request.study)
+    stamp = answer_stamp(request.study)
+    kept = kept_accuracy(request.study, stamp)
+    rows = kept["rows"]
     titles = dict(Prompt.objects.filter(version__study=request.study).order_by("version").values_list("slug", "title"))
     shown = [row | {"title": titles.get(row["prompt"], ""), **accuracy_words(row)} for row in rows]
     heads = {row["kind"]: row for row in shown if row["said"]}
     return show(
         request,
         "answers/accuracy.html",
-        HERE,
+        "accuracy",
         rows=shown,
         **head_words(list(heads.values())),
         moved=most_moved(rows),
-        errors=[row | error_words(row) for row in reading_errors(request.study)],
+        errors=[row | error_words(row) for row in kept["errors"]],
         sample=SAMPLE,
         seed=SEED,
-        unread=standing(request.study)["unread"],
+        unread=standing(request.study, stamp)["unread"],
     )
 
 
@@ -259,7 +261,7 @@ def review(request: HttpRequest) -> HttpResponse:
     if wanted["sample"] and nearby and not (after.isdecimal() and int(after[:18]) in nearby):
         key = nearby[0]  # in the order of the draw, so that those checked so far are a random sample too
     if key is None:
-        return show(request, "answers/done.html", HERE, wanted=wanted, **standing(request.study))
+        return show(request, "answers/done.html", REVIEW, wanted=wanted, **standing(request.study))
     return show_answer(request, key, wanted, nearby)
 
 
@@ -292,7 +294,7 @@ def show_answer(
     return show(
         request,
         "answers/answer.html",
-        HERE,
+        REVIEW if queue else HERE,
         status=status,
         answer=shown,
         asked=asked,

@@ -3,7 +3,7 @@
 import json
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,17 +37,18 @@ Progress = Callable[[str, int], None]  # the file under way, and rows written so
 
 @dataclass(frozen=True)
 class Everything:
-    """The tables of one study, in some formats, allowed and noted."""
+    """Tables of one study, all unless some are named, in some formats, allowed and noted."""
 
     study: Study
     selection: Selection
     kinds: tuple[str, ...]
     codebook: Codebook
     rows: int
+    tables: tuple[str, ...]
 
     @property
     def filename(self) -> str:
-        return f"{self.study.slug}-everything.zip"
+        return f"{self.study.slug}-{name_of(self.tables, self.codebook)}"
 
     def chunks(self, progress: Progress = lambda file, rows: None) -> Chunks:
         """The zip file piece by piece. No more of it is held than one piece of one table."""
@@ -66,7 +67,7 @@ class Everything:
             for name, text in self.documents():
                 lines.append(add(archive, name, iter([text.encode()])))
             for kind in self.kinds:
-                for table in self.codebook.tables.values():
+                for table in (self.codebook.tables[name] for name in self.tables):
                     name = f"{table.name}.{kind}" if len(self.kinds) == 1 else f"{kind}/{table.name}.{kind}"
                     rows = counted(stream_rows(self.study, table, self.selection), name)
                     measured = Measured(name, FORMATS[kind].chunks(table.columns, rows))
@@ -120,17 +121,31 @@ def add(archive: zipfile.ZipFile, name: str, chunks: Chunks) -> dict[str, Any]:
     return measured.line
 
 
-def open_everything(user: AbstractBaseUser | AnonymousUser, slug: str, kind: str, selection: Selection) -> Everything:
-    """All tables as files of one format, or of `all`, if this account may have them; else as `open_export`."""
+def name_of(tables: Collection[str], codebook: Codebook) -> str:
+    return "everything.zip" if len(tables) == len(codebook.tables) else "tables.zip"
+
+
+def open_everything(
+    user: AbstractBaseUser | AnonymousUser, slug: str, kind: str, selection: Selection, tables: Collection[str] = ()
+) -> Everything:
+    """These tables, or all, as files of one format, or of `all`, if this account may have them; else as `open_export`.
+
+    The audit trail names the tables where they are not all.
+    """
     study = open_study(user, slug, pids=selection.pids)
     if kind != ALL and kind not in FORMATS:
         raise Http404(f"There is no format {kind}. The formats are {', '.join(FORMATS)} and {ALL}.")
     kinds = tuple(FORMATS) if kind == ALL else (kind,)
     codebook = codebook_of(study, selection.pids)
-    rows = len(kinds) * sum(count_rows(study, table, selection) for table in codebook.tables.values())
-    whose = {name: getattr(selection, name) for name in Selection.__annotations__ if name != "pids"}
-    note_export(study, user.get_username(), "everything.zip", pids=selection.pids, rows=rows, **whose)
-    return Everything(study, selection, kinds, codebook, rows)
+    if unknown := [name for name in tables if name not in codebook.tables]:
+        raise Http404(f"There is no table {unknown[0]}. The tables are {', '.join(codebook.tables)}.")
+    chosen = tuple(name for name in codebook.tables if name in tables or not tables)
+    rows = len(kinds) * sum(count_rows(study, codebook.tables[name], selection) for name in chosen)
+    whose: dict[str, Any] = {name: getattr(selection, name) for name in Selection.__annotations__ if name != "pids"}
+    if len(chosen) < len(codebook.tables):
+        whose["tables"] = list(chosen)
+    note_export(study, user.get_username(), name_of(chosen, codebook), pids=selection.pids, rows=rows, **whose)
+    return Everything(study, selection, kinds, codebook, rows, chosen)
 
 
 # --- how far it is -----------------------------------------------------------------

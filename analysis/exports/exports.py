@@ -149,7 +149,7 @@ def open_study(user: AbstractBaseUser | AnonymousUser, slug: str, pids: bool = F
     return study_for(user, slug, Role.RESEARCHER if pids else Role.VIEWER)
 
 
-def note_export(study: Study, actor: str, file: str, pids: bool = False, **held: int | bool) -> AuditEvent:
+def note_export(study: Study, actor: str, file: str, pids: bool = False, **held: Any) -> AuditEvent:
     """What the audit trail says of every file that leaves: who took it, and what it holds."""
     return audit.record(study, actor, "exported", file, pids=pids, **held)
 

@@ -1,8 +1,9 @@
-"""The console's export page: every table in every format, the codebook, and the token for the API."""
+"""The console's export page: tables in one format, codebook, notebook, and the token for the API."""
 
 import json
 from typing import Any
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -33,6 +34,17 @@ SECTIONS = {
     "Annotators and judges": ANNOTATION_TABLES,
 }
 MOST_TRIES = 15  # seconds for which a page waits for the first word of a download
+# What is ticked to begin with, where it has rows.
+TICKED = (
+    *("responses", "participants", "context", "readings", "mentions", "prompts", "runs"),
+    *("items", "annotations", "labels"),
+)
+OF_THE_FILE = ("prompts", "items", "flow")  # tables that have rows before anybody came
+WHOSE = {"simulated": "Simulated people", "pilot": "The pilot", "preview": "Previews"}
+KINDS = ("parquet", "csv", "jsonl", "sav")  # in the order in which they are offered
+EXAMPLES = settings.BASE_DIR / "examples"
+# What programs begin with: its type by the file's name.
+EXAMPLE_FILES = {"notebook.ipynb": "application/x-ipynb+json", "fieldstudy_client.py": "text/x-python"}
 YES = ("1", "true", "yes", "on")
 
 
@@ -69,24 +81,34 @@ def page(request: HttpRequest) -> HttpResponse:
     selection = read_form(request.GET)
     described = codebook_of(request.study).tables
     counts, unread = count_tables(request.study, described, selection)
+    ticked = request.GET.getlist("table") or [name for name in TICKED if counts.get(name)]
+    ticked = [name for name in ticked if name in counts]
     return show(
         request,
         "exports/export.html",
         "export",
         selection=selection,
         query=write_selection(selection),
-        formats=FORMATS,
-        tables=[(described[name], rows) for name, rows in counts.items()],
+        formats=[(kind, FORMATS[kind]) for kind in KINDS],
+        kind=kind_of(request.GET),
         sections=[
-            (title, [(described[name], counts[name], first_lines(name)) for name in names])
+            (title, [(described[name], counts[name], first_lines(name), name in ticked) for name in names])
             for title, names in SECTIONS.items()
             if counts.keys() >= {*names}
         ],
         counts=counts,
+        ticked=ticked,
+        rows=sum(counts[name] for name in ticked),
+        is_empty=not any(rows for name, rows in counts.items() if name not in OF_THE_FILE),
         unread=unread,
-        chosen=selection_pairs(selection),
+        whose=[(name, label, getattr(selection, name)) for name, label in WHOSE.items()],
         may_see_pids=may(request, Role.RESEARCHER),
     )
+
+
+def kind_of(parameters: QueryDict) -> str:
+    """The format that the page's links have."""
+    return parameters["format"] if parameters.get("format") in FORMATS else KINDS[0]
 
 
 def read_form(parameters: QueryDict) -> Selection:
@@ -115,8 +137,8 @@ def everything_response(made: Everything, user: Any) -> StreamingHttpResponse:
 def everything(request: HttpRequest) -> HttpResponse:
     """All tables in one zip file."""
     forget_progress(request.study, request.user)
-    kind = request.GET.get("format", "csv")
-    made = open_everything(request.user, request.study.slug, kind, read_selection(request.GET))
+    kind, tables = request.GET.get("format", "csv"), request.GET.getlist("table")
+    made = open_everything(request.user, request.study.slug, kind, read_form(request.GET), tables)
     return everything_response(made, request.user)
 
 
@@ -142,6 +164,15 @@ def codebook(request: HttpRequest, kind: str) -> HttpResponse:
     else:
         raise Http404("The codebook comes as codebook.md and codebook.json.")
     response["Content-Disposition"] = f'attachment; filename="{described.study}-codebook.{kind}"'
+    return response
+
+
+@require_safe
+@study_page()
+def example(request: HttpRequest, name: str) -> HttpResponse:
+    """The notebook, or the client that it and other programs use: files to put beside each other."""
+    response = HttpResponse((EXAMPLES / name).read_bytes(), content_type=EXAMPLE_FILES[name])
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 

@@ -15,7 +15,7 @@ from surveys.console.pages import show, study_page
 from surveys.models import Study
 from surveys.studies.access import Role, role_in, studies_of
 
-HERE = "agreement"
+HERE = "paper"
 
 
 def sources_for(request: HttpRequest) -> Sources:

@@ -15,7 +15,16 @@ from surveys.studies.access import Role, forget_tries, may_try, within_limit
 from surveys.studies.audit import find_breaks
 from surveys.studies.members import MemberError, add_member, change_role, remove_member
 
-log_in_page = LoginView.as_view(template_name="console/login.html", redirect_authenticated_user=True)
+
+def has_no_account() -> bool:
+    return not get_user_model().objects.exists()
+
+
+log_in_page = LoginView.as_view(
+    template_name="console/login.html",
+    redirect_authenticated_user=True,
+    extra_context={"has_no_account": has_no_account},
+)
 
 
 @require_http_methods(["GET", "POST", "HEAD"])

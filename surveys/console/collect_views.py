@@ -38,7 +38,7 @@ def monitor_part(request: HttpRequest) -> HttpResponse:
 def monitor_page(request: HttpRequest) -> dict:
     watched = watch(request.study, who_or_main(request.GET.get("who", "")))
     labelling, currency = labelling_of(request), definition_of(request.study.current_id).pay.currency
-    stands = labelling and say_labels(request.study, labelling["parts"]) or say_state(request.study, watched)
+    stands = labelling and say_labels(request.study, labelling["parts"]) or say_state(request.study, watched.cells)
     return {
         "monitor": watched,
         "sentence": stands + say_pay(watched.pay, currency),

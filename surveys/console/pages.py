@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
@@ -10,6 +11,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils import translation
+from django.utils.functional import SimpleLazyObject
+from django.utils.module_loading import import_string
 
 from surveys.studies.access import RANK, Role, study_and_role
 
@@ -65,8 +68,9 @@ def may(request: HttpRequest, least: Role) -> bool:
 
 
 def show(request: HttpRequest, template: str, here: str, status: int = 200, **page: object) -> HttpResponse:
-    """Render a study's page; `here` is the entry of the rail that it belongs to."""
+    """Render a study's page; `here` is the tab that it belongs to. Parts of pages never look at the frame."""
     frame = {
+        "frame": SimpleLazyObject(lambda: import_string(settings.CONSOLE_FRAME)(request, here)),
         "study": request.study,
         "here": here,
         "role": request.role,

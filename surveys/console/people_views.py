@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import duration, percent, plural
-from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response
+from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response, Study
 from surveys.monitoring.people import (
     CHECK_NAMES,
     SORTS,
@@ -50,14 +50,21 @@ def participants(request: HttpRequest) -> HttpResponse:
         people=people,
         wanted=wanted,
         filtered=any(wanted[name] for name in ("state", "cell", "flag", "q")),
+        has_people=any(kinds.values()),
         kinds=[(who, name, kinds[who]) for who, (name, _) in WHO.items()],
         states=Participant.State.choices,
-        study_is=STATE_WORDS[request.study.state],
+        nobody=say_nobody(request.study),
         cells=QuotaCell.objects.filter(study=request.study),
         checks=CHECK_NAMES.items(),
         sorts=[(name, label) for name, (label, _) in SORTS.items()],
         query=address_without_page(request),
     )
+
+
+def say_nobody(study: Study) -> str:
+    if study.is_open:
+        return "Nobody has agreed to take part yet. The study is open: as soon as somebody comes, they appear here."
+    return f"Nobody has agreed to take part yet. The study is {STATE_WORDS[study.state]}."
 
 
 def find_person(request: HttpRequest, pseudonym: str) -> Participant:

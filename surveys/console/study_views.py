@@ -6,10 +6,15 @@ from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from surveys.console.collect_views import BAR, cell_row
 from surveys.console.pages import member_page, show, study_page
-from surveys.models import Study
+from surveys.console.wording import duration
+from surveys.models import Participant, Study
+from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answer
+from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 from surveys.studies.lifecycle import StudyError, definition_of, load_definition
@@ -40,9 +45,18 @@ def studies(request: HttpRequest) -> HttpResponse:
 @study_page()
 @require_safe
 def study(request: HttpRequest) -> HttpResponse:
-    """Where work on a study goes on: its set-up, or, once it was launched, its people."""
-    return redirect(
-        "console:setup" if request.study.state == Study.State.DRAFT else "console:monitor", request.study.slug
+    """How the study stands, and what is to be done next."""
+    cells, people = list(count_cells(request.study)), people_of(request.study, "main")
+    newest = time_of_last_answer(people.exclude(origin=Participant.Origin.IMPORTED))
+    return show(
+        request,
+        "console/overview.html",
+        "overview",
+        sentence=say_state(request.study, cells),
+        cells=[cell_row(cell) for cell in cells],
+        bar=BAR,
+        simulated=people.filter(origin=Participant.Origin.SIMULATED).count(),
+        last_answer=duration((timezone.now() - newest).total_seconds()) if newest else "",
     )
 
 
@@ -116,7 +130,7 @@ def new_version(request: HttpRequest) -> HttpResponse:
             say_outcome(request, study, outcome)
             return redirect("console:setup", study.slug)
     failed = upload.faults or upload.problem
-    return show(request, "console/new_version.html", "setup", 422 if failed else 200, upload=upload)
+    return show(request, "console/new_version.html", "new-version", 422 if failed else 200, upload=upload)
 
 
 def can_be_version(study: Study, upload: Upload) -> bool:

@@ -1,4 +1,6 @@
-"""What templates write by rule: numbers, and researchers' texts as paragraphs, headings and lists, all escaped."""
+"""What templates write by rule: numbers, researchers' texts as paragraphs, headings and lists, chatbots' bold words."""
+
+import re
 
 from django import template
 from django.utils.html import conditional_escape, format_html_join
@@ -8,6 +10,7 @@ from surveys.console.wording import counted
 
 register = template.Library()
 register.filter("counted", counted)
+BOLD = re.compile(r"\*\*(?=\S)((?:<mark>[^<*]*</mark>|[^<*\n])+)(?<=\S)\*\*")
 
 
 @register.filter
@@ -25,3 +28,9 @@ def render_block(block: str) -> list[str]:
     if all(line.startswith("- ") for line in lines):
         return [f"<ul>{format_html_join('', '<li>{}</li>', [(line[2:],) for line in lines])}</ul>"]
     return [f"<p>{conditional_escape(' '.join(lines))}</p>"]
+
+
+@register.filter
+def with_bold(text: str) -> SafeString:
+    """`**words**` as bold words, all else as it was written; escapes what is not escaped yet."""
+    return mark_safe(BOLD.sub(r"<b>\1</b>", conditional_escape(text)))  # noqa: S308 - escaped in the same line

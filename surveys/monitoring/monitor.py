@@ -128,15 +128,16 @@ def time_of_last_answer(people: QuerySet[Participant]) -> datetime | None:
     return answers.first() or labels.first()
 
 
-def count_cells(study: Study) -> Iterable[CellProgress]:
-    """A lease that ran out is a free place: the next person may take it at once."""
+def places_of_cells() -> tuple[Count, Count, Count]:
+    """All, filled and leased ones. A lease that ran out is a free place: the next person may take it at once."""
     confirmed = Q(places__confirmed_at__isnull=False)
     working = Q(places__confirmed_at__isnull=True, places__expires_at__gte=timezone.now())
-    rows = QuotaCell.objects.filter(study=study).annotate(
-        total=Count("places"),
-        filled=Count("places", filter=confirmed),
-        leased=Count("places", filter=working),
-    )
+    return Count("places"), Count("places", filter=confirmed), Count("places", filter=working)
+
+
+def count_cells(study: Study) -> Iterable[CellProgress]:
+    total, filled, leased = places_of_cells()
+    rows = QuotaCell.objects.filter(study=study).annotate(total=total, filled=filled, leased=leased)
     for row in rows.order_by("position"):
         yield CellProgress(row.pk, row.name, row.total, row.filled, row.leased)
 
@@ -214,9 +215,10 @@ def behind(cells: list[CellProgress]) -> CellProgress | None:
     return slowest if median(others) - slowest.share >= 0.15 else None
 
 
-def say_state(study: Study, monitor: Monitor) -> str:
-    """The page's first sentence: how full the study is, and what needs attention."""
-    filled = f"{monitor.filled:,} of {monitor.places:,} places are filled"
+def say_state(study: Study, cells: list[CellProgress]) -> str:
+    """How full the study is, and what needs attention."""
+    places, full, leased = (sum(getattr(cell, name) for cell in cells) for name in ("places", "filled", "leased"))
+    filled = f"{full:,} of {places:,} places are filled"
     if study.state == Study.State.DRAFT:
         return "Nobody can take part yet: the study is a draft."
     if study.state == Study.State.PILOT:
@@ -224,11 +226,11 @@ def say_state(study: Study, monitor: Monitor) -> str:
     if study.state == Study.State.CLOSED:
         return f"The study is closed. {filled}."
     if study.state == Study.State.PAUSED:
-        return f"Recruiting is paused. {filled}, {people_work(monitor.leased)}."
-    if monitor.places and monitor.filled == monitor.places:
-        return f"All {monitor.places:,} places are filled. The study can be closed."
-    slow = behind(monitor.cells)
-    return f"{filled}, {people_work(monitor.leased)}." + (f" {slow.name} is behind." if slow else "")
+        return f"Recruiting is paused. {filled}, {people_work(leased)}."
+    if places and full == places:
+        return f"All {places:,} places are filled. The study can be closed."
+    slow = behind(cells)
+    return f"{filled}, {people_work(leased)}." + (f" {slow.name} is behind." if slow else "")
 
 
 def people_work(n: int) -> str:

@@ -71,6 +71,8 @@ TABLE: dict[str, Row] = {
     "compare:figure-part": reads(rest={"name": "items"}),
     "compare:figure": reads(rest={"name": "items"} | CSV),
     **{f"export:{name}": reads() for name in ("page", "everything", "progress")},
+    "export:notebook": reads(),
+    "export:fieldstudy_client": reads(),
     "export:codebook": reads(rest={"kind": "json"}),
     "export:download": reads(rest={"table": "responses"} | CSV),
     # people

@@ -153,7 +153,7 @@ def test_study_from_a_file_with_faults_then_launched(page: Page) -> None:
     expect(page.get_by_role("row").nth(1)).to_contain_text("minutes")
     page.get_by_label("or its text").fill(GOOD)
     page.get_by_role("button", name="Make the study").click()
-    page.get_by_role("link", name="Launch").click()
+    page.get_by_role("link", name="Launch", exact=True).click()
     page.get_by_role("button", name="Launch").click()
     expect(page.get_by_role("status")).to_contain_text("The study is live now.")
 
@@ -210,6 +210,7 @@ def test_everything_works_without_javascript(browser: Browser, site: str) -> Non
     page.locator("summary", has_text="Mark as returned").click()
     page.get_by_role("button", name="Mark as returned").click()
     expect(page.get_by_role("status")).to_contain_text("has been marked as returned")
+    page.locator("details.study summary").click()
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
     context.close()

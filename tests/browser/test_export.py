@@ -46,6 +46,7 @@ def test_researcher_downloads_the_answers(
     refused = watch_policy(page)
     page.goto(f"/console/{study.slug}/export/")
     expect(page.get_by_role("heading", level=1)).to_have_text("1 answer of 1 person, ready to download.")
+    page.get_by_label("CSV", exact=True).check()
     with page.expect_download() as download:
         page.get_by_role("link", name="responses as CSV").click()
     path = tmp_path / download.value.suggested_filename
@@ -54,13 +55,17 @@ def test_researcher_downloads_the_answers(
         rows = list(csv.DictReader(file))
     assert (path.name, [row["text"] for row in rows]) == ("teas-responses.csv", [f"'{TEXT}"])
     page.get_by_label("Previews").check()
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("button", name="Count again").click()
     expect(page.locator("[data-rows=responses]")).to_have_text("3")
+    expect(page.get_by_role("link", name="responses as CSV")).to_be_visible()
+    ticked = page.locator("input[name=table]:checked").count()
+    page.get_by_label("revisions", exact=True).check()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download everything").click()
-    assert download.value.suggested_filename == "teas-everything.zip"
+        page.get_by_role("button", name=f"Download {ticked + 1} tables").click()
+    assert download.value.suggested_filename == "teas-tables.zip"
     expect(page.locator("#progress")).to_contain_text("Sent: ")
-    page.get_by_text("First ten lines").first.click()
+    page.get_by_text("one row: ").first.click()
+    expect(page.get_by_text("pd.read_").first).to_be_visible()
     assert Axe().run(page).violations_count == 0
     assert refused == []
 

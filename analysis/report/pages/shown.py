@@ -143,6 +143,14 @@ PAGES: dict[str, Page] = {
         ),
     )
 }
+# What the tabs hold: the first page of each stands for it.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Answer": ("overview", "pair"),
+    "What people get": ("items", "choices"),
+    "How varied, and for whom": ("heterogeneity", "demographics", "distances", "person-or-dice", "explanations"),
+    "Scores": ("benchmarks",),
+    "Checks": ("drift", "precision", "sensitivity", "costs"),
+}
 # The page that shows a figure: what has to be there before it can be drawn.
 PAGE_OF_FIGURE = {PARTS[part].drawn_as: page for page in PAGES.values() for part in page.sections}
 FIGURE_PAGES = PAGE_OF_FIGURE | dict.fromkeys(OVERVIEW_FIGURES, OVERVIEW)

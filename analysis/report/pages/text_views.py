@@ -16,7 +16,7 @@ from analysis.report.dataset import ALL, FIELD, LETTERS, load_frames
 from analysis.report.filters import FilterError, Filters, names_of
 from analysis.report.pages.shown import Asked
 from analysis.report.pages.texts import load_texts, text_of
-from analysis.report.pages.views import compare_page, other_pages
+from analysis.report.pages.views import compare_page, navigation
 from analysis.report.samples import FIRST, Data, Rows, Source, source_of
 from analysis.stats.resampling import UNKNOWN
 from surveys.console.pages import address_without_page, show
@@ -69,7 +69,7 @@ def texts(request: HttpRequest) -> HttpResponse:
         rows=rows,
         texts=read,
         wanted=wanted,
-        compare_pages=other_pages(request.study),
+        **navigation(request.study),
         about=describe(names, wanted, Counter(name for text in read for name in text.named)),
         filters=asked.filters.describe() if asked.filters.to_pairs() else "",
         query=address_without_page(request),

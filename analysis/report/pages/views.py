@@ -30,6 +30,7 @@ from analysis.report.pages.sections import (
 )
 from analysis.report.pages.shown import (
     FIGURE_PAGES,
+    GROUPS,
     OVERVIEW,
     PAGE_OF_KIND,
     PAGES,
@@ -78,7 +79,7 @@ def wrong(request: HttpRequest, reason: str, status: int) -> HttpResponse:
         "compare",
         status,
         reason=reason,
-        compare_pages=other_pages(request.study),
+        **navigation(request.study),
     )
 
 
@@ -187,7 +188,7 @@ def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
         "page": wanted,
         "asked": asked,
         "query": asked.address(),
-        "compare_pages": other_pages(study, asked.filters),
+        **navigation(study, wanted.name, asked.filters),
         "path": request.path,
         "form": form_of(offered, asked.filters),
         "chips": chips_of(offered, asked),
@@ -199,13 +200,18 @@ def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
     }
 
 
-def other_pages(study: Study, filters: Filters = NO_FILTERS) -> list[tuple[str, str, str]]:
-    """The entries of the rail: the filters go with the reader."""
+def navigation(study: Study, name: str = "", filters: Filters = NO_FILTERS) -> dict[str, Any]:
+    """The tabs, and the pages in the one that is open: the filters go with the reader."""
     query, of_pair = replace(filters, compare=()).to_query(), filters.to_query()
-    return [
-        (f"compare-{page.name}", page.title, address_of(study, page.name, of_pair if page.name == "pair" else query))
-        for page in PAGES.values()
+    addresses = {page: address_of(study, page, of_pair if page == "pair" else query) for page in PAGES}
+    tabs = [
+        {"title": title, "address": addresses[pages[0]], "is_here": name in pages} for title, pages in GROUPS.items()
     ]
+    together = next((pages for pages in GROUPS.values() if name in pages), ())
+    return {
+        "compare_tabs": tabs,
+        "compare_pages": [(page, PAGES[page].title, addresses[page]) for page in together],
+    }
 
 
 def address_of(study: Study, name: str, query: str = "") -> str:

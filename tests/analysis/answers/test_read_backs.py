@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from analysis.answers import read_backs
 from analysis.answers.aliases import accept
 from analysis.answers.read_backs import reader_accuracy
 from analysis.answers.readings import read_new
@@ -138,3 +139,23 @@ def test_page_tells_how_well_answers_are_read(client: Client, study: Study) -> N
 def test_what_nobody_read_yet_is_said_to_change_nothing() -> None:
     head = {"of": "5 lists", "right_share": "80 %"}
     assert head_words([head]) == {"headline": "Of 5 lists 80 % were read right.", "changes": ""}
+
+
+def test_page_counts_once_and_anew_after_each_change(client: Client, study: Study, monkeypatch) -> None:
+    client.force_login(make_account("ada", study, "viewer"))
+    counted: list[Study] = []
+    count = read_backs.reader_accuracy
+    monkeypatch.setattr(read_backs, "reader_accuracy", lambda study: counted.append(study) or count(study))
+
+    def head() -> str:
+        return client.get("/console/teas/answers/accuracy/").context["headline"]
+
+    first = answer(study, confirmed=True)
+    seen = [head(), head()]
+    assert seen[0] == seen[1] and len(counted) == 1
+    answer(study, out=("Assam",))
+    assert head() != seen[0] and len(counted) == 2
+    accept(study, "teas", ["sencha"], "assam", "ada")
+    assert head() and len(counted) == 3
+    decide(study, first.pk, "ada", seen=0, names=["Assam"])
+    assert head() and len(counted) == 4

@@ -18,6 +18,7 @@ from analysis.exports.everything import followed, open_everything, progress_of
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES, codebook_of, count_tables
 from analysis.exports.first_lines import LINES, first_lines
 from analysis.exports.people_tables import Selection
+from analysis.exports.views import EXAMPLE_FILES, EXAMPLES
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AuditEvent, Study
 from tests.analysis.exports.test_answer_tables import FIVE, correct, make_world
@@ -109,8 +110,45 @@ def test_page_says_in_a_line_what_each_table_is() -> None:
     client.force_login(make_account("ada", study, "viewer"))
     page = client.get(reverse("export:page", args=[study.slug]), {"pilot": "1"}).text
     for table in codebook_of(study).tables.values():
-        assert f"<b>{table.name}</b>" in page and f"one row: {table.row}" in page
-    assert '<input type="hidden" name="pilot" value="1">' in page
+        assert f"<code>{table.name}</code>" in page and f"one row: {table.row}" in page
+
+
+def test_page_ticks_what_is_of_use_and_has_every_file_in_the_chosen_format() -> None:
+    study = make_world()
+    client = Client()
+    client.force_login(make_account("ada", study, "viewer"))
+    for query, kind in (({}, "parquet"), ({"format": "sav"}, "sav"), ({"format": "exe"}, "parquet")):
+        sent = client.get(reverse("export:page", args=[study.slug]), query)
+        page, counts = sent.text, sent.context["counts"]
+        assert {kind} == {*re.findall(r"/export/[a-z_]+\.(\w+)\"\s+data-table", page)}
+    ticked = re.findall(r'value="(\w+)"[^>]*data-rows-of="(\d+)"[^>]*checked', page)
+    assert ("responses", str(counts["responses"])) in ticked and all(int(rows) for _, rows in ticked)
+    page = client.get(reverse("export:page", args=[study.slug]), {"table": ["flags", "secrets"], "pilot": "1"})
+    assert page.context["ticked"] == ["flags"]
+    assert re.search(r'name="pilot" value="1"\s+checked', page.text)
+
+
+def test_zip_has_the_ticked_tables_and_the_trail_names_them() -> None:
+    study = make_world()
+    client = Client()
+    client.force_login(make_account("ada", study, "viewer"))
+    address = reverse("export:everything", args=[study.slug])
+    sent = client.get(address, {"show": "1", "format": "jsonl", "table": ["prompts", "responses"]})
+    with zipfile.ZipFile(io.BytesIO(sent.getvalue())) as archive:
+        assert sorted(archive.namelist()) == sorted([*DOCUMENTS, "prompts.jsonl", "responses.jsonl"])
+    event = AuditEvent.objects.latest("pk")
+    assert (event.subject, event.detail["tables"]) == ("tables.zip", ["responses", "prompts"])
+    assert event.detail["simulated"] is False  # the form was sent without that tick
+    assert client.get(address, {"table": "secrets"}).status_code == 404
+
+
+def test_notebook_and_client_are_those_of_the_examples() -> None:
+    study = make_world()
+    client = Client()
+    client.force_login(make_account("ada", study, "viewer"))
+    for name in EXAMPLE_FILES:
+        sent = client.get(f"/console/{study.slug}/export/{name}")
+        assert sent.content == (EXAMPLES / name).read_bytes() and name in sent["Content-Disposition"]
 
 
 # --- first lines ---------------------------------------------------------------

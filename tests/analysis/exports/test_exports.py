@@ -73,7 +73,7 @@ def count_rows(content: bytes, kind: str, folder: Path) -> int:
 def test_file_has_as_many_rows_as_the_page_says(study: Study, table: str, kind: str, tmp_path: Path) -> None:
     client = log_in(study, "viewer")
     page = client.get(reverse("export:page", args=[study.slug]))
-    shown = {row.name: rows for row, rows in page.context["tables"]}
+    shown = page.context["counts"]
     assert f'data-rows="{table}">{shown[table]}<' in page.content.decode()
     assert count_rows(file_of(client, study, f"{table}.{kind}"), kind, tmp_path) == shown[table]
 
@@ -130,7 +130,10 @@ def test_export_is_noted_in_the_audit_trail(study: Study) -> None:
 def test_page_offers_pids_to_researchers_only(study: Study) -> None:
     address = reverse("export:page", args=[study.slug])
     assert b'name="pids"' not in log_in(study, "viewer").get(address).content
-    assert b'name="pids"' in log_in(study, "researcher").get(address).content
+    client = log_in(study, "researcher")
+    assert b'name="pids"' in client.get(address).content
+    assert b"ids are in these files" not in client.get(address).content
+    assert b"ids are in these files" in client.get(address, {"pids": "1"}).content
 
 
 def test_download_names_its_file(study: Study) -> None:

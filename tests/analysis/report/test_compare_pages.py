@@ -162,7 +162,8 @@ def test_the_form_leaves_defaults_out_of_the_address(client: Client) -> None:
 
 def test_filters_go_along_to_the_other_pages_and_files(client: Client) -> None:
     response = client.get(address("heterogeneity", "prompt=teas&flagged=without"))
-    assert address("choices", "prompt=teas&amp;flagged=without") in text_of(response)
+    for other in ("items", "distances"):  # in another tab, and in the same one
+        assert address(other, "prompt=teas&amp;flagged=without") in text_of(response)
     assert all("flagged=without" in href for href in links(response, "/texts/?"))
 
 
@@ -358,3 +359,4 @@ def test_the_rail_leads_there(study: Study) -> None:
     assert reverse("compare:page", args=["teas", "items"]) not in page
     here = log_in(study, "viewer", "bob").get(reverse("compare:overview", args=["teas"])).content.decode()
     assert reverse("compare:page", args=["teas", "items"]) in here
+    assert reverse("compare:page", args=["teas", "demographics"]) not in here  # one click further

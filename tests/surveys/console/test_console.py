@@ -33,6 +33,12 @@ def test_log_in_leads_to_the_page_that_was_asked_for() -> None:
     assert Client().post("/console/login/", form)["Location"] == "/console/new/"
 
 
+def test_first_view_of_a_server_says_how_to_make_an_account() -> None:
+    assert "create_owner NAME" in lines_of(Client().get("/", follow=True))
+    make_account("ada")
+    assert "create_owner" not in lines_of(Client().get("/", follow=True))
+
+
 def test_log_in_never_leads_to_another_site() -> None:
     make_account("ada")
     for elsewhere in ("https://example.org/", "//example.org", "javascript:alert(1)"):
@@ -111,12 +117,6 @@ def test_list_has_ones_own_studies_with_their_progress() -> None:
     words = lines_of(log_in(study).get("/console/"))
     assert "Teas" in words and "1 of 8 places filled" in words and "1 person came" in words
     assert "Coffees" not in words
-
-
-@pytest.mark.parametrize(("state", "page"), [("draft", "setup"), ("live", "monitor"), ("closed", "monitor")])
-def test_a_studys_own_address_leads_to_where_its_work_goes_on(state: str, page: str) -> None:
-    response = log_in(make_study(state)).get("/console/teas/")
-    assert response["Location"] == reverse(f"console:{page}", args=["teas"])
 
 
 def test_the_rail_has_the_pages_of_the_studys_kind() -> None:

@@ -3,7 +3,9 @@
 from decimal import Decimal
 
 import pytest
+from django.utils.safestring import mark_safe
 
+from surveys.console.tags import with_bold
 from surveys.console.wording import (
     counted,
     decimal,
@@ -91,3 +93,18 @@ def test_templates_write_counts_alike(number: object, words: str, shown: object)
 def test_cents_are_written_in_their_currency() -> None:
     assert (money(123456), money(5, "GBP"), money(0)) == ("$1,234.56", "£0.05", "$0.00")
     assert (money_range([900, 1200]), money_range([900], "GBP")) == ("$9.00 to $12.00", "£9.00")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Try **Earl Grey** or **green**.", "Try <b>Earl Grey</b> or <b>green</b>."),
+        ("2 ** 3, 4 ** 5", "2 ** 3, 4 ** 5"),
+        ("**One\ntwo**", "**One\ntwo**"),
+        ("**<i>tea</i>**", "<b>&lt;i&gt;tea&lt;/i&gt;</b>"),
+        (mark_safe("**a <mark>tea</mark>**"), "<b>a <mark>tea</mark></b>"),
+        (mark_safe("**a <mark>b** c</mark>"), "**a <mark>b** c</mark>"),
+    ],
+)
+def test_bold_words_of_a_chatbot_are_bold_and_all_else_is_escaped(text: str, shown: str) -> None:
+    assert with_bold(text) == shown

@@ -197,7 +197,7 @@ def test_behind_is_a_cell_clearly_below_the_others(filled: tuple[int, ...], slow
 )
 def test_first_sentence_says_how_the_study_stands(state: str, sentence: str) -> None:
     study = make_study(state)
-    assert say_state(study, watch(study)) == sentence
+    assert say_state(study, watch(study).cells) == sentence
 
 
 def test_first_sentence_says_when_every_place_is_filled() -> None:
@@ -205,7 +205,7 @@ def test_first_sentence_says_when_every_place_is_filled() -> None:
     for chatbot in ("chatgpt", "gemini"):
         for cell in ("milky", "plain"):
             make_participant(study, State.COMPLETED, chatbot=chatbot, cell=cell)
-    assert say_state(study, watch(study)) == "All 4 places are filled. The study can be closed."
+    assert say_state(study, watch(study).cells) == "All 4 places are filled. The study can be closed."
 
 
 def fill_study(people: int):

@@ -1,0 +1,220 @@
+"""How each entry of the console's frame stands, and what waits for somebody there: one statement a page."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum, TextField, Value
+from django.db.models.functions import Cast
+
+from analysis.answers.reviews import answers_of, waiting
+from analysis.models import Run
+from surveys.console.wording import dollars, plural
+from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study
+from surveys.monitoring.monitor import CellProgress, behind, places_of_cells
+from surveys.monitoring.people import people_of
+from surveys.studies.access import studies_of
+
+ENDED_EARLY = (Run.State.STOPPED, Run.State.PAUSED)
+WORDS, NUMBERS = ("of_what", "of_key", "of_name"), ("rows", "rows_done", "rows_now")
+MILLION = 1_000_000
+NOTHING = Value("")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What somebody is to do next, and why."""
+
+    words: str
+    why: str
+    page: str
+    arguments: tuple[str, ...] = ()
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How an entry stands: a count with its unit, one line, and what waits for somebody."""
+
+    count: str = ""
+    unit: str = ""
+    words: str = ""
+    step: Step | None = None
+
+
+@dataclass
+class Counts:
+    """What the database has of a study: quota cells, runs by state, other studies, and single numbers by name."""
+
+    cells: list[CellProgress] = field(default_factory=list)
+    runs: dict[str, int] = field(default_factory=dict)
+    millionths: int = 0  # of a dollar, that the runs have cost
+    studies: list[tuple[str, str]] = field(default_factory=list)
+    numbers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        return sum(self.runs.values()) if name == "runs" else self.numbers.get(name, (0, 0, 0))[0]
+
+    @property
+    def places(self) -> int:
+        return sum(cell.places for cell in self.cells)
+
+    @property
+    def filled(self) -> int:
+        return sum(cell.filled for cell in self.cells)
+
+    @property
+    def leased(self) -> int:
+        return sum(cell.leased for cell in self.cells)
+
+
+def count_study(study: Study, user: AbstractBaseUser) -> Counts:
+    counts = Counts()
+    first, *others = rows_of(study, user)
+    for what, key, name, n, done, now in sorted(first.union(*others, all=True)):
+        match what:
+            case "cell":
+                counts.cells.append(CellProgress(int(key), name, n, done, now))
+            case "run":
+                counts.runs[key] = n
+                counts.millionths += done
+            case "study":
+                counts.studies.append((key, name))
+            case _:
+                counts.numbers[what] = (n, done, now)
+    counts.cells.sort(key=lambda cell: cell.id)
+    return counts
+
+
+def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
+    """Each kind of count as rows of the same columns."""
+    total, filled, leased = places_of_cells()
+    cells = QuotaCell.objects.filter(study=study)
+    yield rows("cell", cells, F("position"), F("name"), rows=total, rows_done=filled, rows_now=leased)
+    spent = Cast(Sum("spent") * MILLION, BigIntegerField())
+    yield rows("run", study.runs.all(), F("state"), rows_done=spent)
+    yield rows("study", studies_of(user), F("slug"), F("title"))
+    simulated = Count("pk", filter=Q(origin=Participant.Origin.SIMULATED))
+    yield rows("people", people_of(study, "main"), rows_done=simulated)
+    yield rows("members", study.memberships.all())
+    yield rows("waiting", waiting(answers_of(study)))
+    yield rows("exported", AuditEvent.objects.filter(study=study, action="exported"))
+    if work_of(study):
+        slots = Slot.objects.filter(item__study=study, item__purpose=AnnotationItem.Purpose.WORK)
+        given = {"rows": Count("item", distinct=True), "rows_done": Count("done_at"), "rows_now": Count("pk")}
+        yield rows("labels", slots, **given)
+        yield rows("decisions", GateDecision.objects.filter(study=study))
+
+
+def rows(what: str, of: QuerySet[Any], key: Any = NOTHING, name: Any = NOTHING, **numbers: Any) -> QuerySet[Any]:
+    """One row for each key and name; where nothing is found, none."""
+    words = {column: Cast(value, TextField()) for column, value in zip(WORDS, (Value(what), key, name), strict=True)}
+    none = Value(0, BigIntegerField())
+    found = {"rows": Count("pk"), "rows_done": none, "rows_now": none} | numbers
+    return of.order_by().annotate(**words).values(*words).annotate(**found).values_list(*WORDS, *NUMBERS)
+
+
+def work_of(study: Study) -> dict[str, Any]:
+    """What annotators are asked; nothing in other studies."""
+    return study.current.document.get("annotation") or {} if study.current else {}
+
+
+# --- in words ----------------------------------------------------------------------
+
+
+def study_stands(study: Study, counts: Counts) -> Standing:
+    version = f"Version {study.current.number}" if study.current else "No version"
+    if study.state == Study.State.DRAFT:
+        step = Step(
+            "Read and launch the study", "Nobody can take part before. A pilot tries it first.", "console:setup"
+        )
+        return Standing(study.get_state_display(), "", f"{version}, not launched", step)
+    if study.state == Study.State.PAUSED:
+        step = Step("Resume recruiting", "Nobody new can begin.", "console:change-state", ("resume",))
+        return Standing(study.get_state_display(), "", f"{version}, recruiting is paused", step)
+    return Standing(study.get_state_display(), "", f"{version}, nothing to do")
+
+
+def collect_stands(study: Study, counts: Counts) -> Standing:
+    count, unit = f"{counts.filled:,}", f"of {counts.places:,}"
+    if not counts.number("people"):
+        words = "Nobody has come yet"
+        step = Step("Give people the link", f"{words}. The set-up has the link and the codes.", "console:setup")
+        return Standing(count, unit, words, step if study.state == Study.State.LIVE else None)
+    if study.state == Study.State.LIVE and counts.filled == counts.places:
+        step = Step("Close the study", "All places are filled.", "console:change-state", ("close",))
+        return Standing(count, unit, "All places are filled", step)
+    if study.state == Study.State.LIVE and (slow := behind(counts.cells)):
+        why = f"{slow.filled:,} of {slow.places:,} places are filled."
+        return Standing(count, unit, f"{slow.name} is behind", Step(f"{slow.name} is behind", why, "console:monitor"))
+    words = f"{plural(counts.leased, 'person', 'people')} at work" if counts.leased else "Nobody is at work now"
+    return Standing(count, unit, words)
+
+
+def models_stand(study: Study, counts: Counts) -> Standing:
+    n, running = counts.number("runs"), counts.runs.get(Run.State.RUNNING, 0)
+    unit, cost = "run" if n == 1 else "runs", dollars(Decimal(counts.millionths) / MILLION)
+    if not n:
+        wanted = counts.number("people") and not work_of(study)
+        step = Step("Start a first run", "People’s answers have nothing beside them yet.", "baselines:new-run")
+        return Standing("0", unit, "None yet", step if wanted else None)
+    if early := sum(counts.runs.get(state, 0) for state in ENDED_EARLY):
+        words = f"{plural(early, 'run')} stopped early"
+        return Standing(f"{n:,}", unit, words, Step(words, "Go on with it, or end it.", "baselines:runs"))
+    return Standing(f"{n:,}", unit, f"{running:,} running, {cost}" if running else f"Not running, {cost}")
+
+
+def answers_stand(study: Study, counts: Counts) -> Standing:
+    n = counts.number("waiting")
+    if not n:
+        return Standing("0", "to check", "Nothing to check")
+    step = Step(f"Check {plural(n, 'answer')}", "The rules are not sure what the text says.", "answers:review")
+    return Standing(f"{n:,}", "to check", "The rules are not sure", step)
+
+
+def compare_stands(study: Study, counts: Counts) -> Standing:
+    asked = len({prompt["slug"] for prompt in study.current.document.get("prompts", ())}) if study.current else 0
+    n, simulated, _ = counts.numbers.get("people", (0, 0, 0))
+    people = plural(n, "person", "people") + (f" ({simulated:,} simulated)" if simulated else "")
+    return Standing(
+        f"{asked:,}", "prompt" if asked == 1 else "prompts", f"{people}, {plural(counts.number('runs'), 'run')}"
+    )
+
+
+def items_stand(study: Study, counts: Counts) -> Standing:
+    n, done, wanted = counts.numbers.get("labels", (0, 0, 0))
+    if not n:
+        handed = work_of(study).get("kind") != "imported"
+        step = Step("Give annotators items", "There is nothing to judge yet.", "people:items") if handed else None
+        return Standing("0", "items", "None yet", step)
+    return Standing(f"{n:,}", "item" if n == 1 else "items", f"{done:,} of {plural(wanted, 'label')}")
+
+
+def agreement_stands(study: Study, counts: Counts) -> Standing:
+    done = counts.numbers.get("labels", (0, 0, 0))[1]
+    decided = "Pilot gate decided" if counts.number("decisions") else "Pilot gate not decided"
+    return Standing(f"{done:,}", "label" if done == 1 else "labels", decided)
+
+
+def export_stands(study: Study, counts: Counts) -> Standing:
+    n = counts.number("exported")
+    return Standing(f"{n:,}", "download" if n == 1 else "downloads", "Data, figures, bundle")
+
+
+STANDINGS: dict[str, Callable[[Study, Counts], Standing]] = {
+    "study": study_stands,
+    "collect": collect_stands,
+    "models": models_stand,
+    "judges": models_stand,
+    "answers": answers_stand,
+    "compare": compare_stands,
+    "items": items_stand,
+    "agreement": agreement_stands,
+    "export": export_stands,
+}
+
+
+def standing_of(entry: str, study: Study, counts: Counts) -> Standing:
+    return STANDINGS[entry](study, counts)

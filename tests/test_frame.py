@@ -1,0 +1,193 @@
+"""The console's frame: six entries that say how they stand, every task in three clicks, and nothing beyond a role."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+from django.urls import resolve, reverse
+
+from fieldstudy.frame.entries import EXPORT, entries_of
+from fieldstudy.frame.standing import STANDINGS, count_study
+from surveys.models import Participant, Study
+from surveys.monitoring.monitor import watch
+from tests.analysis.agreement.annotation_samples import make_annotated
+from tests.analysis.exports.test_answer_tables import make_world
+from tests.analysis.runs.baseline_factories import make_endpoint
+from tests.factories import make_account, make_participant, make_study
+from tests.surveys.console.console_pages import lines_of, log_in, text_of
+
+pytestmark = pytest.mark.django_db
+MOST_CLICKS = 3
+PERSON = "a person"
+# What somebody wants, by what they press from the study's first page, and the page that does it.
+TASKS = {
+    "see how full the study is": (["Collect"], "console:monitor"),
+    "pause recruiting": (["Collect", "Pause recruiting"], "console:change-state"),
+    "read the study as it was written": (["Set-up"], "console:setup"),
+    "amend the study": (["New version"], "console:new-version"),
+    "let a colleague in": (["Members"], "console:members"),
+    "find a participant": (["Collect", "Participants"], "console:participants"),
+    "read what one person pasted": (["Collect", "Participants", PERSON], "console:participant"),
+    "see where people left": (["Collect", "Flow"], "console:flow"),
+    "top up people's pay": (["Collect", "Paying"], "paying:board"),
+    "see what was paid": (["Collect", "Paying", "Ledger"], "paying:ledger"),
+    "put the study on Prolific": (["Collect", "Paying", "The study on Prolific"], "paying:set-up"),
+    "see what models were asked": (["Models"], "baselines:runs"),
+    "ask a model": (["Models", "New run"], "baselines:new-run"),
+    "say where a model is": (["Models", "Endpoints", "New endpoint"], "baselines:new-endpoint"),
+    "bring conversations": (["Models", "Corpora"], "people:corpora"),
+    "write simulated users' personas": (["Models", "Personas"], "people:personas"),
+    "see which model learned from people": (["Models", "Trained models"], "training:models"),
+    "read all answers": (["Answers"], "answers:list"),
+    "decide what an unclear answer says": (["Answers", "To check"], "answers:review"),
+    "make two spellings one": (["Answers", "Spellings"], "answers:spellings"),
+    "know how well answers are read": (["Answers", "How well they are read"], "answers:accuracy"),
+    "see what differs most": (["Compare"], "compare:overview"),
+    "compare two chatbots": (["Compare", "Pair"], "compare:page"),
+    "see what is recommended": (["Compare", "What people get"], "compare:page"),
+    "see how varied answers are": (["Compare", "How varied, and for whom"], "compare:page"),
+    "compare groups of people": (["Compare", "How varied, and for whom", "Demographics"], "compare:page"),
+    "see scores of a benchmark": (["Compare", "Scores"], "compare:page"),
+    "see what models cost": (["Compare", "Checks", "Cost and latency"], "compare:page"),
+    "take the data": (["Export"], "export:page"),
+    "take one table": (["Export", "Download"], "export:download"),
+    "make a bundle for a journal": (["Export", "Replication bundle"], "compare:prepare-bundle"),
+    "begin in a notebook": (["Export", "Notebook"], "export:notebook"),
+    "see who did what": (["Export", "Audit trail"], "console:audit"),
+    "let a program in": (["Export", "Your token"], "export:token"),
+    "change one's password": (["Your account"], "console:account"),
+    "go to another study": (["All studies"], "console:studies"),
+}
+OF_ANNOTATORS = {
+    "see what judges were asked": (["Judges"], "baselines:runs"),
+    "read where people differ": (["Items"], "agreement:differing"),
+    "give annotators items": (["Items", "Portions"], "people:items"),
+    "know how far people agree": (["Agreement"], "agreement:overview"),
+    "decide which annotators stay": (["Agreement", "Pilot gate"], "agreement:gate"),
+    "draw the paper's figures": (["Agreement", "Figures of the paper"], "papers:paper"),
+}
+
+
+class Anchors(HTMLParser):
+    """What can be pressed: address by words, in the order of the page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found, self.address, self.words = list[tuple[str, str]](), "", list[str]()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.address, self.words = dict(attributes).get("href") or "", []
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a" and self.address:
+            self.found.append((" ".join(" ".join(self.words).split()), self.address))
+            self.address = ""
+
+
+def press(page: str, words: str, person: Participant | None = None) -> str:
+    """Where the first link that begins with these words leads; empty where there is none."""
+    begins = person.pseudonym if person and words == PERSON else words
+    return next((href for name, href in Anchors(page).found if re.match(rf"{re.escape(begins)}\b", name)), "")
+
+
+def lost(client: Client, study: Study, tasks: dict[str, tuple[list[str], str]]) -> dict[str, str]:
+    """The tasks that are not done, with where somebody got to."""
+    person, found, pages = study.participants.order_by("-pk").first(), {}, dict[str, str]()
+    for task, (clicks, page) in tasks.items():
+        address = reverse("console:study", args=[study.slug])
+        for words in clicks:
+            if address not in pages:
+                pages[address] = text_of(client.get(address, follow=True))
+            address = press(pages[address], words, person).partition("#")[0]
+            if not address:
+                found[task] = f"no “{words}”"
+                break
+        else:
+            reached = resolve(address.partition("?")[0]).view_name
+            if reached != page or len(clicks) > MOST_CLICKS:
+                found[task] = f"{reached} after {len(clicks)}"
+    return found
+
+
+def test_every_task_is_found_in_three_clicks() -> None:
+    study = make_world()
+    make_endpoint()
+    assert len(TASKS) >= 30 and lost(log_in(study), study, TASKS) == {}
+
+
+def test_annotators_studies_have_their_own_entries() -> None:
+    study = make_annotated(slug="labels")[0]
+    assert lost(log_in(study), study, OF_ANNOTATORS) == {}
+    assert [entry.title for entry in entries_of(study)] == [
+        "Study", "Collect", "Judges", "Items", "Agreement", "Export"
+    ]  # fmt: skip
+
+
+def test_a_viewer_sees_no_tab_that_they_may_not_open() -> None:
+    study = make_study()
+    client = log_in(study, "viewer")
+    for page in ("console:study", "console:monitor", "baselines:runs"):
+        for name, address in Anchors(text_of(client.get(reverse(page, args=["teas"])))).found:
+            if address.startswith("/"):
+                assert client.get(address).status_code == 200, (name, address)
+
+
+def test_every_entry_says_how_it_stands() -> None:
+    study = make_study()
+    named = {entry.name for kind in (study, make_annotated(slug="labels")[0]) for entry in entries_of(kind)}
+    assert named == {*STANDINGS}
+
+
+def test_what_the_frame_counts_is_what_its_pages_count() -> None:
+    study = make_world()
+    counts, watched = count_study(study, make_account("eve", study, "viewer")), watch(study)
+    assert (counts.places, counts.filled, counts.leased) == (watched.places, watched.filled, watched.leased)
+    assert counts.number("people") == watched.people and counts.number("runs") == study.runs.count()
+    waiting = log_in(study).get(reverse("answers:list", args=["teas"])).context["counts"]["waiting"]
+    assert counts.number("waiting") == waiting
+
+
+@pytest.mark.parametrize(
+    ("state", "people", "step"),
+    [
+        ("draft", 0, "Next: Read and launch the study."),
+        ("live", 0, "Next: Give people the link."),
+        ("paused", 1, "Next: Resume recruiting."),
+        ("live", 1, "Next: Start a first run."),
+    ],
+)
+def test_first_page_of_a_study_says_what_to_do_next(state: str, people: int, step: str) -> None:
+    study = make_study(state, places=3)
+    for _ in range(people):
+        make_participant(study)
+    address = reverse("console:study", args=["teas"])
+    assert step in lines_of(log_in(study).get(address))
+    assert "Next:" not in lines_of(log_in(study, "viewer", "bob").get(address))
+
+
+def test_other_studies_are_in_the_menu_and_those_of_others_are_not() -> None:
+    client, mine = log_in(make_study()), make_study("draft", slug="herbs", title="Herbs")
+    make_study("draft", slug="cups", title="Cups")
+    make_account("eve", mine, "viewer")
+    words = lines_of(client.get(reverse("console:study", args=["teas"])))
+    assert "Herbs" not in words and "Cups" not in words
+    both = Client()
+    both.force_login(mine.memberships.get().user)
+    Study.objects.get(slug="teas").memberships.create(user=mine.memberships.get().user, role="viewer")
+    words = lines_of(both.get(reverse("console:study", args=["teas"])))
+    assert "Herbs" in words and "Cups" not in words
+
+
+def test_export_without_data_says_what_comes_first() -> None:
+    study = make_study()
+    client = log_in(study)
+    words = lines_of(client.get(reverse("export:page", args=["teas"])))
+    assert "There is nothing to export yet." in words and "Give people the link" in words
+    assert "Download" not in words.partition("There is nothing")[2]
+    assert EXPORT.tabs[0].page == "export:page"
