@@ -133,6 +133,8 @@ def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> N
         ({"corpus": "corpus"}, "corpus: offline does not take this."),
         ({"condition": "sp-history"}, "corpus: Choose the corpus whose conversations or attributes stand in front."),
         ({"condition": "sp-history", "corpus": "corpus"}, "The corpus corpus has 0 conversations"),
+        ({"condition": "sp-memory", "corpus": "corpus"}, "The attributes of corpus are not merged yet"),
+        ({"condition": "sp-memory", "history_size": 5}, "history_size: sp-memory does not take this."),
         ({"budget": "0.0001"}, "will cost about"),
         ({"repeat": 5}, "repeat: no such field."),
     ],
