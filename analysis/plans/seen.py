@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from analysis.plans.scenarios import MIDDLE, Assumed, Scenario
-from analysis.plans.worlds import draw_lists
+from analysis.plans.worlds import VARIED, draw_lists
 from analysis.report.filters import Filters
 from analysis.report.planned.answers import ask, find_sides
 from analysis.report.reports import Reporting
@@ -51,7 +51,7 @@ def assumed_of(data: Data, hypothesis: Hypothesis, prompts: Sequence[str]) -> It
     for side in filter(None, (sides.b, sides.a)):
         if all(prompt in data.prompts and len(side.rows(prompt)) >= FEWEST for prompt in prompts):
             asked = [ask(side, side, hypothesis, prompt) for prompt in prompts]
-            lists = lists_of(asked) if hypothesis.measure in ("entropy_bits", "jsd_excess") else None
+            lists = lists_of(asked) if hypothesis.measure in VARIED else None
             yield from ((prompt, lists or share_of(one)) for prompt, one in zip(prompts, asked, strict=True))
             return
 

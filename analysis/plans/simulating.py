@@ -10,7 +10,7 @@ import numpy as np
 from analysis.plans.costs import cost_of
 from analysis.plans.scenarios import MIDDLE, SCENARIOS, Scenario, truth_of
 from analysis.plans.seen import seen_in
-from analysis.plans.worlds import Prompted, world_of
+from analysis.plans.worlds import Prompted, reached, world_of
 from analysis.report.planned.verdicts import GOOD, decide, p_of
 from analysis.stats.hypotheses.families import passed
 from analysis.stats.hypotheses.measures import test_of
@@ -160,6 +160,7 @@ def simulate_size(
             "hypothesis": hypothesis.slug,
             "n_a": size_of(definition, hypothesis.a, people, setting.calls),
             "n_b": size_of(definition, hypothesis.b, people, setting.calls),
+            **truths(definition, hypothesis, scenario),
             **width_of(column),
             **chance_of([is_told(hypothesis, one, hypothesis.alpha or plan.alpha) for one in column], "told_apart"),
             **chance_of([verdict in GOOD for verdict in row], "supported"),
@@ -168,20 +169,30 @@ def simulate_size(
     ]
 
 
-def replicate(
-    definition: Definition, hypothesis: Hypothesis, scenario: Scenario, people: int, setting: Setting
-) -> list[Tested]:
+def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> list[Prompted]:
+    """Those of a hypothesis that is not pooled are tests of their own, all alike here: the first stands for them."""
     by_slug = {prompt.slug: prompt for prompt in definition.prompts}
     asked = [by_slug[slug] for slug in definition.asked_by(hypothesis)]
     prompts = [Prompted(scenario.of(hypothesis, one.slug), one.items, len(one.choices)) for one in asked]
-    if not hypothesis.pooled:
-        prompts = prompts[:1]  # each is a test of its own, and all are alike here
+    return prompts if hypothesis.pooled else prompts[:1]
+
+
+def replicate(
+    definition: Definition, hypothesis: Hypothesis, scenario: Scenario, people: int, setting: Setting
+) -> list[Tested]:
+    prompts = prompts_of(definition, hypothesis, scenario)
     draw = world_of(hypothesis, prompts, truth_of(hypothesis, scenario))
     a, b = (size_of(definition, side, people, setting.calls) for side in (hypothesis.a, hypothesis.b))
     shared = SharedDraws(setting.seed, DRAWS)
     rng = generator(setting.seed, "plan", hypothesis.slug, scenario.name, people)
     names = (hypothesis.a, hypothesis.b)
     return [test_of(hypothesis.measure, list(draw(rng, a, b)), shared, names) for _ in range(setting.replicates)]
+
+
+def truths(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> dict[str, float]:
+    """The difference that the scenario wants, and the one its population has."""
+    wanted = truth_of(hypothesis, scenario)
+    return {"wanted": wanted, "true": reached(hypothesis, prompts_of(definition, hypothesis, scenario), wanted)}
 
 
 def is_told(hypothesis: Hypothesis, tested: Tested, alpha: float) -> bool:

@@ -36,6 +36,16 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     return found
 
 
+def notes_of(rows: list[dict[str, Any]], measure: str) -> list[str]:
+    """Of scenarios in which lists cannot differ as much as is planned."""
+    short = {row["scenario"]: row for row in rows if abs(row["true"]) < 0.9 * abs(row["wanted"])}
+    return [
+        f"{name}: so few items cannot differ by {written(measure, abs(row['wanted']))} {unit_word(measure)}, only by "
+        f"{written(measure, abs(row['true']))}."
+        for name, row in short.items()
+    ]
+
+
 def line_of(row: dict[str, Any], hypothesis: dict[str, Any], wide: int) -> str:
     width = "–" if row["width"] is None else written(hypothesis["measure"], row["width"])
     low, high = (percent(end) for end in row["supported_ci"])
@@ -68,17 +78,18 @@ def opening_of(report: dict[str, Any]) -> str:
 
 def tables_of(report: dict[str, Any]) -> list[dict[str, Any]]:
     """For each hypothesis its rows in words, one for each number of people and scenario."""
-    return [
-        {
-            "text": hypothesis["text"],
-            "slug": hypothesis["hypothesis"],
-            "curves": curves_of(report, hypothesis),
-            "rows": [
-                cells_of(row, hypothesis) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]
-            ],
-        }
-        for hypothesis in report["hypotheses"]
-    ]
+    return [table_of(report, hypothesis) for hypothesis in report["hypotheses"]]
+
+
+def table_of(report: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:
+    rows = [row for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]]
+    return {
+        "text": hypothesis["text"],
+        "slug": hypothesis["hypothesis"],
+        "curves": curves_of(report, hypothesis),
+        "notes": notes_of(rows, hypothesis["measure"]),
+        "rows": [cells_of(row, hypothesis) for row in rows],
+    }
 
 
 def cells_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:

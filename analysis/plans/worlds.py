@@ -17,6 +17,7 @@ from surveys.studies.files.hypotheses import Hypothesis
 MANY = 20_000  # answers from which a world's truth is known
 STEPS = 14  # halvings on the way to it
 FARTHEST = 4.0  # slopes
+VARIED = ("entropy_bits", "jsd_excess")  # measures of lists
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Iterator[Asked]]
 
@@ -70,7 +71,7 @@ def letter_sample(rng: np.random.Generator, count: int, share: float, options: i
 
 def world_of(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> Draw:
     """What draws one study: both sides' answers to each prompt, `truth` being a minus b."""
-    draw = draw_varied if hypothesis.measure in ("entropy_bits", "jsd_excess") else draw_share
+    draw = draw_varied if hypothesis.measure in VARIED else draw_share
 
     def study(rng: np.random.Generator, a: int, b: int) -> Iterator[Asked]:
         who = np.arange(a), np.arange(b)
@@ -107,6 +108,28 @@ def draw_share(
             yield letter_sample(rng, count, chance, prompt.options, assumed.unusable)
 
 
+def counts_of(popular: tuple[float, ...], named: int) -> NDArray[np.int64]:
+    return np.bincount(population.__wrapped__(popular, named).ravel(), minlength=len(popular))
+
+
+def difference(measure: str, of_a: NDArray[np.int64], of_b: NDArray[np.int64]) -> float:
+    if measure == "entropy_bits":
+        return float(Counted(of_a).bits - Counted(of_b).bits)
+    return float(measure_distance(of_a, of_b)[0])
+
+
+def reached(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> float:
+    """The difference there is in the population: less than `truth` where so few items cannot differ so much."""
+    if hypothesis.measure not in VARIED or not truth:
+        return truth
+    found = []
+    for prompt in prompts:
+        told = (prompt.assumed.slope, prompt.named, prompt.assumed.vocabulary)
+        of_a, of_b = (counts_of(popularity(hypothesis.measure, off, *told), prompt.named) for off in (truth, 0.0))
+        found.append(difference(hypothesis.measure, of_a, of_b))
+    return float(np.mean(found))
+
+
 @lru_cache(maxsize=64)
 def popularity(measure: str, truth: float, slope: float, named: int, vocabulary: int) -> tuple[float, ...]:
     """Of the items on a side that is so far from side b: flatter or steeper, or with other items in front."""
@@ -120,16 +143,10 @@ def popularity(measure: str, truth: float, slope: float, named: int, vocabulary:
     def moved(by: float) -> tuple[float, ...]:
         return tuple(-(slope - by) * ranks if measure == "entropy_bits" else (1 - by) * base + by * turned)
 
-    def counts(popular: tuple[float, ...]) -> NDArray[np.int64]:
-        return np.bincount(population.__wrapped__(popular, named).ravel(), minlength=vocabulary)
-
-    of_b = counts(tuple(base))
+    of_b = counts_of(tuple(base), named)
 
     def value(by: float) -> float:
-        of_a = counts(moved(by))
-        if measure == "entropy_bits":
-            return float(Counted(of_a).bits - Counted(of_b).bits)
-        return float(measure_distance(of_a, of_b)[0])
+        return difference(measure, counts_of(moved(by), named), of_b)
 
     low, high = (-FARTHEST, slope) if measure == "entropy_bits" else (0.0, 1.0)
     for _ in range(STEPS):

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from analysis.plans import seen, views
 from analysis.plans.kept import find_plan, keep_plan, progress_of
-from analysis.plans.scenarios import MIDDLE, Scenario, truth_of
+from analysis.plans.scenarios import MIDDLE, Assumed, Scenario, truth_of
 from analysis.plans.seen import assumed_of, seen_in
 from analysis.plans.simulating import (
     PlanError,
@@ -26,7 +26,8 @@ from analysis.plans.simulating import (
     size_of,
     width_of,
 )
-from analysis.plans.worlds import Prompted, world_of
+from analysis.plans.texts import notes_of
+from analysis.plans.worlds import Prompted, reached, world_of
 from analysis.report.planned.answers import examine, find_sides
 from analysis.stats.heterogeneity import compare
 from analysis.stats.hypotheses import measures
@@ -98,6 +99,18 @@ def test_worlds_are_as_far_apart_as_the_scenario_says() -> None:
     (apart,) = world_of(APART, prompts, truth_of(APART, MIDDLE))(rng, 20_000, 20_000)
     found = compare(apart.a, apart.b, rng, 20)
     assert found.jsd_bits - found.chance_jsd == pytest.approx(0.05, abs=0.005)
+
+
+def test_few_items_cannot_differ_as_much_as_is_planned_and_the_plan_says_so() -> None:
+    six = Prompted(Assumed(0.0, 0.3, 0.02, vocabulary=6), 2)
+    assert reached(VARIED, [Prompted(MIDDLE.usual, 5)], -0.3) == pytest.approx(-0.3, abs=0.01)
+    most = reached(VARIED, [six], 0.3)
+    assert 0 < most < 0.2
+    row = {"scenario": "as in the pilot", "wanted": 0.3, "true": most}
+    assert notes_of([row], "entropy_bits")[0].startswith(
+        "as in the pilot: so few items cannot differ by 0.30 bits, only by"
+    )
+    assert notes_of([row | {"true": 0.3}], "entropy_bits") == []
 
 
 def test_answers_that_are_there_predict_the_intervals_of_the_report() -> None:
