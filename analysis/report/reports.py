@@ -42,6 +42,7 @@ CODE = (
         "parts",
         "pairs",
         "persons",
+        "questions",
         "claims/enough.py",
         "benchmark_letters.py",
         "beyond.py",

@@ -21,6 +21,7 @@ from analysis.report.parts import (
 )
 from analysis.report.persons import arms, explanations, positions, taken
 from analysis.report.persons import part as person_or_dice
+from analysis.report.questions import variability
 
 # In the order of a document.
 ALL_PARTS = (
@@ -38,6 +39,7 @@ ALL_PARTS = (
     taken.PART,
     positions.PART,
     benchmarks.PART,
+    variability.PART,
     costs.COSTS,
     costs.LATENCY,
     groups.CELLS,
