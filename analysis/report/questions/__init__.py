@@ -1,3 +1,1 @@
-"""What several runs over the same questions say together: ranks among published scores, majorities, and which questions
-a model answers differently from one repeat to the next.
-"""
+"""Questions with choices: runs over the same ones together, how variable each is offline, how far letters lie apart."""
