@@ -46,6 +46,7 @@ CODE = (
         "claims/enough.py",
         "benchmark_letters.py",
         "beyond.py",
+        "pooled.py",
         "mixes.py",
         "columns.py",
         "dataset.py",
