@@ -36,13 +36,17 @@ class BenchmarkRuns:
 
     @property
     def is_reference(self) -> bool:
-        """Whether others can be compared with it: stateless, at temperature 1 or an unknown one."""
-        return self.source.name == OFFLINE and self.source.temperature in (None, 1)
+        return is_reference(self.source)
 
     def letters_to(self, questions: NDArray[np.int64]) -> NDArray[np.int8]:
         """The letters to these questions, in their order; a run may have been asked in any other."""
         order = np.argsort(self.questions)
         return self.letters[:, order[np.searchsorted(self.questions, questions, sorter=order)]]
+
+
+def is_reference(source: Source) -> bool:
+    """Whether others can be compared with it: stateless, at temperature 1 or an unknown one."""
+    return source.name == OFFLINE and source.temperature in (None, 1)
 
 
 def load_runs(data: Data) -> list[BenchmarkRuns]:
@@ -96,3 +100,7 @@ def run_label(run: Run, user: int, repeat: int, runs: int) -> str:
 def load_keys(benchmarks: set[str]) -> dict[int, int]:
     items = BenchmarkItem.objects.filter(benchmark__in=benchmarks).values_list("pk", "answer")
     return {pk: LETTERS.find(answer) for pk, answer in items}
+
+
+def load_subjects(benchmarks: set[str]) -> dict[int, str]:
+    return dict(BenchmarkItem.objects.filter(benchmark__in=benchmarks).values_list("pk", "subject"))

@@ -28,6 +28,7 @@ urlpatterns = [
     path("console/<slug:slug>/export/bundle/", bundle_views.prepare, name="prepare-bundle"),
     path("console/<slug:slug>/export/bundle/progress/", bundle_views.progress, name="bundle-progress"),
     path(HERE, views.overview, name="overview"),
+    path(f"{HERE}questions.toml", views.questions, name="questions"),
     path(f"{HERE}texts/", text_views.texts, name="texts"),
     path(f"{HERE}<compare-page:name>/", views.page, name="page"),
     path(f"{HERE}computing/<any-compare-page:name>/", views.computing, name="computing"),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from analysis.stats.intervals import (
+    FEW_UNITS,
     FEWEST_UNITS,
     ONE_UNIT,
     Interval,
@@ -85,6 +86,20 @@ class ChoiceDifference:
     p_tv: float | None
     p_tv_tail: float | None
     why: str | None
+    bits: "EntropyDifference | None" = None
+
+
+@dataclass(frozen=True)
+class EntropyDifference:
+    """Entropy (bits) of the known letters of one source minus that of another, each rid of the bias of its size by
+    leaving out each unit in turn; None where undefined.
+    """
+
+    effect: float | None
+    ci: Interval | None
+    ci_why: str | None
+    p: float | None
+    p_tail: float | None
 
 
 def describe(sample: ChoiceSample) -> Choices:
@@ -139,8 +154,9 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
     ways = 1.0 if share_units(a, b) else splits_of(a.unit_count, b.unit_count)
     why_tv, off_tv = why_no_interval(ci_tv, units), (float(_variation(*observed).mean()), _variation(*split))
     of_letters = tv, ci_tv, why_tv, p_value(*off_tv), tail_p(*off_tv, ways)
+    bits = _entropy_difference(a, b, observed, split, ways)
     if (key := a.correct) is None:
-        return ChoiceDifference(None, None, None, None, None, *of_letters, None)
+        return ChoiceDifference(None, None, None, None, None, *of_letters, None, bits)
     one, two = (float(share[key]) for share in shares)
     if share_units(a, b):
         ci = _paired_interval(a, b, key)
@@ -150,7 +166,52 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
         why = None if ci else ONE_UNIT
     gaps = [part[0][..., key] - part[1][..., key] for part in (observed, split)]
     off = abs(float(gaps[0].mean())), np.abs(gaps[1])
-    return ChoiceDifference(one - two, ci, why, p_value(*off), tail_p(*off, ways), *of_letters, None)
+    return ChoiceDifference(one - two, ci, why, p_value(*off), tail_p(*off, ways), *of_letters, None, bits)
+
+
+def _entropy_difference(
+    a: ChoiceSample, b: ChoiceSample, observed: "Parts", split: "Parts", ways: float
+) -> EntropyDifference:
+    """Interval: Welch's, of the errors of both; none where they share units. p: that of the splits which `compare`
+    makes, two-sided about their mean, since the smaller side's entropy is the lower by chance.
+    """
+    (one, error), (two, other) = (_unbiased_entropy(sample) for sample in (a, b))
+    units = min(a.unit_count, b.unit_count)
+    if one is None or two is None:
+        return EntropyDifference(None, None, FEW_UNITS if units < FEWEST_UNITS else None, None, None)
+    ci = None
+    if not (error is None or other is None or share_units(a, b)):
+        parts = np.array([error, other]) ** 2
+        freedom = parts**2 / (np.array([a.unit_count, b.unit_count]) - 1)
+        if (total := float(parts.sum())) > 0:
+            ci = interval_of_error(one - two, total**0.5, total**2 / float(freedom.sum()))
+    gaps = [_bits(part[0]) - _bits(part[1]) for part in (observed, split)]
+    seen, drawn = float(np.nanmean(gaps[0])), gaps[1][~np.isnan(gaps[1])]
+    centre = float(np.append(drawn, seen).mean())
+    off = abs(seen - centre), np.abs(drawn - centre)
+    return EntropyDifference(one - two, ci, why_no_interval(ci, units), p_value(*off), tail_p(*off, ways))
+
+
+def _unbiased_entropy(sample: ChoiceSample) -> tuple[float | None, float | None]:
+    """m H - (m - 1) mean(H without each unit), which has no bias of the order 1/m (Quenouille 1956), and its error;
+    none below FEWEST_UNITS, where it is too rough.
+    """
+    counts, m = _counts(sample), sample.unit_count
+    if m < FEWEST_UNITS or sample.n == sample.unknown:
+        return None, None
+    left_out = entropy((counts[:, None] - _by_unit(sample))[:-1].T)
+    if np.isnan(left_out).any():
+        return None, None
+    bits = float(entropy(counts[:-1]))
+    return float(np.clip(m * bits - (m - 1) * left_out.mean(), 0.0, np.log2(sample.options))), standard_error(left_out)
+
+
+def _bits(shares: Shares) -> Shares:
+    """Of the known letters, of which shares (..., options + 1) have the unknown ones last."""
+    known = shares[..., :-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = known / known.sum(axis=-1, keepdims=True)
+        return np.asarray(-(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1))
 
 
 def _counts(sample: ChoiceSample) -> NDArray[np.int64]:
@@ -289,20 +350,33 @@ def _variation(p: Shares, q: Shares) -> Shares:
 @dataclass(frozen=True)
 class NewLetters:
     """Options that one of two samples of `n` answers each has and the other lacks: `value` on average over draws
-    without replacement, `chance` of two such samples from both together.
+    without replacement, `chance` of two such samples from both together, of which 95 in 100 have as many as `expected`.
     """
 
     n: int
     value: float
     chance: float
+    expected: Interval
 
 
-def new_letters(one: NDArray[np.int64], n: int, other: NDArray[np.int64], other_n: int) -> NewLetters:
+def new_letters(
+    one: NDArray[np.int64],
+    n: int,
+    other: NDArray[np.int64],
+    other_n: int,
+    rng: np.random.Generator,
+    draws: int = DRAWS,
+) -> NewLetters:
     """Of the counts of each option among so many answers: options that `one` has and `other` lacks."""
     size, both = min(n, other_n), one + other
     value = (1 - _none_among(one, n, size)) * _none_among(other, other_n, size)
     chance = _none_among(both, n + other_n, size) - _none_among(both, n + other_n, 2 * size)
-    return NewLetters(size, float(value.sum()), float(chance.sum()))
+    all_of = np.append(both, n + other_n - both.sum())  # unknown ones last
+    drawn = rng.multivariate_hypergeometric(all_of, 2 * size, size=draws)
+    first = np.array([rng.multivariate_hypergeometric(counts, size) for counts in drawn])
+    new = ((first > 0) & (drawn == first))[:, :-1].sum(axis=1)
+    low, high = np.quantile(new, [0.025, 0.975], method="inverted_cdf")
+    return NewLetters(size, float(value.sum()), float(chance.sum()), (float(low), float(high)))
 
 
 def _none_among(count: NDArray[np.int64], n: int, size: int) -> NDArray[np.float64]:

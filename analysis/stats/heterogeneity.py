@@ -18,6 +18,7 @@ from analysis.stats.intervals import (
     p_value,
     redrawn_interval,
     splits_of,
+    t_quantile,
     tail_p,
     why_no_interval,
     wilson_interval,
@@ -190,6 +191,34 @@ def _mean(drawn: NDArray[np.float64]) -> float | None:
 
 def _known(value: float) -> float | None:
     return None if isnan(value) else value
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """The mean of differences of several prompts; None where one of them is undefined or has no interval."""
+
+    effect: float | None
+    ci: Interval | None
+    ci_why: str | None
+    p: float | None
+
+
+def mean_difference(found: Sequence[Difference], drawn: Sequence[NDArray[np.float64]], units: int) -> MeanDifference:
+    """Its error is sqrt(Σ ρ_jk e_j e_k)/prompts: e_j that of each difference, ρ_jk how far `drawn` differences, whose
+    units are drawn together for all prompts, go together. By Student's t with units - 1 degrees of freedom.
+    """
+    effects = [each.effect for each in found if each.effect is not None]
+    errors = np.array([(each.ci[1] - each.ci[0]) / 2 / t_quantile(each.n - 1) for each in found if each.ci])
+    if len(effects) < len(found):
+        return MeanDifference(None, None, None, None)
+    effect = float(np.mean(effects))
+    if len(errors) < len(found):
+        return MeanDifference(effect, None, why_no_interval(None, units), None)
+    draws = np.stack(drawn)
+    together = np.corrcoef(draws[:, ~np.isnan(draws).any(axis=0)])
+    error = float(np.sqrt(max(0.0, errors @ np.nan_to_num(together) @ errors))) / len(found)
+    ci = interval_of_error(effect, error, units - 1)
+    return MeanDifference(effect, ci, why_no_interval(ci, units), student_p(effect, error, units - 1) if ci else None)
 
 
 # --- distances: Jensen-Shannon divergence, total variation

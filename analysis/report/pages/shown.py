@@ -79,7 +79,13 @@ PAGES: dict[str, Page] = {
             ("choices",),
             "choices",
         ),
-        Page("benchmarks", "Benchmarks", "How far apart are the scores of single runs?", ("benchmarks",), "benchmarks"),
+        Page(
+            "benchmarks",
+            "Benchmarks",
+            "How far apart are the scores of single runs?",
+            ("benchmarks", "variability"),
+            "benchmarks",
+        ),
         Page(
             "items",
             "Items",

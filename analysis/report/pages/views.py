@@ -49,12 +49,14 @@ from analysis.report.pairs.sides import offered_sides
 from analysis.report.parts import DEFINITIONS
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.part import say as say_planned
-from analysis.report.reports import findings
+from analysis.report.questions.taking import NothingToTake, as_prompts, choose
+from analysis.report.reports import Reporting, findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
 from surveys.studies.access import studies_of
 
 NO_FILTERS = Filters()
+TAKEN = 4  # of the most variable questions
 
 
 def compare_page(view: View) -> View:
@@ -107,6 +109,19 @@ def show_page(request: HttpRequest, wanted: Page) -> HttpResponse:
         page = frame(request, wanted, asked) | standing(wanted, missing, 0)
         return show(request, "report/computing.html", here(wanted), **page)
     return show(request, "report/page.html", here(wanted), **contents(request, wanted, shown, missing))
+
+
+@compare_page
+def questions(request: HttpRequest) -> HttpResponse:
+    """The most variable questions that the study does not ask, as prompts for its file."""
+    try:
+        items = choose(Reporting(request.study).part("variability"), TAKEN)
+    except NothingToTake as nothing:
+        return wrong(request, str(nothing), 404)
+    name = f'attachment; filename="{request.study.slug}-questions.toml"'
+    return HttpResponse(
+        as_prompts(items), content_type="application/toml; charset=utf-8", headers={"Content-Disposition": name}
+    )
 
 
 def here(wanted: Page) -> str:
@@ -285,6 +300,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "kept_pairs": searched_with(shown.asked, picked),
         "compared": [compared_row(places, row) for row in (*report["sources"], *report.get("repeated", ()))],
         "has_runs": runs_of(request.study).filter(study=request.study).exists,
+        "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
     }

@@ -22,6 +22,7 @@ from analysis.report.parts import (
 from analysis.report.persons import arms, explanations, positions, taken
 from analysis.report.persons import part as person_or_dice
 from analysis.report.planned import part as as_planned
+from analysis.report.questions import variability
 
 # In the order of a document.
 ALL_PARTS = (
@@ -40,6 +41,7 @@ ALL_PARTS = (
     taken.PART,
     positions.PART,
     benchmarks.PART,
+    variability.PART,
     costs.COSTS,
     costs.LATENCY,
     groups.CELLS,

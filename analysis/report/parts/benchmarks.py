@@ -27,11 +27,12 @@ from analysis.charts.rows import (
 from analysis.charts.tables import COUNT, FINE_ENDS, FINE_SHARE, PLAIN, POINTS, SHARE, Column, NumberFormat
 from analysis.charts.theme import printable
 from analysis.report import columns as col
-from analysis.report.benchmark_letters import BenchmarkRuns, load_keys, load_runs
+from analysis.report.benchmark_letters import BenchmarkRuns, load_keys, load_runs, load_subjects
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import LETTERS
 from analysis.report.filters import OF_SETTINGS
 from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
+from analysis.report.questions import together
 from analysis.report.samples import Data, generator_for, interval_cells, low_high, reasons
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Interval
@@ -46,9 +47,23 @@ OTHER_FORM = "No offline run at temperature 1 was asked these questions in the s
 def compute(data: Data) -> list[Row]:
     """The runs that the filters leave; those that they are compared with count though a filter hides them."""
     found = load_runs(data.narrowed(source=(), **dict.fromkeys(OF_SETTINGS, ())))
-    keys = load_keys({runs.benchmark for runs in found})
+    benchmarks = {runs.benchmark for runs in found}
+    keys, subjects = load_keys(benchmarks), load_subjects(benchmarks)
     shown = [runs for runs in found if data.filters.wants_source(runs.source)]
-    return [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
+    rows = [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
+    return [row | together_row(data, runs, row, keys, subjects) for row, runs in zip(rows, shown, strict=True)]
+
+
+def together_row(
+    data: Data, runs: BenchmarkRuns, row: Row, keys: Mapping[int, int], subjects: Mapping[int, str]
+) -> Row:
+    """What the runs of a row say together."""
+    key = np.array([keys[item] for item in runs.questions], dtype=np.int8)
+    lines = [line["accuracy"] for line in row["references"]]
+    return {
+        "ranks": together.rank_rows(runs, key, subjects, lines),
+        "majority": together.majority_rows(runs, key, random_for(data, runs, "majority")),
+    }
 
 
 def reference_for(runs: BenchmarkRuns, found: list[BenchmarkRuns]) -> BenchmarkRuns | str:
@@ -254,6 +269,7 @@ DRAWN_COLUMNS = [
     Column(col.NOVEL.key, "questions with a new answer", unit="share"),
     Column("novel_chance", "of held-out offline runs", unit="share"),
     Column("novel_excess", "more than these", unit="share"),
+    *together.DRAWN,
     WHY,
 ]
 
@@ -419,15 +435,17 @@ PART = Part(
         "these: what chance gives, both against the other offline runs.",
         "unanimous": "Share of questions to which all runs of a source give one and the same letter.",
         "distinct_letters": "Mean number of different letters that the runs of a source give to a question.",
+        **together.DEFINED,
     },
     intervals=(
         *intervals("t", "run", "ci"),
         *intervals("wilson", "question", "ci_questions", "novel_ci", "ci_unanimous"),
         *intervals("t", "question", "ci_entropy", "ci_distinct", "novel_excess_ci"),
         *intervals("simulation", "run", "noise_floor.ci"),
+        *together.IN_ROWS,
     ),
-    tables=(TABLE,),
-    pages=(PAGE,),
+    tables=(TABLE, together.RANKS, together.MAJORITIES),
+    pages=(PAGE, together.RANKS, together.MAJORITIES),
     draw=draw_benchmarks,
     say=say,
     is_brief=True,

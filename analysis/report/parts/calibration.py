@@ -28,7 +28,7 @@ from analysis.charts.rows import (
     write_caption,
 )
 from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
-from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
+from analysis.charts.tables import COUNT, FINE, Column, NumberFormat, at
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
 from analysis.models.conditions import PUPPETS
 from analysis.models.settings import AMOUNTS
@@ -41,6 +41,7 @@ from analysis.report.beyond import (
 )
 from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
+from analysis.report.questions.letters import letters_to_field
 from analysis.report.samples import Data, Group, Source, interval_cells, name_of, to_field
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, mean_excess, p_farther
 from analysis.stats.intervals import redrawn_interval
@@ -58,6 +59,7 @@ EXCESS = Measure(
     is_sole=True,
 )
 NO_PROMPT = "No prompt has answers of both the field and this source."
+NO_QUESTION = "No question with choices has answers of both the field and this source."
 FEW_UNITS = f"Below {FEWEST} people, or {FEWEST} simulated users or repeats, nothing is called the nearest."
 NOTHING_NAMED = "For some prompt no draw names anything."
 OTHER_PROMPTS = "It did not answer the same prompts as the sock puppet with most of them."
@@ -105,6 +107,7 @@ def place_source(data: Data, source: Source) -> Placed:
             **missing_distance_row(data, group, source, list(found)),
             "equal": equal_row(data, group, source, placed),
             "prompts": len(found),
+            "choices": choices_row(data, group, source),
             "nearest_for": [],
             "by_prompt": [
                 {"prompt": prompt, **distance_row(mean_excess([found[prompt]])), "p": found[prompt].p}
@@ -115,6 +118,23 @@ def place_source(data: Data, source: Source) -> Placed:
         }
     )
     return placed
+
+
+def choices_row(data: Data, group: Group, source: Source) -> Row:
+    """The mean distance over questions with choices, above what chance gives; the nearest is told by lists alone."""
+    tried = {prompt: letters_to_field(data, group, source, prompt) for prompt in data.choices}
+    found = {prompt: distance for prompt, distance in tried.items() if distance and distance.jsd_bits is not None}
+    mean = mean_excess(list(found.values()))
+    return {
+        "prompts": len(found),
+        "units": mean.units,
+        col.DISTANCE.name: mean.jsd_bits,
+        **interval_cells("ci_jsd", mean.ci_jsd, mean.ci_why),
+        "chance": mean.chance,
+        EXCESS.name: mean.excess,
+        **interval_cells("ci", mean.ci, mean.ci_why),
+        **({} if found else {"why": NO_QUESTION}),
+    }
 
 
 def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
@@ -248,6 +268,9 @@ DRAWN_COLUMNS = [
     Column("missing_low", "with missing answers from", unit="bits", value=end_of("bounds", 0)),
     Column("missing_high", "to", unit="bits", value=end_of("bounds", 1)),
     Column("prompts", "prompts"),
+    Column("choices_excess", "of choices", unit="bits", value=lambda row: at(row, f"choices.{EXCESS.name}")),
+    Column("choices_low", "from", unit="bits", value=end_of("choices.ci", 0)),
+    Column("choices_high", "to", unit="bits", value=end_of("choices.ci", 1)),
     Column("nearest", "nearest sock puppet"),
     Column("not_told_apart", "not told apart from", value=lambda row: "; ".join(row.get("not_told_apart") or ())),
     WHY,
@@ -407,8 +430,19 @@ def nearest_words(row: Row) -> str:
     return ", ".join(map(prompt_name, row["nearest_for"]))
 
 
+OF_BOTH = (
+    "Means over prompts with lists, and of choices the same over questions; the nearest is told by lists. "
+    "Offline stands beside the sock puppets."
+)
 PROMPTS = Column("prompts", "Prompts", COUNT)
 MEAN_DISTANCE = Column(col.DISTANCE.name, "Mean distance, bits", FINE, "ci_jsd")
+OF_CHOICES = Column(
+    f"choices.{EXCESS.name}",
+    "Of choices, bits",
+    FINE,
+    "choices.ci",
+    soft=lambda row: plural(count, "question") if (count := at(row, "choices.prompts")) else "",
+)
 NOT_TOLD_APART = Column(
     "not_told_apart",
     "Not told apart from",
@@ -419,7 +453,7 @@ TABLE = TableSpec(
     "calibration",
     "Which sock puppet is nearest to the field",
     (
-        *(col.SOURCE, col.MODEL, col.SETTINGS, PROMPTS, EXCESS.column(), MEAN_DISTANCE),
+        *(col.SOURCE, col.MODEL, col.SETTINGS, PROMPTS, EXCESS.column(), MEAN_DISTANCE, OF_CHOICES),
         Column("nearest", "Nearest", value=lambda row: "nearest" if row["nearest"] else None),
         NOT_TOLD_APART,
         Column("nearest_for", "Nearest for", value=lambda row: ", ".join(row["nearest_for"])),
@@ -433,15 +467,13 @@ PAGE = TableSpec(
     (
         replace(col.VARIANT, chip=lambda row: "nearest" if row["nearest"] else ""),
         *(col.MODEL, Column("chatbot", "Field of", NumberFormat("chatbot"))),
-        *(EXCESS.column(), NOT_TOLD_APART, MEAN_DISTANCE, PROMPTS),
+        *(EXCESS.column(), NOT_TOLD_APART, MEAN_DISTANCE, PROMPTS, OF_CHOICES),
         Column("nearest_for", "Nearest for", value=nearest_words),
         DISTANCE_WITH_MISSING,
     ),
     lambda report, options: by_group(report, report.get("calibration") or []),
     (EXCESS.name, col.DISTANCE.name, "calibration"),
-    lambda rows: " ".join(
-        ["Means over prompts. Offline stands beside the sock puppets.", *reasons(rows), *missing_distance_words(rows)]
-    ),
+    lambda rows: " ".join([OF_BOTH, *reasons(rows), *missing_distance_words(rows)]),
 )
 
 PART = Part(
@@ -457,7 +489,7 @@ PART = Part(
         "answer each; chance is that of such samples of both mixed at random.",
     },
     intervals=(
-        *intervals("bootstrap", "respondent", "ci", "ci_jsd", "equal.ci"),
+        *intervals("bootstrap", "respondent", "ci", "ci_jsd", "equal.ci", "choices.ci", "choices.ci_jsd"),
         *intervals("bootstrap", "unit", "by_prompt.ci", "by_prompt.ci_jsd"),
     ),
     tables=(TABLE,),

@@ -5,6 +5,8 @@ from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
+import numpy as np
+
 from analysis.charts import figure, stacks
 from analysis.charts.figure import Figure, Options, Report, Row, Words
 from analysis.charts.keys import draw_key
@@ -24,7 +26,7 @@ from analysis.charts.rows import (
     sorted_by_prompt,
     write_caption,
 )
-from analysis.charts.tables import ENDS, PLAIN, SHARE, Column
+from analysis.charts.tables import CHANGE, ENDS, PLAIN, SHARE, Column
 from analysis.report import columns as col
 from analysis.report.beyond import (
     OF_MISSING_SHARES,
@@ -48,9 +50,9 @@ from analysis.report.samples import (
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
 from analysis.stats.resampling import ChoiceSample
-from surveys.console.wording import join_words, number, percent
+from surveys.console.wording import join_words, number, percent, sized
 
-TESTS = (col.CORRECT.key, "tv")
+TESTS = (col.CORRECT.key, "tv", col.ENTROPY.key)
 
 
 def compute(data: Data) -> list[Row]:
@@ -87,7 +89,7 @@ def beside_field(data: Data, group: Group, source: Source, prompt: str, row: Row
     turns = None in shares or may_turn(row, shares[0], field, shares[1])
     return {
         **difference_row(against_field(data, group, source, prompt), n),
-        "new_letters": new_letters(*samples),
+        "new_letters": new_letters(*samples, generator_for(data, "new letters", source, prompt), data.draws),
         **reasons(held=held_back(row, field) if turns else ""),
     }
 
@@ -124,10 +126,10 @@ def letter_row(found: Choices) -> Row:
     }
 
 
-def new_letters(field: ChoiceSample, source: ChoiceSample) -> Row:
+def new_letters(field: ChoiceSample, source: ChoiceSample, rng: np.random.Generator, draws: int) -> Row:
     """How many letters only the field gives among as many answers of each, on average; and by chance."""
-    found = choices.new_letters(field.counts(), field.n, source.counts(), source.n)
-    return {"n": found.n, "value": found.value, "chance": found.chance}
+    found = choices.new_letters(field.counts(), field.n, source.counts(), source.n, rng, draws)
+    return {"n": found.n, "value": found.value, "chance": found.chance, "ci_chance": low_high(found.expected)}
 
 
 def option_shares(found: Choices) -> dict[str, Row]:
@@ -162,6 +164,8 @@ def difference_row(found: ChoiceDifference, n: int) -> dict[str, Any]:
         col.CORRECT.key: (found.effect, found.ci, found.p, found.p_tail, found.ci_why),
         "tv": (found.tv, found.ci_tv, found.p_tv, found.p_tv_tail, found.ci_tv_why),
     }
+    if (bits := found.bits) is not None:
+        found_in[col.ENTROPY.key] = (bits.effect, bits.ci, bits.p, bits.p_tail, bits.ci_why)
     row: Row = {
         name: {"effect": effect, "ci": low_high(ci), "p": p, "p_tail": tail, "p_holm": None, "n": n}
         | reasons(ci_why=why)
@@ -297,6 +301,16 @@ def page_note(rows: list[Row]) -> str:
     return "✓ marks the right letter." + bounds * any(row["unknown"] for row in rows) + missing_share_words(rows)
 
 
+NEW_LETTERS = Column(
+    "against_field.new_letters.value", "Letters only of the field", PLAIN, soft=lambda row: letters_among(row)
+)
+NEW_BY_CHANCE = Column("against_field.new_letters.chance", "By chance", PLAIN, "against_field.new_letters.ci_chance")
+
+
+def letters_among(row: Row) -> str:
+    return sized(row["against_field"]["new_letters"]["n"]) if "new_letters" in row.get("against_field", {}) else ""
+
+
 TABLE = TableSpec(
     "choices",
     "Questions with choices",
@@ -304,9 +318,11 @@ TABLE = TableSpec(
         *(col.PROMPT, col.SOURCE, col.COMPARED, col.SETTINGS, col.SIZE, col.UNKNOWN),
         *(Column("counts", "Answers", value=counted), Column("correct", "Key"), RIGHT, BOUNDS, ENTROPY_OF_LETTERS),
         *col.CORRECT.differences("against_field"),
+        *tested(f"against_field.{col.ENTROPY.key}", "Entropy: field minus source, bits", CHANGE),
+        *(NEW_LETTERS, NEW_BY_CHANCE),
     ),
     rows_in("choices"),
-    (col.CORRECT.name, "bounds", "unknown", "ci", "against_field"),
+    (col.CORRECT.name, "bounds", "unknown", "ci", "against_field", "entropy_difference", "new_letters"),
 )
 ANSWERS = TableSpec(
     "answers",
@@ -322,9 +338,11 @@ AGAINST = TableSpec(
     (
         *(*col.WHO, col.N, *col.CORRECT.differences("against_field", "Right: field minus source, points")),
         *tested("against_field.tv", "Distance of the letters", PLAIN),
+        *tested(f"against_field.{col.ENTROPY.key}", "Entropy: field minus source, bits", CHANGE),
+        *(NEW_LETTERS, NEW_BY_CHANCE),
     ),
     rows_in("choices", lambda row: "against_field" in row),
-    ("tv",),
+    ("tv", "entropy_difference", "new_letters"),
     col.CORRECTED,
 )
 
@@ -345,10 +363,14 @@ PART = Part(
         **OF_MISSING_SHARES,
         "new_letters": "How many letters only the field gives among as many answers of each side, on average; chance "
         "is that of two such samples of both together.",
+        "entropy_difference": "Entropy of the field’s known letters minus the source’s, each rid of the bias of its "
+        "size; p by permuting units, two-sided, Holm over all tests of the page.",
     },
     intervals=(
         *(*col.OF_LETTERS, *intervals("wilson", "unit", f"against_field.{col.CORRECT.key}.ci")),
         *intervals("bootstrap", "unit", "against_field.tv.ci"),
+        *intervals("welch", "unit", f"against_field.{col.ENTROPY.key}.ci"),
+        *intervals("simulation", "sample", "against_field.new_letters.ci_chance"),
     ),
     tables=(TABLE,),
     pages=(ANSWERS, AGAINST),

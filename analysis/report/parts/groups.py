@@ -137,7 +137,7 @@ def rows_without(rows: Rows, part: Rows) -> Rows:
 
 def corrected(found: list[Row]) -> list[Row]:
     """The same rows with Holm's correction over all of them, and over both tables of the page."""
-    tests = (difference_in("against_rest", name) for name in (*MEASURES, *TESTS))
+    tests = (difference_in("against_rest", name) for name in dict.fromkeys((*MEASURES, *TESTS)))
     correct_over_prompts(found, *tests, tables=2)
     return found
 
@@ -378,6 +378,7 @@ OF_GROUPS = (
     *(*col.OF_ITEMS, *col.OF_LETTERS, *intervals("jackknife", "unit", "against_rest.*.ci", of="recommendation")),
     *intervals("wilson", "unit", f"against_rest.{col.CORRECT.key}.ci", of="choice"),
     *intervals("bootstrap", "unit", "against_rest.tv.ci", of="choice"),
+    *intervals("welch", "unit", f"against_rest.{col.ENTROPY.key}.ci", of="choice"),
 )
 CELLS = Part(
     "cells",

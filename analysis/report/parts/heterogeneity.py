@@ -31,6 +31,7 @@ from analysis.charts.rows import (
 from analysis.charts.tables import COUNT, Column
 from analysis.charts.theme import series_of_sources
 from analysis.report import columns as col
+from analysis.report import pooled
 from analysis.report.beyond import (
     OF_POPULATION,
     POPULATION_DRAWN,
@@ -67,6 +68,10 @@ def compute(data: Data) -> list[Row]:
     rows_of_cell = rows_by_cell(data)
     found = [row for prompt in data.lists for group in data.groups for row in rows_of_cell[group, prompt]]
     correct_over_prompts(found, *(difference_in("against_field", measure) for measure in MEASURES))
+    effects = pooled.pooled_rows(data)
+    for row in found:
+        if (key := (row["source"], row["model"])) in effects:
+            row["pooled"] = effects[key]
     return [row for row in found if row["source"] != "field" or data.shows_field]
 
 
@@ -380,7 +385,6 @@ AGAINST = TableSpec(
     ("against_field",),
     f"Field minus source, both drawn down to as many units as the smaller has, one answer each. {col.CORRECTED}",
 )
-
 # In sentences -----------------------------------------------------------------------------------------------
 
 
@@ -408,6 +412,7 @@ PART = Part(
         "unit": "What is independent in the answers: a person, a simulated user with all repeats, or a repeat.",
         "against_field": "Field minus source, both of as many units as the smaller has, one answer each; p by "
         "permuting units, two-sided, Holm over all tests of the page.",
+        **pooled.DEFINED,
         **col.HOLM,
         "simultaneous": "95 % intervals that hold all at once for whatever a page could have claimed; that of a claim "
         "leaves out 0.",
@@ -417,9 +422,10 @@ PART = Part(
         *(*col.OF_ITEMS, *intervals("jackknife", "unit", "against_field.*.ci")),
         *intervals("jackknife", "unit", "population.ci", "rarefied.field.ci.*"),
         *intervals("wilson", "unit", "top_items.ci"),
+        *pooled.IN_ROWS,
     ),
-    tables=(TABLE,),
-    pages=(VARIETY, AGAINST),
+    tables=(TABLE, pooled.TABLE),
+    pages=(VARIETY, AGAINST, pooled.TABLE),
     draw=draw_heterogeneity,
     say=say,
     is_brief=True,

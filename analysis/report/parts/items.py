@@ -1,7 +1,8 @@
 """What each source recommends, side by side: every item that is frequent somewhere, with its share everywhere."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -14,6 +15,7 @@ from analysis.charts.rows import (
     PLACE,
     all_sources,
     drawn_row,
+    end_of,
     ends_in,
     in_order,
     line_up,
@@ -24,14 +26,15 @@ from analysis.charts.rows import (
     shown_source,
     write_caption,
 )
-from analysis.charts.tables import COUNT, SHARE, Column
+from analysis.charts.tables import COUNT, POINTS, SHARE, Column
 from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.report import columns as col
-from analysis.report.claims.enough import too_few
+from analysis.report.claims.enough import FEWEST, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.parts.heterogeneity import item_rows
-from analysis.report.samples import Data, Source
+from analysis.report.samples import Data, Source, interval_cells
+from analysis.stats.intervals import ONE_UNIT, share_difference
 from surveys.console.wording import INTERVAL, join_words, number, percent, plural, span
 
 TOP = 20
@@ -50,8 +53,23 @@ def prompt_rows(data: Data, prompt: str) -> list[Row]:
         {"prompt": prompt, **source.key, "n": sample.n, **data.unit_row(source, sample.unit_count), **row}
         for source in shown
         for sample in [data.items(source, prompt)]
-        for row in item_rows(data, source, prompt, codes)
+        for row in rows_beside_field(data, source, prompt, codes)
     ]
+
+
+def rows_beside_field(data: Data, source: Source, prompt: str, codes: list[int]) -> list[Row]:
+    """What a source says of each item and, where there are enough of both, the field's share minus its own."""
+    rows, field = item_rows(data, source, prompt, codes), data.group_of(source.chatbot).field
+    if source.is_field or min(data.items(side, prompt).unit_count for side in (field, source)) < FEWEST:
+        return rows
+    of_field = item_rows(data, field, prompt, codes)
+    return [row | difference_row(row, there) for row, there in zip(rows, of_field, strict=True)]
+
+
+def difference_row(row: Row, of_field: Row) -> Row:
+    """The field's share minus the source's, with Newcombe's interval of this one difference."""
+    ci = share_difference(of_field["share"], of_field["ci"], row["share"], row["ci"])
+    return {"difference": of_field["share"] - row["share"], **interval_cells("ci_difference", ci, ONE_UNIT)}
 
 
 def frequent_items(data: Data, sources: list[Source], prompt: str) -> list[int]:
@@ -77,6 +95,9 @@ DRAWN_COLUMNS = [
     Column("count", "of them name it", unit="responses"),
     Column("share", "share", unit="share"),
     *ends_in("share"),
+    Column("difference", "field minus it", unit="share"),
+    Column("difference_low", "from", unit="share", value=end_of("ci_difference", 0)),
+    Column("difference_high", "to", unit="share", value=end_of("ci_difference", 1)),
 ]
 
 
@@ -196,12 +217,13 @@ def describe_model(rows: Sequence[Row], names: dict[str, str], options: Options)
 
 NAME = Column("name", "Item")
 ITEM_SHARE = Column("share", "Share", SHARE, "ci")
+DIFFERENCE = Column("difference", "Field minus source, points", POINTS, "ci_difference")
 DOCUMENT = TableSpec(
     "items",
     "What each source recommends",
-    (col.PROMPT, NAME, col.SOURCE, col.COMPARED, Column("count", "Count", COUNT), col.SIZE, ITEM_SHARE),
+    (col.PROMPT, NAME, col.SOURCE, col.COMPARED, Column("count", "Count", COUNT), col.SIZE, ITEM_SHARE, DIFFERENCE),
     rows_in("items"),
-    ("item_share", "ci"),
+    ("item_share", "item_difference", "ci"),
 )
 
 
@@ -258,6 +280,41 @@ PAGE = TableSpec(
     lambda options: "No item matches." if options.search else "No source has answered this prompt yet.",
 )
 
+DIFFERENCES = TableSpec(
+    "item-differences",
+    "The field’s share minus each other source’s",
+    lambda rows, options: [NAME, *difference_columns(rows, options)],
+    lambda report, options: [row for row in side_by_side(report, options) if differing(row)],
+    ("item_difference",),
+    "In points, each with the interval of this difference alone: where nothing differs, five of a hundred lie apart "
+    "from 0. What the page says first is tested over all items.",
+    optional=True,
+)
+
+
+def differing(entry: Row) -> dict[tuple[str, str], Row]:
+    return {key: row for key, row in entry["by"].items() if "difference" in row}
+
+
+def difference_columns(rows: list[Row], options: Options) -> list[Column]:
+    keys = dict.fromkeys(key for row in rows for key in differing(row))
+
+    def cell(key: tuple[str, str], name: str) -> Callable[[Row], Any]:
+        return lambda entry: entry["by"].get(key, {}).get(name)
+
+    return [
+        Column(
+            f"difference.{source}.{model}",
+            f"{shown_source(source)} · {model or 'all models'}",
+            POINTS,
+            cell((source, model), "ci_difference"),
+            cell((source, model), "ci_difference_why"),
+            value=cell((source, model), "difference"),
+        )
+        for source, model in keys
+    ]
+
+
 # In sentences -----------------------------------------------------------------------------------------------
 
 
@@ -269,10 +326,13 @@ PART = Part(
     "items",
     "items",
     compute,
-    {"item_share": "Responses that name the item, divided by all responses."},
-    intervals=intervals("wilson", "unit", "ci"),
+    {
+        "item_share": "Responses that name the item, divided by all responses.",
+        "item_difference": "The field’s share of an item minus the source’s, with the interval of this one difference.",
+    },
+    intervals=intervals("wilson", "unit", "ci", "ci_difference"),
     tables=(DOCUMENT,),
-    pages=(PAGE,),
+    pages=(PAGE, DIFFERENCES),
     draw=draw_items,
     say=say,
     is_long=True,

@@ -45,6 +45,7 @@ def make_report(
         "mixes": [mix_row(rng, p, s) for p in (*lists, *questions) for s in sources if s != "field"],
         "items": [row for p in lists[:2] for m in models for s in sources for row in item_rows(rng, p, m, s)],
         "benchmarks": [row for m in models for row in benchmark_rows(rng, m)],
+        "variability": [row for m in models for row in variability_rows(rng, m)],
         "cells": [row for m in models for p in lists for row in cell_rows(rng, p, MODELS.get(m, m))],
         "drift": [row for m in models for p in (*lists, *questions) for row in drift_rows(rng, p, m, p in lists)],
         "contexts": [row for m in models for p in lists for row in context_rows(rng, p, MODELS.get(m, m))],
@@ -179,6 +180,18 @@ def benchmark_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row
                            {"name": "Model Five", "accuracy": 0.772}],
         })  # fmt: skip
     return rows
+
+
+def variability_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row]:
+    return [
+        {
+            "benchmark": benchmark, "prompt": None, "item": f"mmlu/college_medicine/test/{place}", "source": "offline",
+            "model": model, "n": 10, "unit": "repeat", "units": 10, "entropy_bits": 1.9 - place / 20,
+            "ci": around(1.9 - place / 20, 0.4, 0.0, 2.0), "counts": {"A": 4, "B": 6, "unknown": 0}, "correct": "A",
+            "right": rng.random(), "taken": False, "rank": place + 1, "among": 514,
+        }
+        for place in range(20)
+    ]  # fmt: skip
 
 
 def cell_rows(rng: Random, prompt: str, chatbot: str) -> list[Row]:

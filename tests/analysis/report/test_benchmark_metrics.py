@@ -1,13 +1,19 @@
 """Benchmark runs in the report: by hand on four questions, and on what ten real models answered to a hundred."""
 
 import csv
+import io
 import json
+import tomllib
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
 from django.http import QueryDict
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
@@ -20,10 +26,11 @@ from analysis.report.reports import report
 from analysis.runs.imports import import_completions
 from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
+from surveys.studies.files.definitions import read_study
 from surveys.studies.files.schema import Reference
 from tests.analysis.report.report_samples import make_model_run
 from tests.analysis.runs.baseline_factories import make_call, make_item, real_data
-from tests.factories import make_study
+from tests.factories import make_account, make_study
 
 pytestmark = pytest.mark.django_db
 FEW = 200
@@ -322,3 +329,83 @@ def test_ten_real_models_as_ten_models(tmp_path: Path) -> None:
     scores = sorted(row["mean"] for row in rows)
     assert (len(rows), scores[0], scores[-1]) == (10, 0.47, 0.61)
     assert sum(row["unknown_answers"] for row in rows) == 36
+
+
+def test_ranks_among_published_scores_by_questions_and_by_subjects() -> None:
+    lines = [("top", "0.9"), ("middle", "0.7"), ("low", "0.3")]
+    study, offline = make_sums(
+        references=tuple(Reference("sums", name, float(score), "a paper") for name, score in lines)
+    )
+    BenchmarkItem.objects.filter(item__endswith="4").update(subject="other")
+    for repeat, letters in enumerate(("BBBB", "BBBA", "BBAA")):
+        answer_items(offline, letters, repeat)
+    (row,) = benchmark_rows(study)
+    by_question, by_subject = row["ranks"]
+    # 1, .75 and .5 have the mean .75, which is below `top` alone.
+    assert (by_question["rank"], by_question["best"], by_question["worst"]) == (2, 1, 3)
+    assert (by_question["pairs"], by_question["flips"]) == (9, pytest.approx(2 / 9))
+    assert by_question["ci_flips"][0] < 2 / 9 < by_question["ci_flips"][1]
+    # The fourth question is a subject by itself: 1, (1 + 0)/2, (2/3 + 0)/2.
+    assert (by_subject["aggregate"], by_subject["subjects"]) == ("subjects", 2)
+    assert by_subject["mean"] == pytest.approx((1 + 0.5 + 1 / 3) / 3)
+    assert [one["k"] for one in row["majority"]] == [1, 3]
+    assert row["majority"][1]["accuracy"] == 0.75 and row["majority"][0]["accuracy"] == pytest.approx(0.75)
+    titles = [table.title for _, table in tables_of(report(study, draws=FEW, parts=["benchmarks"]), ["benchmarks"])]
+    assert titles == ["Benchmark runs", "Rank among published scores", "What most of several runs answer"]
+
+
+def test_the_most_variable_questions_go_into_a_study_file(tmp_path: Path) -> None:
+    study, offline = make_sums()
+    for repeat, letters in enumerate(("BBBA", "BBAB", "BCAA", "BABB", "BBAA", "BBAB")):
+        answer_items(offline, letters, repeat)
+    read_new(study)
+    rows = [row for row in report(study, draws=FEW, parts=["variability"])["variability"] if row["benchmark"]]
+    items = list(BenchmarkItem.objects.order_by("pk").values_list("item", flat=True))
+    # The second has B four times, A and C; the fourth three of each, the third four and two, the first one letter.
+    assert [row["item"] for row in rows] == [items[1], items[3], items[2], items[0]]
+    assert rows[0]["entropy_bits"] == pytest.approx(1.2516291673878228)
+    assert (rows[0]["n"], rows[0]["rank"], rows[0]["among"], rows[0]["taken"]) == (6, 1, 4, False)
+    assert rows[0]["ci"][0] < rows[0]["entropy_bits"] < rows[0]["ci"][1] and rows[3]["ci"] is None
+    path = tmp_path / "field-13.toml"
+    path.write_bytes((settings.BASE_DIR / "surveys" / "studies" / path.name).read_bytes())
+    call_command("take_questions", study.slug, most=2, into=path, out=path, stdout=io.StringIO())
+    assert [prompt.item for prompt in read_study(path).prompts][-2:] == [items[1], items[3]]
+    # The same again would ask them twice: one line says so, and the file stays.
+    before = path.read_bytes()
+    with pytest.raises(CommandError, match=r"^With these questions the study file has .*sums.*") as fault:
+        call_command("take_questions", study.slug, most=2, into=path, out=path)
+    assert "\n" not in str(fault.value) and path.read_bytes() == before
+    # Without a file they are printed, as tables that any study file can have at its end.
+    printed = io.StringIO()
+    call_command("take_questions", study.slug, most=1, json=True, stdout=printed)
+    found = json.loads(printed.getvalue())
+    assert found["items"] == [items[1]]
+    assert [prompt["item"] for prompt in tomllib.loads(found["text"])["prompts"]] == [items[1]]
+
+
+def test_the_page_saves_questions_where_there_are_some(client: Client) -> None:
+    study, offline = make_sums()
+    client.force_login(make_account("viewer", study, "viewer"))
+    page, saved = (
+        reverse("compare:page", args=[study.slug, "benchmarks"]),
+        reverse("compare:questions", args=[study.slug]),
+    )
+    answer_items(offline, "BBBA")
+    read_new(study)
+    assert saved not in client.get(page).content.decode()
+    assert client.get(saved).status_code == 404
+    answer_items(offline, "BBAB", repeat=1)
+    read_new(study)
+    assert saved in client.get(page).content.decode()
+    prompts = tomllib.loads(client.get(saved).content.decode())["prompts"]
+    assert {prompt["benchmark"] for prompt in prompts} == {"sums"} and len(prompts) == 4
+    client.force_login(make_account("stranger", study, ""))
+    assert client.get(saved).status_code == 404
+
+
+def test_without_offline_repeats_no_question_is_taken() -> None:
+    study, offline = make_sums()
+    answer_items(offline, "BBBB")
+    read_new(study)
+    with pytest.raises(CommandError, match="No such benchmark and model have two offline repeats"):
+        call_command("take_questions", study.slug)

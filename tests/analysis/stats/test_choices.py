@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.stats.choices import compare, describe
+from analysis.stats.choices import compare, describe, new_letters
 from analysis.stats.intervals import ALIKE, FEW_UNITS, ONE_UNIT, share_interval
 from analysis.stats.resampling import ChoiceSample
 
@@ -148,3 +148,29 @@ def test_without_a_key_only_the_options_are_compared() -> None:
 def test_different_keys_are_not_compared() -> None:
     with pytest.raises(ValueError, match="same options"):
         compare(make_choices("A", "A"), make_choices("A", "B"), rng())
+
+
+def test_entropies_differ_where_one_side_is_more_varied_and_not_where_sizes_do() -> None:
+    dice = rng(5)
+    held, found, far = 0, 0, 0
+    for _ in range(60):
+        few, many = (ChoiceSample(dice.choice(4, n, p=(0.6, 0.2, 0.1, 0.1)).astype(np.int8), 4, 0) for n in (25, 120))
+        bits = compare(few, many, dice, 200).bits
+        assert bits is not None and bits.ci is not None and bits.p is not None
+        held += bits.ci[0] <= 0 <= bits.ci[1]
+        found += bits.p < 0.05
+        even = ChoiceSample(dice.integers(0, 4, 120).astype(np.int8), 4, 0)
+        other = compare(even, many, dice, 200).bits
+        far += other is not None and other.p is not None and other.p < 0.05
+    assert held >= 53 and found <= 7 and far >= 50
+    bits = compare(make_choices("ABCD"), make_choices("AAAA"), dice).bits
+    assert bits is not None and (bits.effect, bits.p, bits.ci_why) == (None, None, FEW_UNITS)
+
+
+def test_letters_that_one_side_alone_gives_stand_beside_what_chance_gives() -> None:
+    dice = rng(6)
+    same = np.array([30, 8, 2])
+    alike = new_letters(same, 40, same, 40, dice)
+    assert alike.expected[0] <= alike.chance <= alike.expected[1] <= 2
+    apart = new_letters(np.array([10, 15, 15]), 40, np.array([40, 0, 0]), 40, dice)
+    assert apart.value == 2 > apart.expected[1]

@@ -76,7 +76,7 @@ def test_an_interval_leaves_out_zero_where_its_test_is_sure() -> None:
 
 def test_new_letters_at_equal_n_are_those_of_draws() -> None:
     dice, one, other = np.random.default_rng(5), np.array([30, 8, 2, 0]), np.array([8, 0, 1, 1])
-    found = new_letters(one, 40, other, 10)
+    found = new_letters(one, 40, other, 10, np.random.default_rng(1))
     draws = [
         (dice.multivariate_hypergeometric(one, 10), dice.multivariate_hypergeometric(other, 10)) for _ in range(4000)
     ]
@@ -88,6 +88,6 @@ def test_new_letters_at_equal_n_are_those_of_draws() -> None:
 
 
 def test_letters_that_all_give_are_new_to_nobody() -> None:
-    found = new_letters(np.array([10, 10]), 20, np.array([20, 0]), 20)
+    found = new_letters(np.array([10, 10]), 20, np.array([20, 0]), 20, np.random.default_rng(1))
     assert (found.n, found.value) == (20, 1.0)
-    assert new_letters(np.array([20, 0]), 20, np.array([20, 0]), 20).value == 0.0
+    assert new_letters(np.array([20, 0]), 20, np.array([20, 0]), 20, np.random.default_rng(1)).value == 0.0

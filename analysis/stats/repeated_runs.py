@@ -1,0 +1,160 @@
+"""What several runs over the same questions say together: how they rank, what their majority answers, which questions
+they answer differently.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.stats.benchmark_runs import SPLITS, Letters, mean_interval
+from analysis.stats.intervals import FEWEST_UNITS as FEWEST_REPEATS
+from analysis.stats.intervals import Interval, clustered_shares, interval_of_error, why_no_interval
+from analysis.stats.item_measures import entropy
+from analysis.stats.resampling import UNKNOWN
+
+Floats = NDArray[np.float64]
+SIZES = (1, 3, 5, 10)  # runs whose majority is taken
+
+
+@dataclass(frozen=True)
+class RankFlips:
+    """Of pairs of a run and a published score, the `share` whose order is not that of the runs' mean.
+
+    `best` and `worst` are the runs' ranks among the scores, 1 being above all, `rank` that of their mean. The interval
+    is over units; None for one of them.
+    """
+
+    pairs: int
+    flips: int
+    share: float
+    ci: Interval | None
+    rank: int
+    best: int
+    worst: int
+
+
+def rank_flips(scores: Floats, lines: Floats, units: NDArray[np.integer]) -> RankFlips | None:
+    """None without runs or published scores. A run that scores the same stands above."""
+    if not (len(scores) and len(lines)):
+        return None
+    above, mean = lines[None] > scores[:, None], lines > scores.mean()
+    flipped = above != mean
+    of = np.unique(units, return_inverse=True)[1]
+    hits = np.bincount(of, flipped.sum(axis=1))
+    low, high = clustered_shares(hits[None], np.bincount(of) * float(len(lines)))
+    ci = None if np.isnan(low[0]) else (float(low[0]), float(high[0]))
+    ranks = 1 + above.sum(axis=1)
+    found = int(flipped.sum())
+    share = found / flipped.size
+    return RankFlips(flipped.size, found, share, ci, 1 + int(mean.sum()), int(ranks.min()), int(ranks.max()))
+
+
+@dataclass(frozen=True)
+class Majority:
+    """Accuracy of the letter that most of `k` runs give, `gain` over that of one run; intervals are over questions."""
+
+    k: int
+    accuracy: float
+    ci: Interval | None
+    gain: float
+    ci_gain: Interval | None
+
+
+def majorities(letters: Letters, key: NDArray[np.int8], rng: np.random.Generator) -> list[Majority]:
+    """Of each of SIZES that there are runs for, over all sets of so many runs, or SPLITS random ones.
+
+    Letters that equally many give share the vote; UNKNOWN is none.
+    """
+    runs, questions = letters.shape
+    if not (runs and questions):
+        return []
+    single = (letters == key).mean(axis=0)
+    found = []
+    for k in (size for size in SIZES if size <= runs):
+        right = single if k == 1 else _right_by_majority(letters, key, _sets(runs, k, rng))
+        ends = clustered_shares(right[None] * runs, np.full(questions, float(runs)))
+        low, high = (float(end[0]) for end in ends)
+        gain = right - single
+        found.append(
+            Majority(
+                k,
+                float(right.mean()),
+                None if np.isnan(low) else (low, high),
+                float(gain.mean()),
+                mean_interval(gain, -1.0, 1.0),
+            )
+        )
+    return found
+
+
+def _sets(runs: int, k: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Which runs are in each set, shape (sets, runs)."""
+    if comb(runs, k) <= SPLITS:
+        chosen = np.array(list(combinations(range(runs), k)))
+    else:
+        chosen = rng.random((SPLITS, runs)).argsort(axis=1)[:, :k]
+    found = np.zeros((len(chosen), runs), dtype=np.float32)
+    np.put_along_axis(found, chosen, 1.0, axis=1)
+    return found
+
+
+def _right_by_majority(letters: Letters, key: NDArray[np.int8], sets: NDArray[np.float32]) -> Floats:
+    """By question the share of sets whose majority is right."""
+    most = np.zeros((len(sets), letters.shape[1]), dtype=np.float32)
+    given = [int(letter) for letter in np.unique(letters) if letter != UNKNOWN]
+    for letter in given:
+        np.maximum(most, sets @ (letters == letter), out=most)
+    first = np.zeros_like(most)
+    for letter in given:
+        first += sets @ (letters == letter) == most
+    votes = sets @ (letters == key).astype(np.float32)
+    won = (votes == most) & (most > 0)
+    return np.asarray((won / np.maximum(first, 1)).mean(axis=0), dtype=float)
+
+
+@dataclass(frozen=True)
+class Variability:
+    """Entropy (bits) of the letters that repeats give one question; None where none gives any."""
+
+    entropy: float | None
+    ci: Interval | None
+    ci_why: str | None
+
+
+def variabilities(counts: NDArray[np.int64], unknown: NDArray[np.int64], options: Sequence[int]) -> list[Variability]:
+    """Of the counts of each letter, shape (questions, letters), the intervals leaving out each repeat in turn."""
+    bits, m = entropy(counts), counts.sum(axis=1) + unknown
+    errors = _errors(counts, unknown, bits, m)
+    return [
+        _variability(float(value), float(error), int(units), most)
+        for value, error, units, most in zip(bits, errors, m, options, strict=True)
+    ]
+
+
+def _variability(value: float, error: float, units: int, options: int) -> Variability:
+    if np.isnan(value):
+        return Variability(None, None, None)
+    known = None if np.isnan(error) or units < FEWEST_REPEATS else error
+    ci = interval_of_error(value, known, units - 1, 0.0, log2(max(2, options)))
+    return Variability(value, ci, why_no_interval(ci, units))
+
+
+def _errors(counts: NDArray[np.int64], unknown: NDArray[np.int64], bits: Floats, m: NDArray[np.int64]) -> Floats:
+    """sqrt((m - 1)/m Σ (v - mean)²) of the entropies v without each repeat; of equal letters all are equal."""
+    left = np.stack([*_without_each(counts), bits], axis=1)
+    times = np.column_stack([counts, unknown])
+    left = np.where(times > 0, left, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (times * left).sum(axis=1) / m
+        return np.asarray(np.sqrt((m - 1) / m * (times * np.square(left - mean[:, None])).sum(axis=1)))
+
+
+def _without_each(counts: NDArray[np.int64]) -> Iterator[Floats]:
+    for letter in range(counts.shape[1]):
+        less = counts.copy()
+        less[:, letter] = np.maximum(less[:, letter] - 1, 0)
+        yield entropy(less)
