@@ -337,9 +337,8 @@ AGAINST = TableSpec(
     "The field against each other source",
     (
         *(*col.WHO, col.N, *col.CORRECT.differences("against_field", "Right: field minus source, points")),
-        *tested("against_field.tv", "Distance of the letters", PLAIN),
+        *(NEW_LETTERS, NEW_BY_CHANCE, *tested("against_field.tv", "Distance of the letters", PLAIN)),
         *tested(f"against_field.{col.ENTROPY.key}", "Entropy: field minus source, bits", CHANGE),
-        *(NEW_LETTERS, NEW_BY_CHANCE),
     ),
     rows_in("choices", lambda row: "against_field" in row),
     ("tv", "entropy_difference", "new_letters"),

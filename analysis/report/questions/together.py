@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.charts.figure import Options, Report, Row
+from analysis.charts.rows import by_group, rows_of
 from analysis.charts.tables import COUNT, FINE_SHARE, POINTS, SHARE, Column
 from analysis.report import columns as col
 from analysis.report.benchmark_letters import BenchmarkRuns
@@ -85,7 +86,7 @@ def inside(name: str, wanted: Sequence[str]) -> Any:
     """Rows within the benchmarks' rows, with what these are of."""
 
     def rows(report: Report, options: Options) -> list[Row]:
-        found = sorted(report.get("benchmarks") or [], key=lambda row: str(row["benchmark"]))
+        found = sorted(by_group(report, rows_of(report, "benchmarks")), key=lambda row: str(row["benchmark"]))
         return [{part: row.get(part) for part in wanted} | each for row in found for each in row.get(name) or ()]
 
     return rows
