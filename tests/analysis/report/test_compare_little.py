@@ -74,7 +74,7 @@ def test_a_study_without_any_answer_has_every_page() -> None:
     for name in PAGES:
         response = client.get(address(name))
         assert (name, response.status_code) == (name, 200)
-        assert "Neither has come yet" in lines_of(response)
+        assert "None has come yet" in lines_of(response)
     for name in FIGURES:
         drawn = client.get(address("figure-part", "", name)).content
         # Instead of empty axes there is a sentence.

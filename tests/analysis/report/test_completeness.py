@@ -108,11 +108,12 @@ def test_a_measure_of_lists_stands_in_every_output(measure: Measure, report: Rep
         columns = spec.table(rows, Options(**options)).columns  # type: ignore[arg-type]
         return [column.label for column in columns]
 
-    variety, against = PARTS["heterogeneity"].pages
+    variety, against, pooled = PARTS["heterogeneity"].pages
     groups = PARTS["cells"].pages[0]
     for spec in (variety, groups):
         assert measure.label in labels(spec) and measure.label in labels(spec, rarefied=True)
-    assert any(label.startswith(measure.label) for label in labels(against))
+    for spec in (against, pooled):
+        assert any(label.startswith(measure.label) for label in labels(spec))
     assert measure.column().head in {
         column.head for _, table in tables_of(report, ["heterogeneity"]) for column in table.columns
     }

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from analysis.stats.hypotheses import tested
 from analysis.stats.hypotheses.families import boundaries, level_at, passed
-from analysis.stats.hypotheses.tested import Share, Tested, compare_shares, split_p
+from analysis.stats.hypotheses.tested import Share, compare_shares, split_p
 
 
 def test_p_of_two_shares_counts_all_splits_that_differ_as_much() -> None:
@@ -27,9 +28,9 @@ def test_shares_of_units_with_several_answers_are_told_apart_by_units() -> None:
 
 @pytest.mark.parametrize(("ends", "within"), [((-0.04, 0.06), True), ((-0.11, 0.09), False), ((0.02, 0.099), True)])
 def test_p_of_bounds_is_at_most_five_percent_where_the_interval_lies_within(ends: tuple, within: bool) -> None:
-    found = Tested(sum(ends) / 2, ends, None)
+    found = tested.Tested(sum(ends) / 2, ends, None)
     assert (found.p_within(0.1) <= 0.05) == within
-    edge = Tested(0.0, (-0.1, 0.1), None)
+    edge = tested.Tested(0.0, (-0.1, 0.1), None)
     assert edge.p_within(0.1) == pytest.approx(0.05)
 
 

@@ -115,10 +115,9 @@ def test_a_reasoning_model_is_trained_tested_beside_what_it_was_and_used(tmp_pat
 
 @pytest.mark.slow
 def test_what_few_weights_learned_is_not_rounded_away(tmp_path: Path, base: Path) -> None:
-    import peft
-    import torch
-    import transformers
-
+    peft, torch, transformers = (
+        pytest.importorskip(name, reason="make setup-training") for name in ("peft", "torch", "transformers")
+    )
     from analysis.training.networks.reasoner import read_tokenizer, save_whole
 
     plain = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
