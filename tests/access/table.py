@@ -65,6 +65,9 @@ TABLE: dict[str, Row] = {
     "paying:publish": both(),
     # comparing, exporting
     **{f"compare:{name}": reads() for name in ("bundle", "prepare-bundle", "bundle-progress", "overview")},
+    **{f"plans:{name}": reads() for name in ("plan", "progress", "osf", "aspredicted")},
+    "plans:simulate": posts(),
+    "compare:questions": reads(),
     "compare:texts": reads(query="?prompt=teas&source=field&model=chatgpt"),
     "compare:page": reads(rest={"name": "items"}),
     "compare:computing": reads(rest={"name": "items"}),

@@ -13,6 +13,7 @@ from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Corpus, CorpusStep, CorpusUpload, ExampleSet, Run, Task, TrainedModel
 from analysis.runs.asking.transcripts import first_span
 from surveys.models import Participant, Study
+from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.people.people_samples import make_person, talk
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_item, make_personas, make_run
@@ -38,7 +39,8 @@ class World:
 
 
 def make_world(name: str) -> World:
-    definition = make_definition(places=9, slug=name, title=name)
+    expected = Hypothesis("varied", "Gemini varies more.", "entropy_bits", "field/gemini", "more", "field/chatgpt")
+    definition = make_definition(places=9, slug=name, title=name, hypotheses=(expected,))
     world = World(name, make_study(definition=definition), make_annotated(slug=f"{name}-labels")[0])
     for role in ROLES:
         account = make_account(f"{name}-{role}", world.study, role)
