@@ -47,12 +47,11 @@ def reader_accuracy(study: Study) -> list[dict[str, Any]]:
     if not ReadBack.objects.filter(response__participant__study=study).exists():
         return []
     rows = list(_newest(study))
-    newest = Response.objects.filter(pk__in=_newest(study).order_by().values("pk"))
-    read = Answer.objects.filter(response__in=newest).values_list(*READ, named=True)
-    answers = {answer.response_id: answer for answer in read}
-    told = ReadBack.objects.filter(response__in=newest).values_list(*SAID, named=True)
-    said = {row.response_id: row for row in told}
-    if not said:
+    # Of all the study's texts, also older ones: which of them are the newest is asked once, above.
+    of_study = {"response__participant__study": study}
+    answers = {row.response_id: row for row in Answer.objects.filter(**of_study).values_list(*READ, named=True)}
+    said = {row.response_id: row for row in ReadBack.objects.filter(**of_study).values_list(*SAID, named=True)}
+    if not any(row.pk in said for row in rows):
         return []
     families = families_of(definition_of(study.current_id)) if study.current_id else {}
     spellings = spellings_of(alias_map(study), families)
