@@ -19,6 +19,7 @@ app.autodiscover_tasks(
         "surveys.prolific",
         "analysis.answers",
         "analysis.people",
+        "analysis.plans",
         "analysis.report",
         "analysis.runs",
         "analysis.training",

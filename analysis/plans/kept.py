@@ -3,9 +3,10 @@
 import hashlib
 import json
 import time
+from contextlib import suppress
 from typing import Any
 
-from django.core.cache import cache
+import redis
 from django.db import transaction
 from django.db.models import Count, Max
 
@@ -13,6 +14,7 @@ from analysis.models import MetricValue
 from analysis.plans.simulating import Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Study
+from surveys.studies.access import connection
 
 NAME = "plan"
 UNDER_WAY = 900  # seconds after which one that never came is asked for again
@@ -32,21 +34,27 @@ def find_plan(study: Study) -> dict[str, Any] | None:
 
 
 def mark_of(study: Study) -> str:
-    return f"plan:{study.pk}:{fingerprint_of(study)}"
+    """Of the study alone: the worker that simulates and the page that shows it may run other versions of the code."""
+    return f"plan:{study.pk}"
 
 
 def progress_of(study: Study) -> tuple[int, int] | None:
-    """Done and in all; None where nobody has asked for it."""
-    found: tuple[int, int] | None = cache.get(mark_of(study))
-    return found
+    """Done and in all, as the worker that simulates it says; None where nobody has asked for it."""
+    with suppress(redis.RedisError):
+        if found := connection().get(mark_of(study)):
+            done, total = json.loads(found)
+            return done, total
+    return None
 
 
 def set_progress(study: Study, done: int, total: int) -> None:
-    cache.set(mark_of(study), (done, total), UNDER_WAY)
+    with suppress(redis.RedisError):
+        connection().set(mark_of(study), json.dumps([done, total]), ex=UNDER_WAY)
 
 
 def forget_progress(study: Study) -> None:
-    cache.delete(mark_of(study))
+    with suppress(redis.RedisError):
+        connection().delete(mark_of(study))
 
 
 def keep_plan(study: Study) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from scipy.stats import norm
 
 from analysis.plans import seen, views
-from analysis.plans.kept import find_plan, keep_plan, progress_of
+from analysis.plans.kept import find_plan, forget_progress, keep_plan, progress_of
 from analysis.plans.scenarios import MIDDLE, Assumed, Scenario, truth_of
 from analysis.plans.seen import assumed_of, seen_in
 from analysis.plans.simulating import (
@@ -193,6 +194,7 @@ def test_a_pilot_or_another_study_is_a_scenario_of_its_own(monkeypatch: pytest.M
 def test_the_page_asks_a_worker_and_shows_what_is_kept(
     study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    forget_progress(study)  # of a study with this key in an earlier run
     asked: list[int] = []
     monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
     client.force_login(make_account("viewer", study, "viewer"))
@@ -202,6 +204,7 @@ def test_the_page_asks_a_worker_and_shows_what_is_kept(
     client.force_login(make_account("researcher", study, "researcher"))
     for _ in range(2):  # the second press asks for nothing more
         assert client.post(reverse("plans:simulate", args=["teas"])).status_code == 302
+    cache.clear()  # another process knows nothing of what this one remembers
     assert asked == [study.pk] and progress_of(study) == (0, 1)
     assert "Being simulated" in client.get(address).content.decode()
     monkeypatch.setattr("analysis.plans.kept.Setting", lambda: Setting((100, 200), 20))
