@@ -176,12 +176,17 @@ def head_words(heads: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How many readings of each kind were right, and how many answers the corrections change, in a sentence each."""
     if not heads:
         return {"headline": "Nobody has said yet how well their answers were read."}
-    right = ", of ".join(f"{head['of']} {head['right_share']}" for head in heads)
+    right = " and ".join(
+        f"{head['right_share']} of {plural(head['said'], head['of'][:-1])} ({head['between']})" for head in heads
+    )
     counted = [head for head in heads if "change" in head]  # of others no answer was read yet
     changes = " and ".join(
         f"{head['change']} of {plural(head['answers'], 'answer')} to {head['of']}" for head in counted
     )
-    return {"headline": f"Of {right} were read right.", "changes": changes and f"What they said changes {changes}."}
+    return {
+        "headline": f"People say that {right} were read right.",
+        "changes": changes and f"What they said changes {changes}.",
+    }
 
 
 def most_moved(rows: Sequence[dict[str, Any]]) -> str:

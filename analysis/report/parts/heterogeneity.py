@@ -394,7 +394,8 @@ def say(report: Report) -> str:
         return "No answer with recommendations yet."
     if not any(row["source"] != FIELD for row in known):
         values = [row[col.ENTROPY.key] for row in known]
-        return f"The field’s recommendations have {min(values):.1f} to {max(values):.1f} bits of entropy, by prompt."
+        bits, n = f"{min(values):.1f} to {max(values):.1f} bits", sized(*(row["n"] for row in known))
+        return f"The field’s recommendations have {bits} of entropy, by prompt, {n}."
     return too_few(known)
 
 

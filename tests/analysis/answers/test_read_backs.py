@@ -137,8 +137,9 @@ def test_page_tells_how_well_answers_are_read(client: Client, study: Study) -> N
 
 
 def test_what_nobody_read_yet_is_said_to_change_nothing() -> None:
-    head = {"of": "5 lists", "right_share": "80 %"}
-    assert head_words([head]) == {"headline": "Of 5 lists 80 % were read right.", "changes": ""}
+    head = {"of": "lists", "said": 5, "right_share": "80 %", "between": "38 % to 96 %"}
+    headline = "People say that 80 % of 5 lists (38 % to 96 %) were read right."
+    assert head_words([head]) == {"headline": headline, "changes": ""}
 
 
 def test_page_counts_once_and_anew_after_each_change(client: Client, study: Study, monkeypatch) -> None:
