@@ -172,8 +172,8 @@ def go_on(request: HttpRequest, step: str) -> HttpResponse:
     return redirect(current_page(participant, request.definition))
 
 
-# While nothing is filled in, these forms depend on the study, the page and the language alone.
-SAME_FOR_ALL = (CheckForm, LastForm)
+# While nothing is filled in, these forms depend on the study, the cell, the page and the language alone.
+SAME_FOR_ALL = (CheckForm, ContextForm, LastForm)
 AGAIN = "again"  # in the address of a page that asks for what was missing
 
 

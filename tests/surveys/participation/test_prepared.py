@@ -54,10 +54,11 @@ def test_prepared_pages_are_what_the_templates_make(how: dict[str, Any], monkeyp
     assert len(prepared.PAGES) >= 2
 
 
-def test_prepared_page_of_a_first_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("at", "step"), [("context", ("context",)), ("prompts", ("prompt", 1))])
+def test_prepared_page_before_the_first_answer(at: str, step: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study()
     for chatbot in ("chatgpt", "gemini"):
-        path = address(make_participant(study, chatbot=chatbot), "prompt", 1)
+        path = address(make_participant(study, at=at, chatbot=chatbot), *step)
         assert without_keys(Client().get(path).text) == without_keys(rendered(path, monkeypatch))
     assert len(prepared.PAGES) == 2
 
