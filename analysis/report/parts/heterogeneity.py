@@ -393,9 +393,9 @@ def say(report: Report) -> str:
     if not known:
         return "No answer with recommendations yet."
     if not any(row["source"] != FIELD for row in known):
-        values = [row[col.ENTROPY.key] for row in known]
-        bits, n = f"{min(values):.1f} to {max(values):.1f} bits", sized(*(row["n"] for row in known))
-        return f"The field’s recommendations have {bits} of entropy, by prompt, {n}."
+        values, n = [row[col.ENTROPY.key] for row in known], sized(*(row["n"] for row in known))
+        ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one, where they are the same
+        return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {n} people."
     return too_few(known)
 
 
