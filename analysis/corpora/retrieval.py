@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from django.db import connection, transaction
 
-from analysis.corpora.vectors import Pool, read_vectors
+from analysis.corpora.vectors import Scope, read_vectors
 from analysis.models import Corpus
 
-WHOLE = Pool()
+WHOLE = Scope()
 TIE = 1e-6  # similarities from the database that differ less are equal
 RECALL_QUESTIONS = 50
 EXACT = {"enable_indexscan": "off"}  # the approximate index is only read by such a scan
@@ -34,7 +34,7 @@ class Near(NamedTuple):
 
 
 def nearest_to_many(
-    corpus: Corpus, model: str, questions: np.ndarray, number: int, pool: Pool = WHOLE
+    corpus: Corpus, model: str, questions: np.ndarray, number: int, pool: Scope = WHOLE
 ) -> list[list[Near]]:
     """For each question the `number` nearest conversations, nearest first; equal ones by their hash."""
     # First all of them: numpy's threads would slow PostgreSQL down.

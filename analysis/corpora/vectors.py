@@ -32,7 +32,7 @@ HEADER_BYTES = 19  # signature, flags, length of the header's extension
 ROWS_AT_ONCE = 8192  # so that products are few and large
 
 
-class Pool(NamedTuple):
+class Scope(NamedTuple):
     """Which conversations of a corpus are looked at: one user's, those in these languages, toxic and redacted ones."""
 
     user: str | None = None
@@ -47,7 +47,7 @@ class Vectors(NamedTuple):
     matrix: np.ndarray
 
 
-def read_vectors(corpus: Corpus, model: str, pool: Pool = Pool()) -> Iterator[Vectors]:  # noqa: B008
+def read_vectors(corpus: Corpus, model: str, pool: Scope = Scope()) -> Iterator[Vectors]:  # noqa: B008
     """Embeddings of a corpus, or of a part of it, in pieces and in no particular order.
 
     All fields have one length each, so that many rows can be taken over as one array.

@@ -14,13 +14,13 @@ from analysis.agreement.documents import document_of
 from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_figure
 from analysis.agreement.numbers import Number, list_numbers
 from analysis.charts.figure import Figure, Options
-from analysis.exports.codebook import Column, as_document, as_markdown
+from analysis.exports.codebook import ExportColumn, as_document, as_markdown
 from analysis.exports.exports import codebook_of, note_export, open_study
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import (
-    Bundle,
     File,
+    StudyBundle,
     as_json,
     figure_files,
     script_files,
@@ -45,7 +45,7 @@ WITHOUT_TEXTS = (
 )
 
 
-class LabelBundle(Bundle):
+class LabelBundle(StudyBundle):
     """A bundle of labels: the report is that of `agreement STUDY --json`, of all labels that count."""
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
@@ -90,7 +90,7 @@ NOT_MADE_UP = "None of this is made up."
 
 def write_numbers(found: Mapping[str, Any]) -> Chunks:
     rows = (number._asdict() for question in found["questions"] for number in list_numbers(question))
-    return FORMATS["csv"].chunks([Column(name, "text", name) for name in Number._fields], rows)
+    return FORMATS["csv"].chunks([ExportColumn(name, "text", name) for name in Number._fields], rows)
 
 
 def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
