@@ -9,9 +9,8 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from analysis.corpora.embeddings import LOCAL, effort_of, embedder_named
 from analysis.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
 from analysis.corpora.records import Message, by_turns
-from analysis.corpora.retrieval import Near, nearest_to_many
+from analysis.corpora.retrieval import Near, Scope, nearest_to_many
 from analysis.corpora.seeded_sampling import draw, generator
-from analysis.corpora.vectors import Scope
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import HISTORY_SIZE
