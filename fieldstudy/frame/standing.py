@@ -13,7 +13,7 @@ from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
 from surveys.console.wording import dollars, plural
 from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study
-from surveys.monitoring.monitor import CellProgress, behind, places_of_cells
+from surveys.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
 from surveys.monitoring.people import people_of
 from surveys.studies.access import studies_of
 
@@ -45,7 +45,7 @@ class Standing:
 
 
 @dataclass
-class Counts:
+class Counts(PlacesOfCells):
     """What the database has of a study: quota cells, runs by state, other studies, and single numbers by name."""
 
     cells: list[CellProgress] = field(default_factory=list)
@@ -56,18 +56,6 @@ class Counts:
 
     def number(self, name: str) -> int:
         return sum(self.runs.values()) if name == "runs" else self.numbers.get(name, (0, 0, 0))[0]
-
-    @property
-    def places(self) -> int:
-        return sum(cell.places for cell in self.cells)
-
-    @property
-    def filled(self) -> int:
-        return sum(cell.filled for cell in self.cells)
-
-    @property
-    def leased(self) -> int:
-        return sum(cell.leased for cell in self.cells)
 
 
 def count_study(study: Study, user: AbstractBaseUser) -> Counts:

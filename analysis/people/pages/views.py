@@ -46,7 +46,7 @@ from analysis.people.pages.waiting import (
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import NAMES, PeopleError, note_waiting, require_step
 from analysis.people.tasks import people_step
-from surveys.console.pages import address_without_page, page_of, show, study_page
+from surveys.console.pages import address_without_page, page_of, show, show_live, study_page
 from surveys.console.wording import dollars, plural
 from surveys.models import Study
 from surveys.studies import audit
@@ -54,7 +54,6 @@ from surveys.studies.access import Role
 
 HERE = "corpora"
 USERS_ON_PAGE, CONVERSATIONS_ON_PAGE, MOST_RUNS = 25, 10, 10
-STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def find_corpus(request: HttpRequest, name: str) -> Corpus:
@@ -143,11 +142,7 @@ def title_of(upcoming: NextStep | None) -> str:
 @study_page(Role.RESEARCHER)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
     """How far steps and runs are; when nothing is under way any more, the page is loaded anew."""
-    page = progress_page(request, find_corpus(request, name))
-    response = show(request, "people/_progress.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
-    if not page["live"]:
-        response["HX-Refresh"] = "true"
-    return response
+    return show_live(request, "people/_progress.html", HERE, **progress_page(request, find_corpus(request, name)))
 
 
 @require_POST
