@@ -84,7 +84,7 @@ def show(request: HttpRequest, template: str, here: str, status: int = 200, **pa
 def show_live(request: HttpRequest, template: str, here: str, **page: object) -> HttpResponse:
     """A part that htmx asks for again while something is `live`; when nothing is any more, the page is loaded anew."""
     if page["live"]:
-        return show(request, template, here, **page)
+        return show(request, template, here, status=200, **page)
     response = show(request, template, here, STOPS_POLLING, **page)
     response["HX-Refresh"] = "true"
     return response

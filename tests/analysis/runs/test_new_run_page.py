@@ -21,28 +21,9 @@ from tests.analysis.runs.baseline_factories import (
 )
 from tests.analysis.runs.recipe_samples import remember
 from tests.analysis.runs.run_samples import order_of
-from tests.factories import make_study
-from tests.surveys.console.console_pages import lines_of, log_in, text_of
+from tests.surveys.console.console_pages import lines_of, text_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study("draft")
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return log_in(study, "researcher")
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The runs that were handed to workers."""
-    runs: list[int] = []
-    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
-    return runs
 
 
 def page_of(name: str, *args: object) -> str:

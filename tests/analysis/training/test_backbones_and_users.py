@@ -15,10 +15,9 @@ from analysis.training.examples import Labelled, TrainingError, split_by
 from analysis.training.fitting import TrainingSettings
 from analysis.training.own_users import user_gains
 from analysis.training.tiers.memory import GB, Shape, fit, needed, reckon
-from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, words
+from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows
 
 pytestmark = pytest.mark.django_db
-__all__ = ["words"]
 # Qwen3-4B, as its config says: about four billion weights.
 QWEN = {
     "hidden_size": 2560, "num_hidden_layers": 36, "vocab_size": 151_936, "num_attention_heads": 32,

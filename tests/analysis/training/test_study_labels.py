@@ -1,7 +1,5 @@
 """A study's own labels, from annotators to a rater of a third kind beside people and judges."""
 
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,16 +10,10 @@ from analysis.agreement.agreements import agreement_of
 from analysis.training.study_labels import study_examples, study_pairs
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Participant, Study
-from tests.analysis.training.training_samples import TOPICS, command, keep_in, words
+from tests.analysis.training.training_samples import TOPICS, command
 from tests.factories import make_annotation_study, make_annotator, make_items
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 def is_relevant(item: AnnotationItem) -> bool:
