@@ -142,13 +142,13 @@ def mix(studies: int) -> Iterator[str]:
         rng = np.random.default_rng(study)
         people, answered = rng.binomial(field, truth), rng.binomial(calls, truth)
         parts = [
-            population.Share(some / n, share_interval(int(some), int(n)))
+            population.StratumShare(some / n, share_interval(int(some), int(n)))
             for some, n in (*zip(people, field, strict=True), *zip(answered, calls, strict=True))
         ]
         found = population.weighted([*weights, *-weights], parts).ci
         hits += found is not None and found[0] <= 0 <= found[1]
         whole = [
-            population.Share(some.sum() / n.sum(), share_interval(int(some.sum()), int(n.sum())))
+            population.StratumShare(some.sum() / n.sum(), share_interval(int(some.sum()), int(n.sum())))
             for some, n in ((people, field), (answered, calls))
         ]
         found = population.weighted([1, -1], whole).ci

@@ -46,7 +46,7 @@ MANY_DOWNLOADS = 503, "Too many downloads are under way at this moment. Please t
 FAULT = 500, "Something went wrong here. Please try again."
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A status and a sentence for whoever sent the request."""
 
 
@@ -117,7 +117,7 @@ class Front:
                 await self.take_in_memory(scope, protocol, size)
             else:
                 await self.take_on_disk(scope, protocol, size)
-        except Refused as refused:
+        except RefusedRequest as refused:
             refuse(protocol, *refused.args)
 
     async def take_in_memory(self, scope: Any, protocol: Any, size: int) -> None:
@@ -127,9 +127,9 @@ class Front:
                 async with asyncio.timeout(PATIENCE + size / LEAST_RATE):
                     body = await protocol()
             except TimeoutError:
-                raise Refused(*LATE) from None
+                raise RefusedRequest(*LATE) from None
             except RuntimeError:  # the line broke
-                raise Refused(*CUT_SHORT) from None
+                raise RefusedRequest(*CUT_SHORT) from None
             await self.work(scope, protocol, BytesIO(body), size)
         finally:
             self.in_memory -= size
@@ -141,16 +141,16 @@ class Front:
                 async with asyncio.timeout(PATIENCE) as limit:
                     async for chunk in protocol:
                         if self.on_disk + len(chunk) > MOST_ON_DISK:
-                            raise Refused(*FULL)
+                            raise RefusedRequest(*FULL)
                         received += file.write(chunk)
                         self.on_disk += len(chunk)
                         limit.reschedule(begun + min(PATIENCE + received / LEAST_RATE, LONGEST))
                 if received != size:
-                    raise Refused(*CUT_SHORT)
+                    raise RefusedRequest(*CUT_SHORT)
                 file.seek(0)
                 await self.work(scope, protocol, file, size)
             except TimeoutError:
-                raise Refused(*LATE) from None
+                raise RefusedRequest(*LATE) from None
             finally:
                 self.on_disk -= received
 
@@ -234,9 +234,9 @@ def expected(headers: Any) -> int:
     """Bytes of the body. Of one without a length nobody can say whether it came whole."""
     length = headers.get("content-length", "0")
     if "transfer-encoding" in headers or not length.isdecimal():
-        raise Refused(*NO_LENGTH)
+        raise RefusedRequest(*NO_LENGTH)
     if int(length) > LARGEST:
-        raise Refused(*TOO_LARGE)
+        raise RefusedRequest(*TOO_LARGE)
     return int(length)
 
 

@@ -20,8 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TextIO
 
-from analysis.endpoints.providers.scripted import scripted_reply
-from analysis.endpoints.providers.scripted_replies import scripted_task
+from analysis.endpoints.providers.scripted import scripted_reply, scripted_task
 
 PAID_FAULTS = ("hang", "truncated", "malformed", "html", "no-choices")
 FAULTS = ("429", "500", "401", "400", *PAID_FAULTS)

@@ -204,7 +204,6 @@ def test_no_table_keeps_the_reader_busy(text: str) -> None:
 # What no text of somebody else reaches.
 OURS = {
     "analysis.endpoints.providers.scripted": "plays a model, and reads the requests that are written here",
-    "analysis.endpoints.providers.scripted_replies": "the same",
     "surveys.simulation": "plays participants, and reads the pages that are written here",
     "surveys.prolific.mock": "plays Prolific in rehearsals and tests",
     "surveys.studies.files.values.matching": "the patterns of the schema, each of one class of signs and a length",

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.answers import readings
-from analysis.endpoints.llm_queries import Ask, Told
+from analysis.endpoints.llm_queries import Ask, Exchange
 from analysis.models import Answer, SecondOpinion
 from surveys.models import AnonymousExit, Draft, Participant, ProlificStudy, Response, Submission
 from surveys.participation import recruitment
@@ -112,7 +112,7 @@ def test_opinion_about_an_answer_that_was_withdrawn_meanwhile_is_left_out(monkey
         asks: list[Ask] = write(keys)
         recruitment.withdraw(gone.participant)
         reply = type("Reply", (), {"text": '{"items": []}'})
-        store([Told(ask, reply, 1) for ask in asks])
+        store([Exchange(ask, reply, 1) for ask in asks])
 
     monkeypatch.setattr(readings, "ask_all", ask_all)
     readings.give_opinions(study, endpoint.name)

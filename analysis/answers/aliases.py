@@ -128,7 +128,7 @@ def write(
 
 
 @dataclass
-class Standing:
+class PromptTable:
     """The table of one prompt after its decisions, and what was called different."""
 
     items: dict[str, str] = field(default_factory=dict)
@@ -153,14 +153,14 @@ def decisions_of(study: Study, **about: str) -> list[AliasDecision]:
     return list(rows.order_by("number"))
 
 
-def add_up(decisions: Iterable[AliasDecision]) -> Standing:
-    standing = Standing()
+def add_up(decisions: Iterable[AliasDecision]) -> PromptTable:
+    standing = PromptTable()
     for decision in decisions:
         APPLY[decision.action](standing, decision)
     return standing
 
 
-def apply_accept(standing: Standing, decision: AliasDecision) -> None:
+def apply_accept(standing: PromptTable, decision: AliasDecision) -> None:
     item = standing.items.get(decision.item, decision.item)
     for spelling in decision.spellings:
         followers = [name for name, stands_for in standing.items.items() if stands_for == spelling]
@@ -170,11 +170,11 @@ def apply_accept(standing: Standing, decision: AliasDecision) -> None:
     standing.apart -= {frozenset(pair) for pair in pairs_of(decision)}
 
 
-def apply_reject(standing: Standing, decision: AliasDecision) -> None:
+def apply_reject(standing: PromptTable, decision: AliasDecision) -> None:
     standing.apart |= {frozenset(pair) for pair in pairs_of(decision)}
 
 
-def apply_split(standing: Standing, decision: AliasDecision) -> None:
+def apply_split(standing: PromptTable, decision: AliasDecision) -> None:
     for spelling in decision.spellings:
         if standing.items.get(spelling) == decision.item:
             del standing.items[spelling]

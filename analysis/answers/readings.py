@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet
 
 from analysis.answers.reviews import LETTERS, answers_of, asked_of, superseded, text_of, waiting
 from analysis.endpoints.endpoints import find_endpoint
-from analysis.endpoints.llm_queries import Ask, Spent, Told, ask_all
+from analysis.endpoints.llm_queries import Ask, Exchange, Spent, ask_all
 from analysis.models import Answer, Completion, Endpoint, Run, SecondOpinion
 from analysis.models.runs import ASIDE
 from surveys.models import Prompt, ReadBack, Response, Study
@@ -226,7 +226,7 @@ def give_opinions(
     endpoint = find_endpoint(endpoint_name)
     keys = list(open_answers(study, endpoint).values_list("pk", flat=True)[:limit])
 
-    def store(told: list[Told]) -> None:
+    def store(told: list[Exchange]) -> None:
         opinions = [make_opinion(endpoint, done) for done in told]
         with transaction.atomic():  # of whoever withdrew while the model was asked nothing is kept
             asked = Answer.objects.filter(pk__in=[opinion.answer_id for opinion in opinions]).order_by("pk")
@@ -253,7 +253,7 @@ def write_ask(answer: Answer) -> Ask:
     return Ask((answer.pk, how), f"opinion-{answer.pk}", [{"role": "user", "content": message}])
 
 
-def make_opinion(endpoint: Endpoint, told: Told) -> SecondOpinion:
+def make_opinion(endpoint: Endpoint, told: Exchange) -> SecondOpinion:
     """The reply read as any other one: by the rules, from its JSON or from what it says instead."""
     key, how = told.ask.about
     said = read_answer(told.reply.text, **how)

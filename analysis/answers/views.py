@@ -84,8 +84,8 @@ def answers(request: HttpRequest) -> HttpResponse:
     now = standing(request.study)
     filtered = any(wanted.values())
     rows = page_of(request, found, PAGE_SIZE, None if filtered else now["counts"]["count"])
-    prompts = list(request.study.current.prompts.filter(asks="").order_by("position")) if request.study.current else []
-    asked = {prompt.slug: prompt.title for prompt in prompts}
+    prompts = request.study.current.prompts.filter(asks="").order_by("position") if request.study.current else None
+    asked = dict(prompts.values_list("slug", "title")) if prompts is not None else {}
     for row in rows:
         row.asked, row.source_name = asked.get(row.prompt_slug, row.prompt_slug), LABELS.get(row.source, row.source)
         if row.response_id and row.response.prompt.asks:
@@ -100,7 +100,7 @@ def answers(request: HttpRequest) -> HttpResponse:
         filtered=filtered,
         states=[(name, label) for name, (label, _) in STATES.items()],
         doubts=[(doubt, spoken(doubt)) for doubt in DOUBTS],
-        prompts=prompts,
+        prompts=asked.items(),
         query=address_without_page(request),
         **now | {"sources": [(source, LABELS.get(source, source)) for source in now["sources"]]},
     )

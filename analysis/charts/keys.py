@@ -56,7 +56,7 @@ ON_SCREEN, ON_PAPER = Sizes(22, 22, 12, 12, 18), Sizes(16, 16, 10, 11, 12)
 
 
 @dataclass(frozen=True)
-class Entry:
+class KeyEntry:
     """One sign and what it means. A hatching may stand over any colour and has none itself."""
 
     text: str
@@ -64,7 +64,7 @@ class Entry:
     sign: str = "box"  # or hatch, tick, line, dashed, dot
 
 
-def draw_key(entries: Sequence[Entry], options: Options, indent: int) -> tuple[Spec, list[Row]]:
+def draw_key(entries: Sequence[KeyEntry], options: Options, indent: int) -> tuple[Spec, list[Row]]:
     """A panel that draws the rows of kind `key-…`, and these rows.
 
     It begins `indent` px left of where panels below have their axis, as their labels do.
@@ -82,7 +82,7 @@ def draw_key(entries: Sequence[Entry], options: Options, indent: int) -> tuple[S
     return panel(specs_of(layers(width - indent, height, sizes.letters)), width - indent, height), rows
 
 
-def entry_rows(entry: Entry, x: float, y: float, sizes: Sizes) -> list[Row]:
+def entry_rows(entry: KeyEntry, x: float, y: float, sizes: Sizes) -> list[Row]:
     line, swatch, high, *_ = sizes
     top, bottom, middle = y + (line - high) / 2, y + (line + high) / 2, y + line / 2
     box = {"x": x, "x2": x + swatch, "y": top, "y2": bottom}

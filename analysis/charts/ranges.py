@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from analysis.charts.figure import Options, Row, Spec, below, of_kind, panel, specs_of
-from analysis.charts.keys import Entry
+from analysis.charts.keys import KeyEntry
 from analysis.charts.marks import PERCENT, Strips, along, colour_scale
 from analysis.charts.rows import in_order, shown_model, shown_source
 from analysis.charts.theme import LIGHT, printable, series_of_sources, text_width
@@ -138,15 +138,15 @@ def range_layers(strips: Strips, domain: Span, rows: Sequence[Row], labelled: bo
     ]  # fmt: skip
 
 
-def key_entries(rows: Sequence[Row]) -> list[Entry]:
-    found = [Entry("each run", LIGHT["ink"], sign="dot"), Entry("lowest to highest", LIGHT["strong-line"])]
-    found.append(Entry("mean", LIGHT["ink"], sign="tick"))
+def key_entries(rows: Sequence[Row]) -> list[KeyEntry]:
+    found = [KeyEntry("each run", LIGHT["ink"], sign="dot"), KeyEntry("lowest to highest", LIGHT["strong-line"])]
+    found.append(KeyEntry("mean", LIGHT["ink"], sign="tick"))
     if any(span(row.get("noise_floor")) for row in rows):
-        found.append(Entry("range of as many offline repeats", LIGHT["band"]))
+        found.append(KeyEntry("range of as many offline repeats", LIGHT["band"]))
     if any((bound_of(row) or 0) > float(row["max"]) for row in rows):
-        found.append(Entry("if unknown answers were right", LIGHT["soft"], sign="line"))
+        found.append(KeyEntry("if unknown answers were right", LIGHT["soft"], sign="line"))
     if any(references_of(row) for row in rows):
-        found.append(Entry("leaderboard", LIGHT["soft"], sign="dashed"))
+        found.append(KeyEntry("leaderboard", LIGHT["soft"], sign="dashed"))
     return found
 
 

@@ -6,7 +6,7 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Options, Row, Spec
-from analysis.charts.keys import PIXELS, Entry, hatch_path
+from analysis.charts.keys import PIXELS, KeyEntry, hatch_path
 from analysis.charts.marks import PERCENT, Strips, room_for
 from analysis.charts.rows import shown_model, shown_source
 from analysis.charts.theme import LIGHT, text_width
@@ -138,10 +138,10 @@ def colour_of(place: int) -> str:
     return LIGHT[f"option-{place % OPTION_COLOURS + 1}"]
 
 
-def key_entries(letters: Sequence[str], rows: Sequence[Row]) -> list[Entry]:
-    found = [Entry(letter, colour_of(place)) for place, letter in enumerate(letters)]
+def key_entries(letters: Sequence[str], rows: Sequence[Row]) -> list[KeyEntry]:
+    found = [KeyEntry(letter, colour_of(place)) for place, letter in enumerate(letters)]
     if any(row["counts"].get(UNKNOWN) for row in rows):
-        found.append(Entry("? unknown", LIGHT["unknown"]))
+        found.append(KeyEntry("? unknown", LIGHT["unknown"]))
     if any(row.get("correct") for row in rows):
-        found += [Entry("correct answer", sign="hatch"), Entry("its 95 % interval", LIGHT["ink"], sign="line")]
+        found += [KeyEntry("correct answer", sign="hatch"), KeyEntry("its 95 % interval", LIGHT["ink"], sign="line")]
     return found

@@ -40,7 +40,7 @@ class Row(NamedTuple):
     began_at: datetime | None
 
 
-class Known(NamedTuple):
+class StoredConversation(NamedTuple):
     """What is asked of a conversation that the corpus has already."""
 
     number: int
@@ -240,14 +240,14 @@ def store_new(corpus: Corpus, made: list[Row]) -> int:
     return len(new)
 
 
-def _is_other(row: Row, stored: Row | Known) -> bool:
+def _is_other(row: Row, stored: Row | StoredConversation) -> bool:
     return (row.source_id, row.user) != (stored.source_id, stored.user)
 
 
-def find_known(corpus: Corpus, hashes: list[str]) -> dict[str, Known]:
+def find_known(corpus: Corpus, hashes: list[str]) -> dict[str, StoredConversation]:
     with connection.cursor() as cursor:
         cursor.execute(FIND_KNOWN, [hashes, corpus.pk])
-        return {sha256: Known(*fields) for sha256, *fields in cursor.fetchall()}
+        return {sha256: StoredConversation(*fields) for sha256, *fields in cursor.fetchall()}
 
 
 def copy_rows(corpus: Corpus, rows: list[Row]) -> None:
@@ -258,7 +258,7 @@ def copy_rows(corpus: Corpus, rows: list[Row]) -> None:
             copy.write_row((corpus.pk, row.sha256, JSONB + row.messages, *row[2:]))
 
 
-def mark_known(known: dict[str, Known], rows: dict[str, Row]) -> None:
+def mark_known(known: dict[str, StoredConversation], rows: dict[str, Row]) -> None:
     """Say of conversations that are there already what the file says and nothing said before."""
     told = []
     for sha256, there in sorted(known.items()):

@@ -23,7 +23,7 @@ LONGEST_HEADER = 1 << 20
 SLACK = 100  # bytes that old writers leave out of a column's length
 
 
-class Page(NamedTuple):
+class ParquetPage(NamedTuple):
     size: int  # bytes when unpacked
     values: int
     is_shared: bool
@@ -59,14 +59,14 @@ def rows_at_once(path: Path, shape: FileMetaData, number: int) -> int:
     return rows
 
 
-def _check_shared(columns: Sequence[list[Page]]) -> None:
+def _check_shared(columns: Sequence[list[ParquetPage]]) -> None:
     if sum(page.size for pages in columns for page in pages if page.is_shared) > SHARED:
         raise ValueError(f"the dictionaries of one row group have more than {SHARED:,} bytes; write smaller row groups")
     if sum(max((page.size for page in pages if not page.is_shared), default=0) for pages in columns) > PAGES:
         raise ValueError(f"the pages of one row group have more than {PAGES:,} bytes; write smaller pages")
 
 
-def _check_repeated(group: RowGroupMetaData, schema: ParquetSchema, columns: Sequence[list[Page]]) -> None:
+def _check_repeated(group: RowGroupMetaData, schema: ParquetSchema, columns: Sequence[list[ParquetPage]]) -> None:
     size = 0
     for place, pages in enumerate(columns):
         if schema.column(place).max_repetition_level:
@@ -76,7 +76,7 @@ def _check_repeated(group: RowGroupMetaData, schema: ParquetSchema, columns: Seq
         raise ValueError(f"the lists of one row group have more than {REPEATED:,} bytes; write smaller row groups")
 
 
-def _most_bytes(pages: Sequence[Page], rows: int) -> int:
+def _most_bytes(pages: Sequence[ParquetPage], rows: int) -> int:
     """Bytes of the pages that so many rows one after another may come from, wherever they begin."""
     most = size = values = first = 0
     for page in pages:
@@ -90,7 +90,7 @@ def _most_bytes(pages: Sequence[Page], rows: int) -> int:
 # --- page headers, which are structures in Thrift's compact protocol
 
 
-def _pages(file: BinaryIO, column: ColumnChunkMetaData) -> Iterator[Page]:
+def _pages(file: BinaryIO, column: ColumnChunkMetaData) -> Iterator[ParquetPage]:
     begin = column.data_page_offset
     if column.has_dictionary_page and 0 < (column.dictionary_page_offset or 0) < begin:
         begin = column.dictionary_page_offset
@@ -106,7 +106,7 @@ def _pages(file: BinaryIO, column: ColumnChunkMetaData) -> Iterator[Page]:
             raise ValueError(f"a dictionary has more than {MOST_SHARED:,} values; write smaller row groups")
         if said and FRONT_CODED in (said.get(2) if V1 in header else None, said.get(4) if V2 in header else None):
             raise ValueError("a column has the encoding DELTA_BYTE_ARRAY, of which nobody can say how long it becomes")
-        yield Page(size, values, DICTIONARY in header)
+        yield ParquetPage(size, values, DICTIONARY in header)
         seen += 0 if DICTIONARY in header else values
         begin += length + packed
 

@@ -29,7 +29,7 @@ class Ask:
     messages: list[dict[str, str]]
 
 
-class Told(NamedTuple):
+class Exchange(NamedTuple):
     ask: Ask
     reply: Reply
     milliseconds: int
@@ -50,7 +50,7 @@ def ask_all(
     temperature: float,
     things: Sequence[Any],
     make: Callable[[Sequence[Any]], list[Ask]],
-    store: Callable[[list[Told]], None],
+    store: Callable[[list[Exchange]], None],
     budget: Decimal | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Spent:
@@ -81,10 +81,10 @@ def cost_at_most(endpoint: Endpoint, asks: Sequence[Ask]) -> Decimal:
     return price(endpoint, tokens, endpoint.max_tokens * len(asks))
 
 
-async def ask_batch(endpoint: Endpoint, provider: Provider, asks: list[Ask], spent: Spent) -> list[Told]:
+async def ask_batch(endpoint: Endpoint, provider: Provider, asks: list[Ask], spent: Spent) -> list[Exchange]:
     limiter, room = Limiter(endpoint), asyncio.Semaphore(endpoint.concurrency)
 
-    async def one(ask: Ask) -> Told | None:
+    async def one(ask: Ask) -> Exchange | None:
         async with room:
             return await call(provider, limiter, ask, spent)
 
@@ -100,7 +100,7 @@ async def ask_batch(endpoint: Endpoint, provider: Provider, asks: list[Ask], spe
     return told
 
 
-async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> Told | None:
+async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> Exchange | None:
     """Ask until there is a reply, or no hope of one; what no call could survive stops everything."""
     body = provider.encode(ask.messages)
     for attempt in range(ATTEMPTS):
@@ -110,7 +110,7 @@ async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> 
         began = time.monotonic()
         try:
             reply = await provider.complete(body, f"{ask.key}-{attempt}")
-            return Told(ask, reply, round((time.monotonic() - began) * 1000))
+            return Exchange(ask, reply, round((time.monotonic() - began) * 1000))
         except CallFailed as failure:
             if failure.kind in STOPS_RUN:
                 spent.stopped = failure.reason

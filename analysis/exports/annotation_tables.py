@@ -7,7 +7,18 @@ from itertools import groupby
 
 from django.db.models import Count, Q, QuerySet
 
-from analysis.exports.codebook import Column, Row, Table, boolean, integer, labels, moment, named, number, text
+from analysis.exports.codebook import (
+    ExportColumn,
+    ExportTable,
+    Row,
+    boolean,
+    integer,
+    labels,
+    moment,
+    named,
+    number,
+    text,
+)
 from analysis.exports.people_tables import ORIGIN, Selection
 from surveys.annotation.counted import Label, counted, iter_labels, questions_of, rater_name
 from surveys.annotation.labels import was_driven, was_quick, was_read
@@ -27,11 +38,11 @@ ITEM = (
     text("purpose", "what it is for", labels(AnnotationItem.Purpose.choices)),
     text("kind", "the kind of annotation"),
     *ABOUT,
-    Column("tags", "json", "what analyses group by"),
-    Column("payload", "json", "what is shown, without the history; not in SPSS files", spss=False),
+    ExportColumn("tags", "json", "what analyses group by"),
+    ExportColumn("payload", "json", "what is shown, without the history; not in SPSS files", spss=False),
     text("history_sha256", "SHA-256 of the history that is shown with it", path="history__sha256"),
     integer("history_characters", "length of that history", "characters", path="history__characters"),
-    Column("gold", "json", "the right labels, of training and gold items"),
+    ExportColumn("gold", "json", "the right labels, of training and gold items"),
     text("explanation", "what is said after a training item"),
     integer("position", "place in the order of import, from 0"),
     integer("wanted", "labels that it is to have", "labels", expression=lambda _: Count("slots")),
@@ -66,10 +77,10 @@ ANNOTATION = (
     boolean("seen_to_ends", "whether both answers had been in view to their ends; empty where the page could not tell"),
     boolean("quick", "whether it took less time than reading the item does"),
     boolean("driven", "whether a program was at work in the browser, as far as the browser says"),
-    Column("trace", "json", "how it came to be: what was in view and for how long, keys, presses, scrolling"),
+    ExportColumn("trace", "json", "how it came to be: what was in view and for how long, keys, presses, scrolling"),
     moment("shown_at", "when the server sent the page"),
     moment("submitted_at", "when it was stored"),
-    Column("detail", "json", "of a model: temperature, prompt version and the like"),
+    ExportColumn("detail", "json", "of a model: temperature, prompt version and the like"),
 )
 LABEL = (
     ITEM_KEY,
@@ -79,8 +90,8 @@ LABEL = (
     *ABOUT,
     integer("people", "people whose labels count", "people"),
     integer("models", "judges that labelled it; they have no vote, and baselines are none of them", "models"),
-    Column("votes", "json", "votes by label"),
-    Column("soft_label", "json", "share of the votes by label"),
+    ExportColumn("votes", "json", "votes by label"),
+    ExportColumn("soft_label", "json", "share of the votes by label"),
     text("majority", "the label with the most votes; empty for a tie"),
     boolean("tie", "whether two labels have the most votes"),
 )
@@ -91,29 +102,31 @@ GATE = (
     text("participant", "the person's random label in this study", path="participant__pseudonym"),
     boolean("kept", "whether the person goes on as an annotator"),
     text("note", "why the person differs from the rule"),
-    Column("figures", "json", "the figures that it rests on"),
+    ExportColumn("figures", "json", "the figures that it rests on"),
     text("rule", "the rule in words", path="decision__rule"),
-    Column("thresholds", "json", "the rule's figures", path="decision__thresholds"),
+    ExportColumn("thresholds", "json", "the rule's figures", path="decision__thresholds"),
     text("reason", "why it was decided so", path="decision__reason"),
     text("decided_by", "who decided", path="decision__decided_by"),
     moment("decided_at", "when it was decided", path="decision__decided_at"),
 )
 
 
-def annotation_tables() -> Iterator[Table]:
+def annotation_tables() -> Iterator[ExportTable]:
     study = named(ORIGIN, "study")
-    yield Table("items", "one item that annotators are shown", (*study, *ITEM), item_rows, 100)
-    yield Table(
+    yield ExportTable("items", "one item that annotators are shown", (*study, *ITEM), item_rows, 100)
+    yield ExportTable(
         "annotations",
         "one answer of one rater to one question about one item",
         (*rater_origin(), *RATER, *ANNOTATION),
         AnnotationRows,
     )
-    yield Table("labels", "the votes about one question of one item, or part of one", (*study, *LABEL), LabelRows)
-    yield Table("gate", "one person in one decision about who is kept as an annotator", (*study, *GATE), gate_rows, 500)
+    yield ExportTable("labels", "the votes about one question of one item, or part of one", (*study, *LABEL), LabelRows)
+    yield ExportTable(
+        "gate", "one person in one decision about who is kept as an annotator", (*study, *GATE), gate_rows, 500
+    )
 
 
-def rater_origin() -> tuple[Column, ...]:
+def rater_origin() -> tuple[ExportColumn, ...]:
     """What an annotation says of its rater: as of a person elsewhere, but models are raters too."""
     return tuple(
         replace(column, levels={**column.levels, "model": "Model"}) if column.name == "origin" else column

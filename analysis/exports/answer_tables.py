@@ -10,7 +10,18 @@ from django.db.models.functions import Coalesce, NullIf
 from analysis.answers.aliases import alias_map
 from analysis.answers.compared import families_of, load_prompts, runs_of, spellings_of
 from analysis.answers.reviews import superseded
-from analysis.exports.codebook import Column, Row, Table, Version, boolean, integer, labels, moment, named, text
+from analysis.exports.codebook import (
+    ExportColumn,
+    ExportTable,
+    Row,
+    Version,
+    boolean,
+    integer,
+    labels,
+    moment,
+    named,
+    text,
+)
 from analysis.exports.people_tables import ORIGIN, Selection, asking_columns, chatbot_of, person_columns, prompt_levels
 from analysis.models import Alias, AliasDecision, Answer, AnswerDecision, Endpoint
 from surveys.models import Participant, Prompt, ReadBack, Study, base_slug
@@ -102,7 +113,7 @@ ALIAS_DECISIONS = (
     integer("number", "the version of the table that the decision made"),
     text("prompt", "the prompt"),
     text("action", "accept, reject, split or undo"),
-    Column("spellings", "json", "the spellings it is about, as a JSON list"),
+    ExportColumn("spellings", "json", "the spellings it is about, as a JSON list"),
     text("item", "what they stand for"),
     integer("undoes", "the number of the decision that it takes back", path="undoes__number"),
     moment("decided_at", "when"),
@@ -112,32 +123,32 @@ ANSWER_DECISIONS = (
     integer("run", "the run of the completion that it is about"),
     text("asked", "the prompt or question"),
     text("letter", "the option, as decided"),
-    Column("items", "json", "the items, as decided, as a JSON list"),
+    ExportColumn("items", "json", "the items, as decided, as a JSON list"),
     boolean("is_undo", "whether it takes an earlier decision back"),
     moment("decided_at", "when"),
 )
 
 
-def answer_tables(versions: tuple[Version, ...]) -> Iterator[Table]:
+def answer_tables(versions: tuple[Version, ...]) -> Iterator[ExportTable]:
     study = named(ORIGIN, "study")
     levels = prompt_levels(versions)
     who = tuple(replace(column, levels=levels) if column.name == "prompt" else column for column in WHO)
     person = (*ORIGIN, *person_columns(versions), *asking_columns(versions, "response__"))
-    yield Table(
+    yield ExportTable(
         "readings",
         "one answer of a person or a model, as it was read",
         (*with_models(ORIGIN), *who, *READING),
         Readings,
         500,
     )
-    yield Table(
+    yield ExportTable(
         "mentions",
         "one item that one answer of a person or a model names, once however often it is spelled",
         (*study, *who, *MENTION),
         Mentions,
         500,
     )
-    yield Table(
+    yield ExportTable(
         "read_backs",
         "one reading that a person was shown, and what they made of it",
         (*person, *READ_BACK),
@@ -145,7 +156,7 @@ def answer_tables(versions: tuple[Version, ...]) -> Iterator[Table]:
         500,
         "response__participant__",
     )
-    yield Table(
+    yield ExportTable(
         "read_back_names",
         "one name that was read in an answer or that the person added to it",
         (
@@ -157,9 +168,9 @@ def answer_tables(versions: tuple[Version, ...]) -> Iterator[Table]:
         ReadBackNames,
         500,
     )
-    yield Table("aliases", "one spelling that counts as another item", (*study, *ALIASES), aliases)
-    yield Table("alias_decisions", "one decision about spellings", (*study, *ALIAS_DECISIONS), alias_decisions)
-    yield Table(
+    yield ExportTable("aliases", "one spelling that counts as another item", (*study, *ALIASES), aliases)
+    yield ExportTable("alias_decisions", "one decision about spellings", (*study, *ALIAS_DECISIONS), alias_decisions)
+    yield ExportTable(
         "answer_decisions",
         "one decision of a researcher about what an answer says",
         (*study, text("answer", "names the answer, as in readings"), *ANSWER_DECISIONS),
@@ -167,7 +178,7 @@ def answer_tables(versions: tuple[Version, ...]) -> Iterator[Table]:
     )
 
 
-def with_models(columns: Sequence[Column]) -> tuple[Column, ...]:
+def with_models(columns: Sequence[ExportColumn]) -> tuple[ExportColumn, ...]:
     """The columns that say where a row belongs, of rows that may be a model's."""
     return tuple(
         replace(column, levels={**column.levels, MODEL: "Model"}) if column.name == "origin" else column
@@ -219,7 +230,7 @@ OF_MODELS = {
 
 
 @dataclass
-class Answers:
+class AnswerRows:
     """The answers that were read: the newest accepted ones of people, and those of the runs that are compared."""
 
     study: Study
@@ -338,11 +349,11 @@ class Answers:
         return self._chatbots[model]
 
 
-class Readings(Answers):
+class Readings(AnswerRows):
     """A row for each answer."""
 
 
-class Mentions(Answers):
+class Mentions(AnswerRows):
     """A row for each item of each answer."""
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
@@ -426,7 +437,7 @@ def alias_decisions(study: Study, selection: Selection) -> QuerySet[AliasDecisio
     return AliasDecision.objects.filter(study=study).order_by("number")
 
 
-class AnswerDecisions(Answers):
+class AnswerDecisions(AnswerRows):
     """A row for each decision about an answer, newer revisions of which may have come since."""
 
     @property

@@ -25,7 +25,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Column:
+class ExportColumn:
     """One column. `levels` are its possible values with their meanings; empty `versions` are all of them.
 
     Where its values come from: `path` is the field of the table's rows, that of its own name when nothing is said;
@@ -47,38 +47,38 @@ class Column:
     needs: tuple[str, ...] = ()
 
 
-def text(name: str, meaning: str, levels: Mapping[str, str] | None = None, **more: Any) -> Column:
-    return Column(name, "text", meaning, levels=levels or {}, **more)
+def text(name: str, meaning: str, levels: Mapping[str, str] | None = None, **more: Any) -> ExportColumn:
+    return ExportColumn(name, "text", meaning, levels=levels or {}, **more)
 
 
-def integer(name: str, meaning: str, unit: str = "", **more: Any) -> Column:
-    return Column(name, "integer", meaning, unit, **more)
+def integer(name: str, meaning: str, unit: str = "", **more: Any) -> ExportColumn:
+    return ExportColumn(name, "integer", meaning, unit, **more)
 
 
-def number(name: str, meaning: str, unit: str = "", **more: Any) -> Column:
-    return Column(name, "number", meaning, unit, **more)
+def number(name: str, meaning: str, unit: str = "", **more: Any) -> ExportColumn:
+    return ExportColumn(name, "number", meaning, unit, **more)
 
 
-def boolean(name: str, meaning: str, **more: Any) -> Column:
-    return Column(name, "boolean", meaning, **more)
+def boolean(name: str, meaning: str, **more: Any) -> ExportColumn:
+    return ExportColumn(name, "boolean", meaning, **more)
 
 
-def moment(name: str, meaning: str, **more: Any) -> Column:
-    return Column(name, "datetime", meaning, "UTC", **more)
+def moment(name: str, meaning: str, **more: Any) -> ExportColumn:
+    return ExportColumn(name, "datetime", meaning, "UTC", **more)
 
 
 def labels(choices: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     return {str(value): str(label) for value, label in choices}
 
 
-def named(columns: Iterable[Column], *names: str) -> tuple[Column, ...]:
+def named(columns: Iterable[ExportColumn], *names: str) -> tuple[ExportColumn, ...]:
     """These of the columns, in the order of the names."""
     by_name = {column.name: column for column in columns}
     return tuple(by_name[name] for name in names)
 
 
 @dataclass(frozen=True)
-class Table:
+class ExportTable:
     """`rows` gives those of a study and a selection, a query or something to go through like one.
 
     `chunk` rows are held at once, fewer where texts may be long; `person` is the way from a row to its person.
@@ -86,7 +86,7 @@ class Table:
 
     name: str
     row: str  # what one row is
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
     rows: Callable[[Study, Any], Any] = lambda study, selection: None
     chunk: int = 1000
     person: str = "participant__"
@@ -106,20 +106,20 @@ class Codebook:
     study: str
     title: str
     versions: tuple[Version, ...]
-    tables: dict[str, Table]
+    tables: dict[str, ExportTable]
 
 
 # --- what the study itself asks ---------------------------------------------
 
 
-def answer_columns(versions: tuple[Version, ...], imported: list[str]) -> Iterator[Column]:
+def answer_columns(versions: tuple[Version, ...], imported: list[str]) -> Iterator[ExportColumn]:
     """A column for each question of any version, then for what only imported files have."""
     yield from [replace(c, source=("answers", "chatbot")) for c in chatbot_question(versions)]
     seen = {"chatbot"}
     for slug, found in by_slug(versions, "questions").items():
         seen.add(slug)
         question = found[-1][1]
-        yield Column(
+        yield ExportColumn(
             name=f"answer_{slug}",
             kind="integer" if all(q.kind == "number" for _, q in found) else "text",
             meaning=question.text,
@@ -132,7 +132,7 @@ def answer_columns(versions: tuple[Version, ...], imported: list[str]) -> Iterat
             yield replace(text(f"answer_{name}", f"{name} (from an imported file)"), source=("answers", name))
 
 
-def chatbot_question(versions: tuple[Version, ...]) -> Iterator[Column]:
+def chatbot_question(versions: tuple[Version, ...]) -> Iterator[ExportColumn]:
     if versions and versions[-1].definition.chatbots:
         asked = versions[-1].definition.chatbot_question
         bots = {bot.slug: bot.name for version in versions for bot in version.definition.chatbots}
@@ -140,15 +140,15 @@ def chatbot_question(versions: tuple[Version, ...]) -> Iterator[Column]:
         yield text("answer_chatbot", asked.text, bots | {slug: label for slug, label in extra.items() if label})
 
 
-def check_columns(versions: tuple[Version, ...]) -> Iterator[Column]:
+def check_columns(versions: tuple[Version, ...]) -> Iterator[ExportColumn]:
     for slug, found in by_slug(versions, "attention").items():
         check, numbers = found[-1][1], numbers_of(found, versions)
         source = ("checks", "attention", slug)
-        yield Column(
+        yield ExportColumn(
             f"attention_{slug}", "text", check.text, versions=numbers, source=(*source, "answer"),
             levels={option: option for _, c in found for option in c.options},
         )  # fmt: skip
-        yield Column(
+        yield ExportColumn(
             f"attention_{slug}_passed",
             "boolean",
             f"whether the attention check {slug} was passed",
@@ -158,7 +158,7 @@ def check_columns(versions: tuple[Version, ...]) -> Iterator[Column]:
     yield from perception_columns(versions)
 
 
-def perception_columns(versions: tuple[Version, ...]) -> Iterator[Column]:
+def perception_columns(versions: tuple[Version, ...]) -> Iterator[ExportColumn]:
     shown = [(version.number, asked) for version in versions if (asked := version.definition.perception)]
     figures = {name: label for name, (label, _inside) in FIGURES.items()}
     words = {option: option for _, asked in shown for option in (asked.options or OWN_QUESTION.options)}
@@ -190,7 +190,7 @@ def numbers_of(found: list[tuple[int, Any]], versions: tuple[Version, ...]) -> t
     return () if len(numbers) == len(versions) else numbers
 
 
-def unique_names(columns: Iterable[Column]) -> Iterator[Column]:
+def unique_names(columns: Iterable[ExportColumn]) -> Iterator[ExportColumn]:
     """Names that every format can hold: letters, digits and underscores, none twice, whatever the case."""
     seen: set[str] = set()
     for column in columns:
@@ -260,12 +260,12 @@ def describe_askings(definition: Definition) -> dict[str, Any]:
     return {name: said for name, said in found.items() if said}
 
 
-def describe_table(table: Table) -> dict[str, Any]:
+def describe_table(table: ExportTable) -> dict[str, Any]:
     described = {"name": table.name, "row": table.row, "columns": [describe_column(c) for c in table.columns]}
     return described | ({"first_lines": first_lines(table.name)} if table.name in LINES else {})
 
 
-def describe_column(column: Column) -> dict[str, Any]:
+def describe_column(column: ExportColumn) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": column.kind,
@@ -295,7 +295,7 @@ def lines_of(codebook: Codebook) -> Iterator[str]:
         yield from prompt_lines(version)
 
 
-def table_lines(table: Table) -> Iterator[str]:
+def table_lines(table: ExportTable) -> Iterator[str]:
     yield f"\n## {table.name}\n\nOne row is {table.row}.\n"
     yield "| column | type | unit | meaning | values | versions |\n| --- | --- | --- | --- | --- | --- |"
     for column in table.columns:
@@ -313,7 +313,7 @@ def table_lines(table: Table) -> Iterator[str]:
             yield f"\n```{FENCES[language]}\n{lines}\n```"
 
 
-def values_of(column: Column) -> str:
+def values_of(column: ExportColumn) -> str:
     pairs = column.levels.items()
     return "; ".join(plain(v if v == label else f"{v} = {label}") for v, label in pairs)
 

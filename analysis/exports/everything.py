@@ -16,7 +16,7 @@ from django.utils import timezone
 from analysis.exports.codebook import Codebook, Row, as_document, as_markdown
 from analysis.exports.exports import (
     MANIFEST,
-    Measured,
+    MeasuredFile,
     codebook_of,
     count_rows,
     manifest_of,
@@ -70,7 +70,7 @@ class Everything:
                 for table in (self.codebook.tables[name] for name in self.tables):
                     name = f"{table.name}.{kind}" if len(self.kinds) == 1 else f"{kind}/{table.name}.{kind}"
                     rows = counted(stream_rows(self.study, table, self.selection), name)
-                    measured = Measured(name, FORMATS[kind].chunks(table.columns, rows))
+                    measured = MeasuredFile(name, FORMATS[kind].chunks(table.columns, rows))
                     with archive.open(entry_of(name), "w", force_zip64=True) as file:
                         for chunk in measured:
                             file.write(chunk)
@@ -114,7 +114,7 @@ def entry_of(name: str) -> zipfile.ZipInfo:
 
 def add(archive: zipfile.ZipFile, name: str, chunks: Chunks) -> dict[str, Any]:
     """Write one file of the archive; returns its line of the manifest."""
-    measured = Measured(name, chunks)
+    measured = MeasuredFile(name, chunks)
     with archive.open(entry_of(name), "w", force_zip64=True) as file:
         for chunk in measured:
             file.write(chunk)

@@ -16,7 +16,7 @@ from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.readings import unread
 from analysis.exports.annotation_tables import annotation_tables
 from analysis.exports.answer_tables import answer_tables
-from analysis.exports.codebook import Codebook, Column, Row, Table, imported_questions, read_version
+from analysis.exports.codebook import Codebook, ExportColumn, ExportTable, Row, imported_questions, read_version
 from analysis.exports.formats import FORMATS, Chunks, Format
 from analysis.exports.model_tables import model_tables
 from analysis.exports.people_tables import PID, Selection, people_tables
@@ -48,7 +48,7 @@ def codebook_of(study: Study, pids: bool = False) -> Codebook:
     return Codebook(study.slug, study.title, versions, found)
 
 
-def with_pids(table: Table) -> Table:
+def with_pids(table: ExportTable) -> ExportTable:
     place = next((n for n, column in enumerate(table.columns, 1) if column.name == "participant"), 0)
     return replace(table, columns=(*table.columns[:place], PID, *table.columns[place:])) if place else table
 
@@ -56,7 +56,7 @@ def with_pids(table: Table) -> Table:
 # --- rows ---------------------------------------------------------------------
 
 
-def rows_of(study: Study, table: Table, selection: Selection) -> Any:
+def rows_of(study: Study, table: ExportTable, selection: Selection) -> Any:
     """The rows as the database has them, oldest first; `reader_of` makes them what the codebook says."""
     rows = table.rows(study, selection)
     if not isinstance(rows, QuerySet):
@@ -72,21 +72,21 @@ def rows_of(study: Study, table: Table, selection: Selection) -> Any:
     return rows.values(**fields)
 
 
-def path_in(table: Table, path: str) -> F:
+def path_in(table: ExportTable, path: str) -> F:
     begin = "participant__"
     return F(table.person + path.removeprefix(begin) if path.startswith(begin) else path)
 
 
-def count_rows(study: Study, table: Table, selection: Selection) -> int:
+def count_rows(study: Study, table: ExportTable, selection: Selection) -> int:
     return int(table.rows(study, selection).count())
 
 
-def stream_rows(study: Study, table: Table, selection: Selection) -> Iterator[Row]:
+def stream_rows(study: Study, table: ExportTable, selection: Selection) -> Iterator[Row]:
     """Row after row through a cursor of the server, so that no more than `chunk` rows are in memory."""
     return map(reader_of(study, table), rows_of(study, table, selection).iterator(chunk_size=table.chunk))
 
 
-def reader_of(study: Study, table: Table) -> Callable[[Row], Row]:
+def reader_of(study: Study, table: ExportTable) -> Callable[[Row], Row]:
     """What turns the values of one row into the table's columns, in their order."""
 
     def read(values: Row) -> Row:
@@ -97,7 +97,7 @@ def reader_of(study: Study, table: Table) -> Callable[[Row], Row]:
     return read
 
 
-def read_cell(row: Row, column: Column) -> Any:
+def read_cell(row: Row, column: ExportColumn) -> Any:
     if column.source:
         return read_source(row, column)
     value = column.made(row) if column.made else row[column.name]
@@ -105,7 +105,7 @@ def read_cell(row: Row, column: Column) -> Any:
     return json.dumps(value, ensure_ascii=False) if column.kind == "json" else value
 
 
-def read_source(row: Row, column: Column) -> Any:
+def read_source(row: Row, column: ExportColumn) -> Any:
     """What a person's answers or checks hold under this column's path; numbers as numbers."""
     value: Any = row
     for key in column.source:
@@ -123,7 +123,7 @@ class Export:
     """One table of one study in one format, allowed and noted (`event`); `rows` as counted when it was asked for."""
 
     study: Study
-    table: Table
+    table: ExportTable
     kind: str
     selection: Selection
     rows: int
@@ -182,7 +182,7 @@ def begin_export(study: Study, actor: str, table: str, kind: str, selection: Sel
     return Export(study, described, kind, selection, rows, event)
 
 
-def count_tables(study: Study, tables: Mapping[str, Table], selection: Selection) -> tuple[dict[str, int], int]:
+def count_tables(study: Study, tables: Mapping[str, ExportTable], selection: Selection) -> tuple[dict[str, int], int]:
     """The rows of each table, and how many texts are still to be read: `count_rows` for a page, in few statements."""
     kept = count_answers(study, tables, selection)
     rows = {name: table.rows(study, selection) for name, table in tables.items() if name not in kept}
@@ -192,7 +192,7 @@ def count_tables(study: Study, tables: Mapping[str, Table], selection: Selection
     return {name: counts[name] for name in tables}, kept[UNREAD]
 
 
-def count_answers(study: Study, tables: Mapping[str, Table], selection: Selection) -> dict[str, int]:
+def count_answers(study: Study, tables: Mapping[str, ExportTable], selection: Selection) -> dict[str, int]:
     """The tables of accepted answers, which come and go but never change; counted anew when some came or went."""
     name = f"rows-{selection.pilot:d}{selection.preview:d}{selection.simulated:d}"
     stamp = json.dumps([answer_stamp(study), tables["mentions"].rows(study, selection).spellings], sort_keys=True)
@@ -203,7 +203,7 @@ def count_answers(study: Study, tables: Mapping[str, Table], selection: Selectio
     return keep(study, name, hashlib.sha256(stamp.encode()).hexdigest(), compute)
 
 
-class Counted(Subquery):
+class RowCount(Subquery):
     """How many rows a query has."""
 
     template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
@@ -212,7 +212,7 @@ class Counted(Subquery):
 
 def count_together(study: Study, queries: Mapping[str, QuerySet]) -> dict[str, int]:
     """The rows of each query, all in one statement."""
-    counted = (Counted(query.order_by().values("pk")) for query in queries.values())
+    counted = (RowCount(query.order_by().values("pk")) for query in queries.values())
     return dict(zip(queries, Study.objects.values_list(*counted).get(pk=study.pk), strict=True))
 
 
@@ -221,7 +221,7 @@ def write_export(export: Export, folder: Path) -> dict[str, Any]:
     return write_measured(folder, f"{export.table.name}.{export.kind}", export.chunks())
 
 
-class Measured:
+class MeasuredFile:
     """The chunks of a file; once they are through, `line` is what a manifest says of it."""
 
     def __init__(self, name: str, chunks: Chunks) -> None:
@@ -247,7 +247,7 @@ def manifest_of(study: Study, files: list[dict[str, Any]]) -> bytes:
 
 def write_measured(folder: Path, name: str, chunks: Chunks) -> dict[str, Any]:
     """The same for any file."""
-    measured = Measured(name, chunks)
+    measured = MeasuredFile(name, chunks)
     write_whole(folder / name, measured)
     return measured.line
 

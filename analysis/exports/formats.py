@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
 
-from analysis.exports.codebook import Column
+from analysis.exports.codebook import ExportColumn
 
 Rows = Iterable[dict[str, Any]]
 Chunks = Iterator[bytes]
@@ -39,7 +39,7 @@ FIGURE_FILES = {
 LINE_ENDS = {sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
 
 
-def csv_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
+def csv_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
     """UTF-8 without a byte order mark, CRLF between rows, as in RFC 4180."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
@@ -75,7 +75,7 @@ def csv_cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def jsonl_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
+def jsonl_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
     size, lines = 0, []
     for row in rows:
         line = json.dumps(row, ensure_ascii=False, default=datetime.isoformat)
@@ -99,7 +99,7 @@ PARQUET_TYPES = {
 }
 
 
-def parquet_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
+def parquet_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
     """Row groups of limited size, so that neither writer nor reader needs the whole table in memory."""
     schema = pa.schema([pa.field(c.name, PARQUET_TYPES[c.kind], metadata={"description": c.meaning}) for c in columns])
     with TemporaryFile() as file:
@@ -144,13 +144,13 @@ YES_NO = {0.0: "no", 1.0: "yes"}
 class Variable:
     """One variable of the file, its widest text in bytes; `piece` counts the variables of one text from 0."""
 
-    column: Column
+    column: ExportColumn
     name: str
     width: int
     piece: int
 
 
-def sav_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
+def sav_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
     """Two passes, for the number of variables depends on the longest texts. All files are nameless."""
     columns = [column for column in columns if column.spss]
     with TemporaryFile("w+", encoding="utf-8", newline="\n") as spool, TemporaryFile() as table, TemporaryFile() as sav:
@@ -167,7 +167,7 @@ def sav_chunks(columns: Sequence[Column], rows: Rows) -> Chunks:
         yield from read_back(sav)
 
 
-def spool_cells(spool: IO[str], columns: Sequence[Column], rows: Rows) -> list[list[int]]:
+def spool_cells(spool: IO[str], columns: Sequence[ExportColumn], rows: Rows) -> list[list[int]]:
     """Write each row's cells as a line of JSON; for each column the widths of the pieces of its texts."""
     widths: list[list[int]] = [[0] for _ in columns]
     for row in rows:
@@ -192,11 +192,11 @@ def mapped_table(file: IO[bytes], variables: Sequence[Variable], rows: Rows) -> 
     return frame
 
 
-def is_text(column: Column) -> bool:
+def is_text(column: ExportColumn) -> bool:
     return column.kind in ("text", "json")
 
 
-def cell_of(column: Column, value: Any) -> list[str] | float | None:
+def cell_of(column: ExportColumn, value: Any) -> list[str] | float | None:
     """A text as its pieces, anything else as a number."""
     if is_text(column):
         return list(split_text("" if value is None else str(value)))
@@ -222,7 +222,7 @@ def split_text(text: str) -> Iterator[str]:
     yield content[start:].decode()
 
 
-def arrange(columns: Sequence[Column], widths: Sequence[Sequence[int]]) -> Iterator[Variable]:
+def arrange(columns: Sequence[ExportColumn], widths: Sequence[Sequence[int]]) -> Iterator[Variable]:
     names = {column.name.casefold() for column in columns}
     for column, pieces in zip(columns, widths, strict=True):
         for piece, width in enumerate(pieces):
@@ -237,7 +237,7 @@ def free_name(name: str, names: set[str]) -> str:
     return name
 
 
-def variable_label(column: Column) -> str:
+def variable_label(column: ExportColumn) -> str:
     return cut(f"{column.meaning} ({column.unit})" if column.unit else column.meaning, LONGEST_LABEL)
 
 
@@ -264,7 +264,7 @@ def cut(text: str, most: int) -> str:
 
 @dataclass(frozen=True)
 class Format:
-    chunks: Callable[[Sequence[Column], Rows], Chunks]
+    chunks: Callable[[Sequence[ExportColumn], Rows], Chunks]
     content_type: str
     label: str
 

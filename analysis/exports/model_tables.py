@@ -7,7 +7,18 @@ from django.db.models.functions import Coalesce, NullIf
 
 from analysis.answers.compared import load_prompts
 from analysis.exports.answer_tables import FAKE
-from analysis.exports.codebook import Column, Row, Table, boolean, integer, labels, moment, named, number, text
+from analysis.exports.codebook import (
+    ExportColumn,
+    ExportTable,
+    Row,
+    boolean,
+    integer,
+    labels,
+    moment,
+    named,
+    number,
+    text,
+)
 from analysis.exports.people_tables import ORIGIN, Selection
 from analysis.models import Completion, Run
 from analysis.models.runs import ASIDE
@@ -31,7 +42,7 @@ WORDING = (
 )
 
 
-def setting_column(setting: RunSetting) -> Column:
+def setting_column(setting: RunSetting) -> ExportColumn:
     return {int: integer, bool: boolean}.get(setting.kind, text)(setting.name, setting.column)
 
 
@@ -92,11 +103,13 @@ COMPLETION = (
 )  # fmt: skip
 
 
-def model_tables() -> Iterator[Table]:
+def model_tables() -> Iterator[ExportTable]:
     study = named(ORIGIN, "study")
-    yield Table("prompts", "one prompt of the study", (*study, *PROMPTS, *WORDING), Prompts)
-    yield Table("runs", "one run of a model, or one import", (*study, *RUNS, *ORDER), RunRows)
-    yield Table("completions", "one call of a model that was answered or failed", (*study, *COMPLETION), calls, 200)
+    yield ExportTable("prompts", "one prompt of the study", (*study, *PROMPTS, *WORDING), Prompts)
+    yield ExportTable("runs", "one run of a model, or one import", (*study, *RUNS, *ORDER), RunRows)
+    yield ExportTable(
+        "completions", "one call of a model that was answered or failed", (*study, *COMPLETION), calls, 200
+    )
 
 
 class Prompts:

@@ -10,9 +10,9 @@ from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subqu
 from django.db.models.functions import Coalesce
 
 from analysis.exports.codebook import (
-    Column,
+    ExportColumn,
+    ExportTable,
     Row,
-    Table,
     Version,
     answer_columns,
     boolean,
@@ -63,37 +63,37 @@ class Selection:
         return wanted if self.pilot else wanted & Q(**{f"{prefix}pilot": False})
 
 
-def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[Table]:
+def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[ExportTable]:
     person = (*ORIGIN, *person_columns(versions))
     answer = (*person, *asking_columns(versions))
     asked = unique_names([*answer_columns(versions, imported), *check_columns(versions)])
-    yield Table(
+    yield ExportTable(
         "responses",
         "the answer of one participant to one prompt: the newest accepted revision",
         (*answer, previous_prompt(versions), *RESPONSE, *RATING, UNREACHED),
         newest_responses,
         200,
     )
-    yield Table(
+    yield ExportTable(
         "revisions",
         "one submitted revision of one answer, accepted or not",
         (*answer, *REVISION, *RATING),
         all_responses,
         50,
     )
-    yield Table("flags", "one question that a paste check raised about one answer", (*answer, *FLAG), flags)
-    yield Table("context", "the chatbot that one participant used", (*person, *CONTEXT), contexts)
-    yield Table(
+    yield ExportTable("flags", "one question that a paste check raised about one answer", (*answer, *FLAG), flags)
+    yield ExportTable("context", "the chatbot that one participant used", (*person, *CONTEXT), contexts)
+    yield ExportTable(
         "timings",
         "the answer of one participant to one prompt: when and how it was given",
         (*answer, *TIMING),
         newest_responses,
         500,
     )
-    yield Table(
+    yield ExportTable(
         "participants", "one person who agreed to take part", (*person, *PARTICIPANT, *asked), participants, 500, ""
     )
-    yield Table("flow", "how many people of one version and origin had one outcome", (*ORIGIN, *FLOW), Flow)
+    yield ExportTable("flow", "how many people of one version and origin had one outcome", (*ORIGIN, *FLOW), Flow)
 
 
 # --- who --------------------------------------------------------------------
@@ -113,7 +113,7 @@ ORIGIN = (
 )
 
 
-def person_columns(versions: tuple[Version, ...]) -> tuple[Column, ...]:
+def person_columns(versions: tuple[Version, ...]) -> tuple[ExportColumn, ...]:
     bots = {bot.slug: bot.name for version in versions for bot in version.definition.chatbots}
     cells = {cell.slug: cell.name for version in versions for cell in version.definition.cells}
     return (
@@ -138,7 +138,7 @@ def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
     return {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
 
 
-def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[Column, ...]:
+def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[ExportColumn, ...]:
     """What was asked, on which occasion and in which state; `way` leads to the response or flag."""
     arms = {arm.slug: arm.name for version in versions for arm in version.definition.arms}
     return (
@@ -148,7 +148,7 @@ def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[Column
     )
 
 
-def previous_prompt(versions: tuple[Version, ...]) -> Column:
+def previous_prompt(versions: tuple[Version, ...]) -> ExportColumn:
     prompts = {asking.slug: asking.prompt for version in versions for asking in version.definition.askings}
     return text(
         "previous_prompt",

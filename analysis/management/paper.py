@@ -1,7 +1,7 @@
 """`report paper-2`: a paper's figures and tables for the terminal, as JSON, or as files."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from analysis.charts.rendering import render
 from analysis.exports.exports import write_whole
 from analysis.exports.formats import figure_csv
 from analysis.models import Corpus, CorpusStep
-from analysis.papers.documents import as_document, write_text
 from analysis.papers.exhibits import PAPER, STAGES, Exhibit, Sources, exhibits, work_kind
 from surveys.imports.actions import find_study, writing
 from surveys.models import Study
@@ -62,3 +61,39 @@ def write_files(folder: Path, made: Sequence[Exhibit], simulated: Sequence[str])
         for kind in FILES:
             content = figure_csv(each.figure).encode() if kind == "csv" else render(each.figure, kind)
             write_whole(folder / f"{each.name}.{kind}", iter([content]))
+
+
+def write_text(made: Sequence[Exhibit], simulated: Sequence[str]) -> str:
+    """For a terminal: each exhibit with its numbers, or why there is none."""
+    blocks = [f"Simulated, not real: {', '.join(simulated)}"] if simulated else []
+    for each in made:
+        where = f" ({each.study})" if each.study else ""
+        lines = [f"{each.number.upper()}  {each.title}{where}"]
+        lines += [f"  {words}" for words in (each.note, each.why) if words]
+        for table in each.tables:
+            lines += ["", *([f"  {table.title}"] if table.title else []), *(f"  {line}" for line in table.aligned())]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def as_document(each: Exhibit) -> Mapping[str, Any]:
+    """For programs: every number with its interval, n, and the reason where there is none."""
+    return {
+        "number": each.number,
+        "title": each.title,
+        "study": each.study,
+        "note": each.note,
+        "why": each.why,
+        "figure": list(each.figure.table) if each.figure else [],
+        "tables": [
+            {
+                "title": table.title,
+                "columns": [column.label for column in table.columns],
+                "rows": [
+                    [{"value": cell.value, "ci": cell.ci, "n": cell.n, "why": cell.why} for cell in row]
+                    for row in table.rows
+                ],
+            }
+            for table in each.tables
+        ],
+    }

@@ -8,7 +8,7 @@ from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from surveys.models import Study
 
 
-class Task(models.TextChoices):
+class TrainingTask(models.TextChoices):
     VERIFIER = "verifier", "Verifier"
     RELEVANCE = "relevance", "Relevance"
     REWARD = "reward", "Reward"
@@ -18,7 +18,7 @@ class ExampleSet(Owned):
     """Labelled examples that a file brought, all for one task."""
 
     name = models.SlugField(max_length=50, unique=True)
-    task = models.CharField(max_length=9, choices=Task)
+    task = models.CharField(max_length=9, choices=TrainingTask)
     file = models.CharField(max_length=200, help_text="The file's name.")
     sha256 = models.CharField(max_length=64, help_text="Of the file.")
     created_at = models.DateTimeField(default=timezone.now)
@@ -74,7 +74,7 @@ class TrainedModel(Owned):
         FAILED = "failed", "Failed"
 
     name = models.SlugField(max_length=50, unique=True)
-    task = models.CharField(max_length=9, choices=Task)
+    task = models.CharField(max_length=9, choices=TrainingTask)
     tier = models.CharField(max_length=7, choices=Tier)
     study = models.ForeignKey(Study, null=True, on_delete=models.CASCADE, related_name="trained_models")
     examples = models.ForeignKey(ExampleSet, null=True, on_delete=models.PROTECT, related_name="trained_models")

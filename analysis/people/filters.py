@@ -65,7 +65,7 @@ class SeenConversation(NamedTuple):
     assistant_use: float | None = None
 
 
-class Verdict(NamedTuple):
+class FilterVerdict(NamedTuple):
     kept: bool
     reason: str
     figures: dict[str, Any]
@@ -146,40 +146,40 @@ class Evidence:
         return labelled and judged
 
 
-def judge_language(seen: Evidence) -> Verdict:
+def judge_language(seen: Evidence) -> FilterVerdict:
     figures = {"of": seen.conversations, "labelled": seen.labelled, "in_language": seen.kept}
     if seen.judged:
         figures |= {"asked": seen.judged, "disagree": seen.disagree}
     reason = f"{seen.kept} of {plural(seen.conversations, 'conversation')} in {seen.settings.language}"
-    return Verdict(seen.kept > 0, reason, figures)
+    return FilterVerdict(seen.kept > 0, reason, figures)
 
 
-def judge_templates(seen: Evidence) -> Verdict:
+def judge_templates(seen: Evidence) -> FilterVerdict:
     most, turns, limits = seen.templates.most, seen.templates.turns, seen.settings
     scripted = most >= limits.always or (most >= limits.repeated and most > limits.coverage * turns)
     reason = f"the same {limits.window} characters in {most} of {plural(turns, 'message')}" if most > 1 else "none"
-    return Verdict(not scripted, reason, {"turns": most, "of": turns})
+    return FilterVerdict(not scripted, reason, {"turns": most, "of": turns})
 
 
-def judge_activity(seen: Evidence) -> Verdict:
+def judge_activity(seen: Evidence) -> FilterVerdict:
     enough = seen.kept >= seen.settings.conversations and seen.kept_messages > seen.settings.messages
     reason = f"{plural(seen.kept, 'conversation')}, {plural(seen.kept_messages, 'user message')}"
-    return Verdict(enough, reason, {"conversations": seen.kept, "messages": seen.kept_messages})
+    return FilterVerdict(enough, reason, {"conversations": seen.kept, "messages": seen.kept_messages})
 
 
-def judge_assistant_use(seen: Evidence) -> Verdict:
+def judge_assistant_use(seen: Evidence) -> FilterVerdict:
     if seen.settings.without_assistant_use:
-        return Verdict(True, "waived", {"asked": len(seen.scores)})
+        return FilterVerdict(True, "waived", {"asked": len(seen.scores)})
     if not seen.scores:
-        return Verdict(True, "no model was asked", {"asked": 0})
+        return FilterVerdict(True, "no model was asked", {"asked": 0})
     mean = sum(seen.scores) / len(seen.scores)
     reason = f"mean score {mean:.2f} of {plural(len(seen.scores), 'conversation')}"
-    return Verdict(mean >= seen.settings.assistant_use, reason, {"asked": len(seen.scores), "score": mean})
+    return FilterVerdict(mean >= seen.settings.assistant_use, reason, {"asked": len(seen.scores), "score": mean})
 
 
 class FilterRule(NamedTuple):
     label: str
-    judge: Callable[[Evidence], Verdict]
+    judge: Callable[[Evidence], FilterVerdict]
 
 
 FILTERS: dict[str, FilterRule] = {

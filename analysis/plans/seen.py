@@ -10,7 +10,7 @@ from analysis.report.filters import Filters
 from analysis.report.planned.answers import ask, find_sides
 from analysis.report.reports import Reporting
 from analysis.report.samples import Data
-from analysis.stats.hypotheses.measures import Asked
+from analysis.stats.hypotheses.measures import PromptSides
 from analysis.stats.item_measures import Counted
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 from surveys.console.wording import plural
@@ -56,7 +56,7 @@ def assumed_of(data: Data, hypothesis: Hypothesis, prompts: Sequence[str]) -> It
             return
 
 
-def share_of(asked: Asked) -> Assumed:
+def share_of(asked: PromptSides) -> Assumed:
     sample = asked.b
     if isinstance(sample, ChoiceSample):
         hits, unknown = np.mean(sample.codes == asked.code), float(np.mean(sample.codes == UNKNOWN))
@@ -65,7 +65,7 @@ def share_of(asked: Asked) -> Assumed:
     return Assumed(float(hits) / max(1 - unknown, 1e-9), 0.0, unknown)
 
 
-def lists_of(asked: Sequence[Asked]) -> Assumed | None:
+def lists_of(asked: Sequence[PromptSides]) -> Assumed | None:
     """Averages over the prompts: items by Chao's estimate, popularity as steep as the answers' entropy."""
     samples = [one.b for one in asked if isinstance(one.b, ItemSample) and len(one.b.codes)]
     if not samples:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.plans.scenarios import Assumed
 from analysis.stats.heterogeneity import measure_distance
-from analysis.stats.hypotheses.measures import Asked
+from analysis.stats.hypotheses.measures import PromptSides
 from analysis.stats.item_measures import Counted
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 from surveys.studies.files.hypotheses import Hypothesis
@@ -19,7 +19,7 @@ STEPS = 14  # halvings on the way to it
 FARTHEST = 4.0  # slopes
 VARIED = ("entropy_bits", "jsd_excess")  # measures of lists
 Floats = NDArray[np.float64]
-Draw = Callable[[np.random.Generator, int, int], Iterator[Asked]]
+Draw = Callable[[np.random.Generator, int, int], Iterator[PromptSides]]
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ def world_of(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> D
     """What draws one study: both sides' answers to each prompt, `truth` being a minus b."""
     draw = draw_varied if hypothesis.measure in VARIED else draw_share
 
-    def study(rng: np.random.Generator, a: int, b: int) -> Iterator[Asked]:
+    def study(rng: np.random.Generator, a: int, b: int) -> Iterator[PromptSides]:
         who = np.arange(a), np.arange(b)
         for prompt in prompts:
             one, other = draw(rng, hypothesis.measure, prompt, truth, (a, b))
-            yield Asked(one, other, who, 0)
+            yield PromptSides(one, other, who, 0)
 
     return study
 

@@ -15,7 +15,7 @@ from analysis.answers.kept import keep
 from analysis.answers.readings import unread
 from analysis.exports.views import YES
 from analysis.models import MetricValue
-from analysis.report.bundle.bundles import Bundle, open_bundle
+from analysis.report.bundle.bundles import StudyBundle, open_bundle
 from analysis.report.filters import Filters
 from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
@@ -35,7 +35,7 @@ def bundle(request: HttpRequest) -> HttpResponseBase:
     return labels_instead(request) or send_bundle(request, open_bundle)
 
 
-def send_bundle(request: HttpRequest, open_it: Callable[..., Bundle]) -> HttpResponseBase:
+def send_bundle(request: HttpRequest, open_it: Callable[..., StudyBundle]) -> HttpResponseBase:
     """The file, or the export page with a sentence that says why there is none."""
     try:
         made = open_it(request.user, request.study.slug, texts=request.GET.get("texts", "").lower() in YES)

@@ -28,7 +28,7 @@ from analysis.report.dataset import LETTERS
 from analysis.report.samples import Data, Source, low_high
 from analysis.stats import choices
 from analysis.stats.heterogeneity import share_intervals
-from analysis.stats.population import Share, weighted
+from analysis.stats.population import StratumShare, weighted
 from surveys.console.wording import INTERVAL, join_words, number, percent, span
 
 MOST = 5  # items of each side that a prompt's rows are about
@@ -42,7 +42,7 @@ class Stratum:
 
     chatbot: str | None
     n: int
-    shares: dict[str, Share]
+    shares: dict[str, StratumShare]
 
 
 def compute(data: Data) -> list[Row]:
@@ -88,18 +88,18 @@ def strata_of(data: Data, prompt: str, sources: Sequence[Source], answers: Seque
     ]
 
 
-def shares_of(data: Data, prompt: str, source: Source, answers: Sequence[str]) -> dict[str, Share]:
+def shares_of(data: Data, prompt: str, source: Source, answers: Sequence[str]) -> dict[str, StratumShare]:
     if prompt in data.choices:
         found = data.once(("choices", source, prompt), lambda: choices.describe(data.options(source, prompt)))
         places = [LETTERS.index(answer) for answer in answers]
-        return {LETTERS[place]: Share(found.shares[place], found.share_ci[place]) for place in places}
+        return {LETTERS[place]: StratumShare(found.shares[place], found.share_ci[place]) for place in places}
     sample = data.items(source, prompt)
     lows, highs = data.once(("item shares", source, prompt), partial(share_intervals, sample))
     counts, vocabulary = sample.counts(), data.frames.vocabulary(prompt)
     known = sample.unit_count > 1
     codes = {answer: vocabulary.index(answer) for answer in answers}
     return {
-        answer: Share(counts[code] / sample.n, (float(lows[code]), float(highs[code])) if known else None)
+        answer: StratumShare(counts[code] / sample.n, (float(lows[code]), float(highs[code])) if known else None)
         for answer, code in codes.items()
     }
 
@@ -159,7 +159,7 @@ def why_not(field: Sequence[Stratum], calls: Sequence[Stratum]) -> str:
     return NO_ANSWER.format(join_words(lacking)) if lacking else ""
 
 
-def written(name: str, found: Share) -> Row:
+def written(name: str, found: StratumShare) -> Row:
     return {name: found.value, f"ci_{name}": low_high(found.ci)}
 
 

@@ -23,7 +23,7 @@ from analysis.runs.lanes.runs import RunError, failures, progress, resume, run_i
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.progress import Bar, show
 from analysis.runs.recipes.fitting import TokenizerError
-from analysis.runs.recipes.plans import Plan, PlanError, choose_prompts, plan_run, say_notes
+from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, plan_run, say_notes
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.console.wording import dollars
@@ -31,7 +31,7 @@ from surveys.imports import actions
 from surveys.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
 from surveys.models import Study, StudyVersion
 
-ERRORS = (RunError, PlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
+ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight, until --wait says that there may be no worker
 POLL_SECONDS = 0.5
 MOST_LANES = 64
@@ -153,9 +153,9 @@ def read_repeats(options: Options) -> int:
     if own is None:
         return repeats
     if not condition.is_puppet:
-        raise PlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
+        raise RunPlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
     if repeats not in (1, own):
-        raise PlanError("Of a sock puppet, --repeats says the same as --repeats-per-user: give one of the two.")
+        raise RunPlanError("Of a sock puppet, --repeats says the same as --repeats-per-user: give one of the two.")
     return int(own)
 
 
@@ -167,7 +167,7 @@ def find_value(setting: RunSetting, given: Any) -> Any:
     found = rows.filter(name=given).first()
     if found is None:
         known = ", ".join(rows.values_list("name", flat=True)) or "none yet"
-        raise PlanError(f"There is no {setting.noun} {given!r} ({known}). Import it with import_{setting.name}.")
+        raise RunPlanError(f"There is no {setting.noun} {given!r} ({known}). Import it with import_{setting.name}.")
     return found
 
 

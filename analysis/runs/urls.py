@@ -8,7 +8,7 @@ from analysis.runs.pages import views as runs
 from analysis.runs.pages.actions import ACTIONS
 
 
-class Action:
+class RunControl:
     """One of the things that can be done to a run."""
 
     regex = "|".join(ACTIONS)
@@ -20,7 +20,7 @@ class Action:
         return value
 
 
-register_converter(Action, "action")
+register_converter(RunControl, "action")
 
 app_name = "baselines"
 RUNS = "console/<slug:slug>/baselines/"

@@ -147,14 +147,14 @@ def _divergence_terms(p: Floats, q: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Share:
+class StratumShare:
     """A share with its interval."""
 
     value: float
     ci: Interval | None
 
 
-def weighted(weights: Sequence[float], shares: Sequence[Share]) -> Share:
+def weighted(weights: Sequence[float], shares: Sequence[StratumShare]) -> StratumShare:
     """Σ w s over strata that are drawn apart, weights being what they are.
 
     Interval: from those of the shares, value - sqrt(Σ w² (s - low)²) and + sqrt(Σ w² (high - s)²), for weights of
@@ -165,11 +165,11 @@ def weighted(weights: Sequence[float], shares: Sequence[Share]) -> Share:
     down = up = 0.0
     for weight, share in zip(weights, shares, strict=True):
         if share.ci is None:
-            return Share(value, None)
+            return StratumShare(value, None)
         below, above = share.value - share.ci[0], share.ci[1] - share.value
         down += (weight * (below if weight > 0 else above)) ** 2
         up += (weight * (above if weight > 0 else below)) ** 2
-    return Share(value, (value - down**0.5, value + up**0.5))
+    return StratumShare(value, (value - down**0.5, value + up**0.5))
 
 
 # --- precision of a planned study

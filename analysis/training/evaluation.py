@@ -6,24 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.agreement.agreement import beside, write_estimate, write_estimates
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores, says
 from analysis.stats.lexical import choose_precise_threshold, choose_threshold
 from analysis.training.examples import TEST, TRAIN, VALID, Labelled, came_with_split, fill_split, hash_text
 
 MEASURES: dict[str, tuple[str, ...]] = {
-    Task.VERIFIER: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc"),
-    Task.RELEVANCE: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc", "map", "mrr"),
-    Task.REWARD: ("accuracy",),
+    TrainingTask.VERIFIER: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc"),
+    TrainingTask.RELEVANCE: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc", "map", "mrr"),
+    TrainingTask.REWARD: ("accuracy",),
 }
 # By which measure a model is chosen on the validation part, and claims are made on the test part.
-MAIN: dict[str, str] = {Task.VERIFIER: "auroc", Task.RELEVANCE: "map", Task.REWARD: "accuracy"}
+MAIN: dict[str, str] = {TrainingTask.VERIFIER: "auroc", TrainingTask.RELEVANCE: "map", TrainingTask.REWARD: "accuracy"}
 # What a model is to find, as studies of annotators score it (`positive` of their questions).
 SUPPORTED, NOT_SUPPORTED = "supported", "not supported"
-POSITIVE: dict[str, str] = {Task.VERIFIER: NOT_SUPPORTED, Task.RELEVANCE: "relevant", Task.REWARD: "first response"}
+POSITIVE: dict[str, str] = {
+    TrainingTask.VERIFIER: NOT_SUPPORTED,
+    TrainingTask.RELEVANCE: "relevant",
+    TrainingTask.REWARD: "first response",
+}
 # The same of models that do not say it, which were trained earlier.
-EARLIER: dict[str, str] = POSITIVE | {Task.VERIFIER: SUPPORTED}
+EARLIER: dict[str, str] = POSITIVE | {TrainingTask.VERIFIER: SUPPORTED}
 MIDDLE = 0.5
 COMPARED = ("accuracy", "f1", "auroc", "map", "mrr", "spearman")
 BASELINES = ("prior", "bm25", "cosine", "length", "frozen")
@@ -49,7 +53,7 @@ def _codes(names: Sequence[Any]) -> np.ndarray:
 
 
 def measures_for(task: str, cases: Cases) -> tuple[str, ...]:
-    return (*MEASURES[task], *(("spearman",) if task == Task.REWARD and cases.ratings is not None else ()))
+    return (*MEASURES[task], *(("spearman",) if task == TrainingTask.REWARD and cases.ratings is not None else ()))
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ BEST_F1 = Aim()
 
 def threshold_on(task: str, scores: np.ndarray, cases: Cases, aim: Aim = BEST_F1) -> float:
     """Chosen on these cases; of a reward the middle, since which response stands first says nothing."""
-    if task == Task.REWARD or aim.name == "weight":
+    if task == TrainingTask.REWARD or aim.name == "weight":
         return MIDDLE
     if aim.threshold is not None:
         return aim.threshold
@@ -166,7 +170,7 @@ def evaluate(
         "positive": positive,
         "threshold": threshold,
         **_measured(cases, scored, names),
-        **(_both(*plain) if task == Task.VERIFIER else {}),
+        **(_both(*plain) if task == TrainingTask.VERIFIER else {}),
         "baselines": {name: _measured(cases, each, names) for name, each in baselines.items()},
         "differences": {name: _compared(cases, scored, each, names) for name, each in baselines.items()},
         "ceiling": ceiling(task, examples, positive),
@@ -235,11 +239,15 @@ MOST_SHOWN = 3
 TEXTS_FOLLOW = "may say too much: "
 LONGEST_SHOWN = 120
 # What words or length alone may reach where nothing leaks, by task: of reward accuracy, else AUROC.
-SUSPICIOUS = {Task.VERIFIER: ("auroc", 0.9), Task.RELEVANCE: ("auroc", 0.8), Task.REWARD: ("accuracy", 0.7)}
+SUSPICIOUS = {
+    TrainingTask.VERIFIER: ("auroc", 0.9),
+    TrainingTask.RELEVANCE: ("auroc", 0.8),
+    TrainingTask.REWARD: ("accuracy", 0.7),
+}
 PLACES = {
-    Task.VERIFIER: ("evidence", "statement"),
-    Task.RELEVANCE: ("prompt", "attribute"),
-    Task.REWARD: ("prompt", "response"),
+    TrainingTask.VERIFIER: ("evidence", "statement"),
+    TrainingTask.RELEVANCE: ("prompt", "attribute"),
+    TrainingTask.REWARD: ("prompt", "response"),
 }
 
 
@@ -272,7 +280,7 @@ def is_shared(each: Labelled, seen: Mapping[str, Collection[str]]) -> bool:
 def shared_texts(task: str, test: Sequence[Labelled], seen: Mapping[str, Collection[str]]) -> list[str]:
     """Warnings about texts of the test part that the model learned from."""
     found = []
-    for (place, texts), word in zip(TEXTS.items(), PLACES[Task(task)], strict=True):
+    for (place, texts), word in zip(TEXTS.items(), PLACES[TrainingTask(task)], strict=True):
         known = seen.get(place, ())
         same = sorted({text for each in test for text in texts(each) if text and short_hash(text) in known})
         if same:
@@ -296,14 +304,14 @@ A_TOKEN = 4  # characters, in most English texts
 
 def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list[str]:
     """A warning where texts are longer than what is read of them; `tokens` of both texts that an encoder reads."""
-    if task == Task.REWARD or not examples:
+    if task == TrainingTask.REWARD or not examples:
         return []
     longest = A_TOKEN * (tokens or WINDOW)
     sizes = [len(each.first) + (len(each.second) if tokens else 0) for each in examples]
     cut = [size - longest for size in sizes if size > longest]
     if not cut:
         return []
-    what = "evidence" if task == Task.VERIFIER else "prompts"
+    what = "evidence" if task == TrainingTask.VERIFIER else "prompts"
     return [
         f"In {len(cut):,} of {len(examples):,} examples the {what} is longer than the {tokens or WINDOW} tokens that "
         f"are read (about {longest:,} characters); about {100 * sum(cut) / sum(sizes):.0f} % of all text is not read."
@@ -312,7 +320,7 @@ def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list
 
 def suspicious_baselines(task: str, result: Shape) -> list[str]:
     """Warnings about words or length that tell too much."""
-    measure, most = SUSPICIOUS[Task(task)]
+    measure, most = SUSPICIOUS[TrainingTask(task)]
     return [
         f"{name} alone reaches {measure} {value:.3f} on the test part; from {most:g} on, look whether the texts "
         "give the answer away."

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from analysis.corpora.records import storable
 from analysis.models import Example, ExampleSet
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from surveys.imports.files import Faults, batches, open_lines, read_json_lines, refuse
 
 BATCH = 500
@@ -107,11 +107,11 @@ def read_preference(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
 
 
 # By the fields that tell a shape: its task and its reader.
-SHAPES: dict[tuple[str, ...], tuple[Task, Callable[[Mapping[str, Any], str], Iterator[Labelled]]]] = {
-    ("prompt", "attributes"): (Task.RELEVANCE, read_pairs),
-    ("evidence", "statement", "label"): (Task.VERIFIER, read_support),
-    ("prompt", "chosen", "rejected"): (Task.REWARD, read_chosen),
-    ("prompt", "response_1", "response_2", "label"): (Task.REWARD, read_preference),
+SHAPES: dict[tuple[str, ...], tuple[TrainingTask, Callable[[Mapping[str, Any], str], Iterator[Labelled]]]] = {
+    ("prompt", "attributes"): (TrainingTask.RELEVANCE, read_pairs),
+    ("evidence", "statement", "label"): (TrainingTask.VERIFIER, read_support),
+    ("prompt", "chosen", "rejected"): (TrainingTask.REWARD, read_chosen),
+    ("prompt", "response_1", "response_2", "label"): (TrainingTask.REWARD, read_preference),
 }
 
 
@@ -133,7 +133,7 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
     return storable(value)
 
 
-def read_line(row: Mapping[str, Any], number: int) -> tuple[Task, list[Labelled]]:
+def read_line(row: Mapping[str, Any], number: int) -> tuple[TrainingTask, list[Labelled]]:
     """The examples of one line. Raises LineFault."""
     for fields, (task, read) in SHAPES.items():
         if all(name in row for name in fields):
@@ -283,10 +283,10 @@ def import_examples(name: str, path: Path) -> dict[str, Any]:
 FIELDS = ("key", "part", "group", "split", "context", "first", "second", "third", "label")
 
 
-def read_file(path: Path) -> tuple[list[Labelled], Task]:
+def read_file(path: Path) -> tuple[list[Labelled], TrainingTask]:
     """Every example of a file and its task. Raises ImportFault with all faults."""
     faults, found = Faults(), []
-    tasks: dict[Task, int] = {}
+    tasks: dict[TrainingTask, int] = {}
     seen: dict[tuple[str, str], int] = {}
     with open_lines(path, faults, LONGEST_LINE, LONGEST_LINE) as lines:
         for number, row in read_json_lines(lines, faults):
@@ -345,14 +345,18 @@ def load_set(kept: ExampleSet) -> list[Labelled]:
 
 FORMS = ("huggingface", "verl")
 PLACES = {
-    Task.VERIFIER: ("evidence", "statement", ""),
-    Task.RELEVANCE: ("prompt", "attribute", ""),
-    Task.REWARD: ("prompt", "response_1", "response_2"),
+    TrainingTask.VERIFIER: ("evidence", "statement", ""),
+    TrainingTask.RELEVANCE: ("prompt", "attribute", ""),
+    TrainingTask.REWARD: ("prompt", "response_1", "response_2"),
 }
 QUESTIONS = {
-    Task.VERIFIER: "Evidence:\n{first}\n\nStatement:\n{second}\n\nDoes the evidence support the statement?",
-    Task.RELEVANCE: "Prompt:\n{first}\n\nAbout the user:\n{second}\n\nWould the response change if one knew this?",
-    Task.REWARD: "Prompt:\n{first}\n\nResponse 1:\n{second}\n\nResponse 2:\n{third}\n\nIs response 1 the better one?",
+    TrainingTask.VERIFIER: "Evidence:\n{first}\n\nStatement:\n{second}\n\nDoes the evidence support the statement?",
+    TrainingTask.RELEVANCE: (
+        "Prompt:\n{first}\n\nAbout the user:\n{second}\n\nWould the response change if one knew this?"
+    ),
+    TrainingTask.REWARD: (
+        "Prompt:\n{first}\n\nResponse 1:\n{second}\n\nResponse 2:\n{third}\n\nIs response 1 the better one?"
+    ),
 }
 FORM = "\nThink about it first. Then end with <answer>yes</answer> or <answer>no</answer>."
 
@@ -376,7 +380,7 @@ def compute_score(data_source, solution_str, ground_truth, extra_info=None):
 
 def ask(task: str, each: Labelled) -> str:
     """The example as a question to a model that reasons before it answers."""
-    return QUESTIONS[Task(task)].format(first=each.first, second=each.second, third=each.third) + FORM
+    return QUESTIONS[TrainingTask(task)].format(first=each.first, second=each.second, third=each.third) + FORM
 
 
 def write_examples(folder: Path, name: str, task: str, examples: Sequence[Labelled], form: str) -> list[str]:
@@ -408,7 +412,7 @@ def _write_files(folder: Path, name: str, task: str, examples: Sequence[Labelled
 
 
 def _as_row(task: str, each: Labelled) -> dict[str, Any]:
-    texts = zip(PLACES[Task(task)], (each.first, each.second, each.third), strict=True)
+    texts = zip(PLACES[TrainingTask(task)], (each.first, each.second, each.third), strict=True)
     named = {"id": each.key, "attribute_id": each.part, "group": each.group, "context": each.context}
     return named | {place: text for place, text in texts if place} | {"label": each.label}
 

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.corpora import embeddings
 from analysis.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder
 from analysis.models import Endpoint, TextVector
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.lexical import overlap, score_bm25
 from analysis.training.examples import Labelled, TrainingError, hash_text
 
@@ -29,7 +29,7 @@ class Texts(NamedTuple):
 
 def with_context(task: str, each: Labelled) -> str:
     """A prompt with what was said before it; the first text of other tasks stands for itself."""
-    is_short = task == Task.RELEVANCE and each.context
+    is_short = task == TrainingTask.RELEVANCE and each.context
     return f"{each.context[-CONTEXT:]}\n{each.first}" if is_short else each.first
 
 
@@ -93,7 +93,7 @@ def _kept(texts: Sequence[str], model: str) -> dict[str, np.ndarray]:
 def features_of(task: str, examples: Sequence[Labelled], texts: Texts) -> np.ndarray:
     """(examples, columns) float64; for reward what the first response has more than the second."""
     of_second = _pairs(task, examples, [each.second for each in examples], texts)
-    if task != Task.REWARD:
+    if task != TrainingTask.REWARD:
         return of_second
     return of_second - _pairs(task, examples, [each.third for each in examples], texts)
 
@@ -118,7 +118,7 @@ PLAIN = 11  # columns before the vectors
 def baseline_scores(task: str, examples: Sequence[Labelled], texts: Texts) -> dict[str, np.ndarray]:
     """By name (examples,): scores that nothing was learned for; of reward first minus second response."""
     seconds = [_score(task, examples, [each.second for each in examples], texts)]
-    if task == Task.REWARD:
+    if task == TrainingTask.REWARD:
         seconds.append(_score(task, examples, [each.third for each in examples], texts))
     return {name: scores - seconds[-1][name] if len(seconds) > 1 else scores for name, scores in seconds[0].items()}
 
@@ -126,7 +126,7 @@ def baseline_scores(task: str, examples: Sequence[Labelled], texts: Texts) -> di
 def _score(task: str, examples: Sequence[Labelled], others: Sequence[str], texts: Texts) -> dict[str, np.ndarray]:
     firsts = [each.first for each in examples]
     # A statement is looked for in its evidence; an attribute or a response is what a prompt looks for.
-    documents, queries = (firsts, others) if task == Task.VERIFIER else (others, firsts)
+    documents, queries = (firsts, others) if task == TrainingTask.VERIFIER else (others, firsts)
     return {
         "bm25": score_bm25(documents, queries),
         "cosine": np.einsum("ij,ij->i", texts.of(firsts), texts.of(others)).astype(float),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.detection import Cases, Scored
 from analysis.stats.resampling import generator
 from analysis.training.evaluation import (
@@ -33,7 +33,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """How a model is trained. `split`: users, items or groups divide anew; empty keeps the split that is given.
 
     `positive_weight`: of what is to be found, which is not supported of a verifier. `embedder`: an endpoint whose
@@ -115,7 +115,7 @@ def check_enough(task: str, parts: Parts) -> None:
     words = f"{len(train):,} examples in the training part, {yes:,} of them positive"
     if len(train) < FEWEST:
         raise TrainingError(f"Too little to learn from: {words}; it takes {FEWEST}.")
-    if task != Task.REWARD and min(yes, len(train) - yes) < FEWEST_OF_LABEL:
+    if task != TrainingTask.REWARD and min(yes, len(train) - yes) < FEWEST_OF_LABEL:
         raise TrainingError(f"Too little to learn from: {words}; it takes {FEWEST_OF_LABEL} of each label.")
     for name, places in (("validation", parts.valid), ("test", parts.test)):
         if not len(places):
@@ -137,7 +137,9 @@ class FrozenTrial:
     scores: np.ndarray
 
 
-def fit_seeds(task: str, parts: Parts, features: np.ndarray, seeds: int, settings: Settings) -> list[FrozenTrial]:
+def fit_seeds(
+    task: str, parts: Parts, features: np.ndarray, seeds: int, settings: TrainingSettings
+) -> list[FrozenTrial]:
     """A linear fit has no random start: the first is on all training groups, each further one on as many drawn anew
     with replacement, so that their spread shows what other people would have changed.
     """
@@ -147,7 +149,7 @@ def fit_seeds(task: str, parts: Parts, features: np.ndarray, seeds: int, setting
         places = redraw(parts, seed) if seed else parts.train
         strengths = {"strengths": (trials[0].fit.strength,)} if seed else {}
         fit, value = choose_frozen(
-            task, (features[places], labels_of(parts, places)), valid, MAIN[Task(task)],
+            task, (features[places], labels_of(parts, places)), valid, MAIN[TrainingTask(task)],
             settings.positive_weight, settings.soft_labels, **strengths,
         )  # fmt: skip
         scores = fit.score(features)
@@ -169,7 +171,7 @@ def labels_of(parts: Parts, places: np.ndarray) -> np.ndarray:
 
 
 def learning_curve(
-    task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, seeds: int, settings: Settings
+    task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, seeds: int, settings: TrainingSettings
 ) -> list[Shape]:
     """The main measure on the test part after 10, 25, 50 and 100 % of the training groups; mean and ends over seeds."""
     groups = list(dict.fromkeys(parts.all[place].group for place in parts.train))
@@ -182,14 +184,14 @@ def learning_curve(
             taken = {groups[number] for number in mixed}
             places = np.array([place for place in parts.train if parts.all[place].group in taken], int)
             labels = labels_of(parts, places)
-            if task != Task.REWARD and len(set((labels > 0.5).tolist())) < 2:
+            if task != TrainingTask.REWARD and len(set((labels > 0.5).tolist())) < 2:
                 continue
             fit = fit_frozen(
                 task, features[places], labels, trial.fit.strength, settings.positive_weight, settings.soft_labels
             )
-            values.append(value_of(test, Scored(fit.score(features[parts.test]), 0.5), MAIN[Task(task)]))
+            values.append(value_of(test, Scored(fit.score(features[parts.test]), 0.5), MAIN[TrainingTask(task)]))
             used = len(places)
-        found.append({"share": share, "n": used, "measure": MAIN[Task(task)], **spread(values)})
+        found.append({"share": share, "n": used, "measure": MAIN[TrainingTask(task)], **spread(values)})
     return found
 
 
@@ -206,7 +208,7 @@ def spread(values: Sequence[float]) -> Shape:
 def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: Aim) -> Shape:
     """Of each baseline the sign with which it tells labels on the training part, and its threshold."""
     train, valid = (cases_of(parts.of(places)) for places in (parts.train, parts.valid))
-    measure = "accuracy" if task == Task.REWARD else "auroc"
+    measure = "accuracy" if task == TrainingTask.REWARD else "auroc"
     # The prior says of everything that it is what is to be found.
     most = 2.0 if POSITIVE[task] == NOT_SUPPORTED else 0.0
     found: Shape = {"prior": {"share": float(labels_of(parts, parts.train).mean()), "threshold": most}}
@@ -214,7 +216,7 @@ def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: A
         # A reward is called by its sign; what tells nothing keeps it.
         right = value_of(train, Scored(values[parts.train], 0.0), measure)
         sign = -1 if right < 0.5 and name == "length" else 1
-        threshold = 0.0 if task == Task.REWARD else threshold_on(task, sign * values[parts.valid], valid, aim)
+        threshold = 0.0 if task == TrainingTask.REWARD else threshold_on(task, sign * values[parts.valid], valid, aim)
         found[name] = {"sign": sign, "threshold": threshold}
     return found
 
@@ -268,10 +270,10 @@ def report_on(
     result = evaluate(task, test, scored[best], baselines, kept["seen"])
     result["warnings"] += suspicious_baselines(task, result)
     seeded = summarise_seeds(task, cases_of(test), scored, valid)
-    return {"main": MAIN[Task(task)], "kept_seed": best, **result, **seeded}
+    return {"main": MAIN[TrainingTask(task)], "kept_seed": best, **result, **seeded}
 
 
-def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: Settings) -> Shape:
+def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: TrainingSettings) -> Shape:
     """What a model's folder says, so that it can be used and tested without what it was trained on."""
     return {
         "task": task,
@@ -284,7 +286,7 @@ def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: Se
 
 
 def cross_validate(
-    task: str, examples: Sequence[Labelled], features: np.ndarray, folds: int, settings: Settings, texts: Texts
+    task: str, examples: Sequence[Labelled], features: np.ndarray, folds: int, settings: TrainingSettings, texts: Texts
 ) -> Shape:
     """Tier A out of fold: each group is scored by a fit that saw none of it. The threshold is chosen on other folds."""
     fold = np.array([int(hash_text(f"fold {each.group}")[:8], 16) % folds for each in examples])
@@ -296,17 +298,19 @@ def cross_validate(
         cases = cases_of(known)
         labels = np.array([examples[place].label for place in np.flatnonzero(train).tolist()], float)
         fit, _ = choose_frozen(
-            task, (features[train], labels), (features[inner], cases), MAIN[Task(task)],
+            task, (features[train], labels), (features[inner], cases), MAIN[TrainingTask(task)],
             settings.positive_weight, settings.soft_labels,
         )  # fmt: skip
         scores[test] = fit.score(features[test])
         called[test] = scores[test] >= threshold_on(task, fit.score(features[inner]), cases, settings.aim)
     # One scale on which each fold's own threshold is the middle.
-    centred = np.where(called, 0.5 + scores / 2, scores / 2) if task != Task.REWARD else scores
+    centred = np.where(called, 0.5 + scores / 2, scores / 2) if task != TrainingTask.REWARD else scores
     words = baseline_scores(task, list(examples), texts)
     cases = cases_of(examples)
     plain = {
-        name: Scored(values, threshold_on(task, values, cases, settings.chosen_aim) if task != Task.REWARD else 0.0)
+        name: Scored(
+            values, threshold_on(task, values, cases, settings.chosen_aim) if task != TrainingTask.REWARD else 0.0
+        )
         for name, values in words.items()
     }
     result = evaluate(task, examples, Scored(scores, 0.5), plain)

@@ -11,7 +11,7 @@ from analysis.training import fitting
 from analysis.training.evaluation import Shape
 from analysis.training.examples import TrainingError, count_parts, hash_labels, hash_split
 from analysis.training.features import find_embedder
-from analysis.training.fitting import Settings
+from analysis.training.fitting import TrainingSettings
 from analysis.training.folders import remove_left_over, remove_work
 from analysis.training.making import (
     Progress,
@@ -38,7 +38,7 @@ BUSY = "Another model is being trained on this machine. {name} waits, and begins
 
 
 def plan(
-    name: str, task: str, tier: str, source: ExampleSet | Study, settings: Settings, actor: str = ACTOR
+    name: str, task: str, tier: str, source: ExampleSet | Study, settings: TrainingSettings, actor: str = ACTOR
 ) -> TrainedModel:
     """A model to train, or the one of this name that did not come to its end. Raises TrainingError."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
@@ -52,7 +52,9 @@ def plan(
     if known.state == State.DONE:
         raise TrainingError(f"There is a model called {name} already; give this one another name.")
     # What was begun by an earlier version has fewer settings; the others are as they were.
-    before = {field: getattr(known, field) for field in given} | {"settings": asdict(Settings(**known.settings))}
+    before = {field: getattr(known, field) for field in given} | {
+        "settings": asdict(TrainingSettings(**known.settings))
+    }
     if before != given:
         remove_work(name)
         known.curve, known.share, known.seconds = [], 0.0, 0.0
@@ -63,7 +65,7 @@ def plan(
     return known
 
 
-def check_machine(tier: str, settings: Settings) -> None:
+def check_machine(tier: str, settings: TrainingSettings) -> None:
     """Raises TrainingError where packages or weights that it takes are not on this machine."""
     find_embedder(settings.embedder)
     if tier == TrainedModel.Tier.ENCODER:
@@ -73,7 +75,7 @@ def check_machine(tier: str, settings: Settings) -> None:
         check_reasoning(settings)
 
 
-def look(source: ExampleSet | Study, task: str, settings: Settings) -> Shape:
+def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> Shape:
     """What would be trained on, without training. Raises TrainingError where it can't be."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     examples = examples_for(TrainedModel(task=task, settings=asdict(settings), **where))
@@ -128,7 +130,7 @@ def next_waiting() -> TrainedModel | None:
 def can_train(model: TrainedModel) -> bool:
     """Whether this machine can; where not, the model says what it waits for, until one begins with it."""
     try:
-        check_machine(model.tier, Settings(**model.settings))
+        check_machine(model.tier, TrainingSettings(**model.settings))
     except TrainingError as error:
         reason = f"It waits for a machine that can train it. {platform.node()}: {error}"
         TrainedModel.objects.filter(pk=model.pk, state=State.WAITING).update(reason=reason)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from analysis.models import TrainedModel
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card
@@ -26,7 +26,7 @@ from analysis.training.examples import (
     split_by,
 )
 from analysis.training.features import embed_texts, features_of, find_embedder
-from analysis.training.fitting import Settings
+from analysis.training.fitting import TrainingSettings
 from analysis.training.folders import (
     CARD,
     FROZEN,
@@ -102,7 +102,7 @@ class Progress:
 
 def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]:
     """The figures, and what the untrained model said of a study's test part, where it was asked."""
-    settings = Settings(**model.settings)
+    settings = TrainingSettings(**model.settings)
     parts = fitting.divide(model.task, examples_for(model))
     note_hashes(model, parts.all)
     embedder, is_public = find_embedder(settings.embedder), model.study is None
@@ -123,7 +123,7 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     report["warnings"] += say_unread(model.task, parts.all, settings.tokens if model.tier == Tier.ENCODER else 0)
     if settings.per_user:
         report["per_user"] = user_gains(model.task, parts.all, features, trials[0].fit.strength, settings)
-    if model.task != Task.REWARD:
+    if model.task != TrainingTask.REWARD:
         on = all_scored[best].scores[parts.valid], cases_of(parts.of(parts.valid))
         report["threshold_by"] = kept["threshold_by"] = tell_threshold(
             model.task, scored[best].threshold, settings.aim, *on
@@ -166,7 +166,7 @@ def _fit_network(
     parts: fitting.Parts,
     features: np.ndarray,
     trial: fitting.FrozenTrial,
-    settings: Settings,
+    settings: TrainingSettings,
     progress: Progress,
 ) -> EncoderTrial | ReasonerTrial:
     def note(share: float, curve: list[Shape]) -> None:

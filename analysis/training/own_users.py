@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.intervals import redrawn_interval
 from analysis.stats.resampling import bootstrap_weights, generator
 from analysis.training.examples import Labelled, hash_text
-from analysis.training.fitting import Settings
+from analysis.training.fitting import TrainingSettings
 from analysis.training.tiers.frozen import fit_frozen
 
 FEWEST_USERS, FEWEST_LABELS = 5, 4  # that gains are told of; labels of a user
@@ -24,7 +24,7 @@ Shape = dict[str, Any]
 
 
 def user_gains(
-    task: str, examples: Sequence[Labelled], features: np.ndarray, strength: float, settings: Settings
+    task: str, examples: Sequence[Labelled], features: np.ndarray, strength: float, settings: TrainingSettings
 ) -> Shape:
     """Each user scored by a fit on all others, without and with an offset of their own.
 
@@ -42,7 +42,7 @@ def user_gains(
     for user in known:
         own = rows[user]
         others = np.setdiff1d(np.arange(len(examples)), own)
-        if task != Task.REWARD and len(set((labels[others] > 0.5).tolist())) < 2:
+        if task != TrainingTask.REWARD and len(set((labels[others] > 0.5).tolist())) < 2:
             continue
         fit = fit_frozen(
             task, features[others], labels[others], strength, settings.positive_weight, settings.soft_labels

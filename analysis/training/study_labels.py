@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.models import TrainedModel
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.training.examples import TEST, Labelled, TrainingError, fill_split, hash_text
 from surveys.annotation.counted import TRAINED, iter_labels, questions_of
 from surveys.annotation.labels import record_judgement
@@ -15,9 +15,9 @@ from surveys.studies.files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALI
 LONGEST_NAME = 150
 # By task the kind of item that it learns from, and the question.
 SOURCES: dict[str, tuple[str, LabelQuestion]] = {
-    Task.VERIFIER: ("attribute", QUALITY),
-    Task.RELEVANCE: ("relevance", RELEVANCE),
-    Task.REWARD: ("preference", PREFERENCE),
+    TrainingTask.VERIFIER: ("attribute", QUALITY),
+    TrainingTask.RELEVANCE: ("relevance", RELEVANCE),
+    TrainingTask.REWARD: ("preference", PREFERENCE),
 }
 
 
@@ -54,7 +54,7 @@ def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labell
             ratings = tuple(said.get(f"{item.key}/{part}" if part else item.key, ()))
             share = sum(value for _, value in ratings) / len(ratings) if ratings else 0.0
             user = item.cluster
-            group = (user or item.key) if task == Task.VERIFIER else hash_text(item.payload["prompt"])
+            group = (user or item.key) if task == TrainingTask.VERIFIER else hash_text(item.payload["prompt"])
             found.append(
                 Labelled(
                     item.key,
@@ -80,9 +80,9 @@ def value_of(question: LabelQuestion, value: str) -> float:
 
 def texts_of(task: str, payload: dict[str, Any]) -> Iterable[tuple[str, str, str, str]]:
     """Part, first, second and third text."""
-    if task == Task.VERIFIER:
+    if task == TrainingTask.VERIFIER:
         yield "", "\n".join(each["quote"] for each in payload["evidence"]), payload["attribute"], ""
-    elif task == Task.RELEVANCE:
+    elif task == TrainingTask.RELEVANCE:
         yield "", payload["prompt"], payload["attribute"], ""
     else:
         for part in payload["attributes"]:
@@ -145,7 +145,7 @@ def store_labels(
                 {"part": each.part, "said": reply, "before": label, "said_before": first}
                 for (each, (_, reply)), (label, first) in zip(rows, known, strict=True)
             ]
-        left = PERSONALISED if model.task == Task.REWARD else ""
+        left = PERSONALISED if model.task == TrainingTask.REWARD else ""
         record_judgement(item, rater_name(model), labels, detail=detail, only=(question.name,), left=left)
         kept += 1
     return kept
@@ -153,7 +153,7 @@ def store_labels(
 
 def label_of(task: str, score: float, threshold: float) -> str:
     """Yes from the threshold on; of ratings the nearest one, as shown with the personalised response on the left."""
-    if task == Task.REWARD:
+    if task == TrainingTask.REWARD:
         values = PREFERENCE.values
         return values[len(values) - 1 - round(score * (len(values) - 1))]
     return "yes" if score >= threshold else "no"

@@ -20,7 +20,7 @@ from analysis.training.evaluation import (
 )
 from analysis.training.examples import Labelled, TrainingError, load_set
 from analysis.training.features import VERSION, Texts, embed_texts, features_of, find_embedder
-from analysis.training.fitting import Settings, score_baselines
+from analysis.training.fitting import TrainingSettings, score_baselines
 from analysis.training.folders import FROZEN, folder_of, read_kept
 from analysis.training.study_labels import Before, store_labels, unseen
 from analysis.training.tiers.encoders import score_with_encoder
@@ -56,7 +56,7 @@ def score(
     """
     folder, replies = folder_of(model.name), [""] * len(examples)
     if model.tier == TrainedModel.Tier.GRPO:
-        settings = Settings(**kept["asked"], tokens=kept["tokens"], threads=kept["threads"])
+        settings = TrainingSettings(**kept["asked"], tokens=kept["tokens"], threads=kept["threads"])
         scores, replies = score_by_reasoning(model.task, folder, examples, settings)
         return Scored(scores, kept["threshold"]), replies
     scores = fit.score(features_of(model.task, examples, texts))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from django.http import HttpRequest
 from django.urls import reverse
 
-from fieldstudy.frame.standing import Standing, Step, count_study, standing_of
+from fieldstudy.frame.standing import Advice, Standing, count_study, standing_of
 from surveys.models import Study
 from surveys.studies.access import RANK, Role
 
@@ -51,7 +51,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Frame:
+class ConsoleFrame:
     entries: Sequence[Entry]
     others: Sequence[Other]
 
@@ -60,7 +60,7 @@ class Frame:
         return next((entry for entry in self.entries if entry.is_here), None)
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[Advice]:
         return [entry.standing.step for entry in self.entries if entry.standing.step]
 
 
@@ -141,7 +141,7 @@ def entries_of(study: Study) -> tuple[Entry, ...]:
     return (STUDY, COLLECT, MODELS, ANSWERS, COMPARED, EXPORT)
 
 
-def frame_of(request: HttpRequest, here: str) -> Frame:
+def frame_of(request: HttpRequest, here: str) -> ConsoleFrame:
     """The frame around a page of a study; `here` is what the page says of where it belongs."""
     study, rank = request.study, RANK[request.role]
     counts = count_study(study, request.user)
@@ -168,4 +168,4 @@ def frame_of(request: HttpRequest, here: str) -> Frame:
     others = [
         Other(title, reverse("console:study", args=[slug])) for slug, title in counts.studies if slug != study.slug
     ]
-    return Frame(entries, others)
+    return ConsoleFrame(entries, others)

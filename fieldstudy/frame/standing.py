@@ -13,7 +13,7 @@ from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
 from surveys.console.wording import dollars, plural
 from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study
-from surveys.monitoring.monitor import CellProgress, behind, places_of_cells
+from surveys.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
 from surveys.monitoring.people import people_of
 from surveys.studies.access import studies_of
 
@@ -24,7 +24,7 @@ NOTHING = Value("")
 
 
 @dataclass(frozen=True)
-class Step:
+class Advice:
     """What somebody is to do next, and why."""
 
     words: str
@@ -41,11 +41,11 @@ class Standing:
     count: str = ""
     unit: str = ""
     words: str = ""
-    step: Step | None = None
+    step: Advice | None = None
 
 
 @dataclass
-class Counts:
+class Counts(PlacesOfCells):
     """What the database has of a study: quota cells, runs by state, other studies, and single numbers by name."""
 
     cells: list[CellProgress] = field(default_factory=list)
@@ -56,18 +56,6 @@ class Counts:
 
     def number(self, name: str) -> int:
         return sum(self.runs.values()) if name == "runs" else self.numbers.get(name, (0, 0, 0))[0]
-
-    @property
-    def places(self) -> int:
-        return sum(cell.places for cell in self.cells)
-
-    @property
-    def filled(self) -> int:
-        return sum(cell.filled for cell in self.cells)
-
-    @property
-    def leased(self) -> int:
-        return sum(cell.leased for cell in self.cells)
 
 
 def count_study(study: Study, user: AbstractBaseUser) -> Counts:
@@ -127,12 +115,12 @@ def work_of(study: Study) -> dict[str, Any]:
 def study_stands(study: Study, counts: Counts) -> Standing:
     version = f"Version {study.current.number}" if study.current else "No version"
     if study.state == Study.State.DRAFT:
-        step = Step(
+        step = Advice(
             "Read and launch the study", "Nobody can take part before. A pilot tries it first.", "console:setup"
         )
         return Standing(study.get_state_display(), "", f"{version}, not launched", step)
     if study.state == Study.State.PAUSED:
-        step = Step("Resume recruiting", "Nobody new can begin.", "console:change-state", ("resume",))
+        step = Advice("Resume recruiting", "Nobody new can begin.", "console:change-state", ("resume",))
         return Standing(study.get_state_display(), "", f"{version}, recruiting is paused", step)
     return Standing(study.get_state_display(), "", f"{version}, nothing to do")
 
@@ -141,14 +129,14 @@ def collect_stands(study: Study, counts: Counts) -> Standing:
     count, unit = f"{counts.filled:,}", f"of {counts.places:,}"
     if not counts.number("people"):
         words = "Nobody has come yet"
-        step = Step("Give people the link", f"{words}. The set-up has the link and the codes.", "console:setup")
+        step = Advice("Give people the link", f"{words}. The set-up has the link and the codes.", "console:setup")
         return Standing(count, unit, words, step if study.state == Study.State.LIVE else None)
     if study.state == Study.State.LIVE and counts.filled == counts.places:
-        step = Step("Close the study", "All places are filled.", "console:change-state", ("close",))
+        step = Advice("Close the study", "All places are filled.", "console:change-state", ("close",))
         return Standing(count, unit, "All places are filled", step)
     if study.state == Study.State.LIVE and (slow := behind(counts.cells)):
         why = f"{slow.filled:,} of {slow.places:,} places are filled."
-        return Standing(count, unit, f"{slow.name} is behind", Step(f"{slow.name} is behind", why, "console:monitor"))
+        return Standing(count, unit, f"{slow.name} is behind", Advice(f"{slow.name} is behind", why, "console:monitor"))
     words = f"{plural(counts.leased, 'person', 'people')} at work" if counts.leased else "Nobody is at work now"
     return Standing(count, unit, words)
 
@@ -158,11 +146,11 @@ def models_stand(study: Study, counts: Counts) -> Standing:
     unit, cost = "run" if n == 1 else "runs", dollars(Decimal(counts.millionths) / MILLION)
     if not n:
         wanted = counts.number("people") and not work_of(study)
-        step = Step("Start a first run", "People’s answers have nothing beside them yet.", "baselines:new-run")
+        step = Advice("Start a first run", "People’s answers have nothing beside them yet.", "baselines:new-run")
         return Standing("0", unit, "None yet", step if wanted else None)
     if early := sum(counts.runs.get(state, 0) for state in ENDED_EARLY):
         words = f"{plural(early, 'run')} stopped early"
-        return Standing(f"{n:,}", unit, words, Step(words, "Go on with it, or end it.", "baselines:runs"))
+        return Standing(f"{n:,}", unit, words, Advice(words, "Go on with it, or end it.", "baselines:runs"))
     return Standing(f"{n:,}", unit, f"{running:,} running, {cost}" if running else f"Not running, {cost}")
 
 
@@ -170,7 +158,7 @@ def answers_stand(study: Study, counts: Counts) -> Standing:
     n = counts.number("waiting")
     if not n:
         return Standing("0", "to check", "Nothing to check")
-    step = Step(f"Check {plural(n, 'answer')}", "The rules are not sure what the text says.", "answers:review")
+    step = Advice(f"Check {plural(n, 'answer')}", "The rules are not sure what the text says.", "answers:review")
     return Standing(f"{n:,}", "to check", "The rules are not sure", step)
 
 
@@ -187,7 +175,7 @@ def items_stand(study: Study, counts: Counts) -> Standing:
     n, done, wanted = counts.numbers.get("labels", (0, 0, 0))
     if not n:
         handed = work_of(study).get("kind") != "imported"
-        step = Step("Give annotators items", "There is nothing to judge yet.", "people:items") if handed else None
+        step = Advice("Give annotators items", "There is nothing to judge yet.", "people:items") if handed else None
         return Standing("0", "items", "None yet", step)
     return Standing(f"{n:,}", "item" if n == 1 else "items", f"{done:,} of {plural(wanted, 'label')}")
 

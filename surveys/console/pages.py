@@ -17,6 +17,7 @@ from django.utils.module_loading import import_string
 from surveys.studies.access import RANK, Role, study_and_role
 
 View = Callable[..., HttpResponse]
+STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def member_page(view: View) -> View:
@@ -78,6 +79,15 @@ def show(request: HttpRequest, template: str, here: str, status: int = 200, **pa
         "may_own": may(request, Role.OWNER),
     }
     return render(request, template, frame | page, status=status)
+
+
+def show_live(request: HttpRequest, template: str, here: str, **page: object) -> HttpResponse:
+    """A part that htmx asks for again while something is `live`; when nothing is any more, the page is loaded anew."""
+    if page["live"]:
+        return show(request, template, here, status=200, **page)
+    response = show(request, template, here, STOPS_POLLING, **page)
+    response["HX-Refresh"] = "true"
+    return response
 
 
 def page_of(request: HttpRequest, rows: QuerySet, size: int, count: int | None = None) -> Page:

@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 from surveys.models import AnonymousExit, Participant, Response, Study
 from surveys.monitoring.people import WHO, people_of
 from surveys.participation.recruitment import TROUBLES
-from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
+from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 
 State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
 # Every way in which somebody's part can stand, each person in exactly one of them.
@@ -76,7 +76,7 @@ def count_exclusions(study: Study, who: str) -> Row:
     }
 
 
-def left_out(study: Study, who: str, rules: list[Rule]) -> tuple[LeftOut, LeftOut]:
+def left_out(study: Study, who: str, rules: list[ExclusionRule]) -> tuple[LeftOut, LeftOut]:
     """The people among those who completed, and the responses of the others that would be counted, with rules."""
     completed = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).filter(state=State.COMPLETED)
     here = set(completed.values_list("pk", flat=True)) if rules else set()
@@ -86,7 +86,7 @@ def left_out(study: Study, who: str, rules: list[Rule]) -> tuple[LeftOut, LeftOu
     return people, {response: responses[response] for response in stay.values_list("pk", flat=True)}
 
 
-def describe_rule(rule: Rule, n: int) -> Row:
+def describe_rule(rule: ExclusionRule, n: int) -> Row:
     """`n` is None for a rule in words only, by which nothing is left out here."""
     return {
         "rule": rule.slug,

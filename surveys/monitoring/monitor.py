@@ -39,6 +39,24 @@ class CellProgress:
         return self.filled / self.places if self.places else 1.0
 
 
+class PlacesOfCells:
+    """The places of all cells together."""
+
+    cells: list[CellProgress]
+
+    @property
+    def places(self) -> int:
+        return sum(cell.places for cell in self.cells)
+
+    @property
+    def filled(self) -> int:
+        return sum(cell.filled for cell in self.cells)
+
+    @property
+    def leased(self) -> int:
+        return sum(cell.leased for cell in self.cells)
+
+
 @dataclass(frozen=True)
 class AtPrompt:
     """A prompt with how many have answered it, work on it now, and stopped at it."""
@@ -62,7 +80,7 @@ class FlagCount:
 
 
 @dataclass
-class Monitor:
+class Monitor(PlacesOfCells):
     """All numbers of the page, for the people that `who` names (see people.WHO)."""
 
     who: str
@@ -77,18 +95,6 @@ class Monitor:
     kinds: dict[str, int]
     last_answer: datetime | None
     steps: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def places(self) -> int:
-        return sum(cell.places for cell in self.cells)
-
-    @property
-    def filled(self) -> int:
-        return sum(cell.filled for cell in self.cells)
-
-    @property
-    def leased(self) -> int:
-        return sum(cell.leased for cell in self.cells)
 
     @property
     def free(self) -> int:

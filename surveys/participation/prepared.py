@@ -33,7 +33,7 @@ def mark(name: str) -> str:
     return f"{SECRET}-{name};"
 
 
-class Reader(NamedTuple):
+class ReaderKey(NamedTuple):
     """All of a person that a prepared page may depend on."""
 
     version_id: int
@@ -45,9 +45,9 @@ class Reader(NamedTuple):
     order: tuple[str, ...]  # as long as theirs, and nobody's
 
 
-def reader_of(participant: Participant) -> Reader:
-    known = {name: getattr(participant, name) for name in Reader._fields}
-    return Reader(**known | {"order": (NOBODY,) * len(participant.order)})
+def reader_of(participant: Participant) -> ReaderKey:
+    known = {name: getattr(participant, name) for name in ReaderKey._fields}
+    return ReaderKey(**known | {"order": (NOBODY,) * len(participant.order)})
 
 
 def may_prepare(request: HttpRequest) -> bool:
@@ -73,7 +73,7 @@ def show_prepared(
     return HttpResponse(page.encode(), content_type="text/html; charset=utf-8")
 
 
-def prepare(template: str, reader: Reader, context: Context) -> list[str]:
+def prepare(template: str, reader: ReaderKey, context: Context) -> list[str]:
     """The page between its marks, and the names of these, by turns."""
     stand_in = Participant(pseudonym=NOBODY, **reader._asdict())
     if reader.cell_id:

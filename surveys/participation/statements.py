@@ -151,7 +151,7 @@ RETURNING number
 """
 
 
-class Standing(NamedTuple):
+class PersonState(NamedTuple):
     """What there is of a person, and to the prompt that they are at, when this request read it."""
 
     drafts: frozenset[str]  # steps
@@ -162,7 +162,7 @@ class Standing(NamedTuple):
     same_as_other: bool = False  # a neighbour gave it to this prompt, as far as was looked
 
 
-def standing_of(participant: Participant) -> Standing | None:
+def standing_of(participant: Participant) -> PersonState | None:
     """What was read with the person, as long as this request has changed nothing of it."""
     return getattr(participant, "standing", None)
 
@@ -218,10 +218,10 @@ def standing_at(
     drafts: list[str] | None,
     sha256: str,
     same_as_other: bool = False,
-) -> Standing:
+) -> PersonState:
     prompt, answers = prompts_of(version_id).get(slug), read_answers(found)
     at = prompt.pk if prompt else 0
-    return Standing(
+    return PersonState(
         frozenset(drafts or ()),
         frozenset(slug_of(version_id, place) for place, *_, accepted in answers if accepted),
         sha256=sha256,
@@ -231,7 +231,7 @@ def standing_at(
     )
 
 
-def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Standing:
+def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> PersonState:
     """What stands to a prompt now, and whether a neighbour gave the same text."""
     row = row_of(READ_GIVEN, {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256})
     if not row:
@@ -240,7 +240,7 @@ def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Stan
     return standing_at(participant.version_id, prompt.slug, answers, drafts, sha256, same_as_other)
 
 
-def write_response(standing: Standing, values: dict[str, Any], is_locked: bool = False) -> bool:
+def write_response(standing: PersonState, values: dict[str, Any], is_locked: bool = False) -> bool:
     """A revision and, in the same statement, what was said of its reading, and its flags.
 
     `values` are those of WRITE_RESPONSE, and of READ_BACK where the reading was shown. False, and nothing is written,

@@ -16,7 +16,7 @@ from surveys.models import Flag, Participant, Prompt
 from surveys.models.hashes import hash_text
 from surveys.participation.places import lease_from_now, needs_place, stay, touch_participant
 from surveys.participation.statements import (
-    Standing,
+    PersonState,
     read_standing,
     standing_of,
     write_draft,
@@ -141,7 +141,7 @@ def copy_hash(text: str) -> str:
 
 
 def decide_submission(
-    participant: Participant, submission: PasteSubmission, text: str, state: Standing
+    participant: Participant, submission: PasteSubmission, text: str, state: PersonState
 ) -> tuple[PasteOutcome, dict[str, Any] | None]:
     """What becomes of a text, given what stands there, and the values to write; None where it was here before."""
     prompt, sha256 = submission.prompt, hash_text(text)
@@ -226,7 +226,7 @@ def note_personal(submission: PasteSubmission, text: str) -> dict[str, dict[str,
 
 
 def notice(
-    participant: Participant, prompt: Prompt, text: str, state: Standing, by_agent: bool = False
+    participant: Participant, prompt: Prompt, text: str, state: PersonState, by_agent: bool = False
 ) -> list[Finding]:
     enabled = definition_of(participant.version_id).paste_checks
     if is_read_later(text):
@@ -234,7 +234,7 @@ def notice(
     return find_problems(paste_of(participant, prompt, text, state, by_agent), enabled)
 
 
-def paste_of(participant: Participant, prompt: Prompt, text: str, state: Standing, by_agent: bool) -> Paste:
+def paste_of(participant: Participant, prompt: Prompt, text: str, state: PersonState, by_agent: bool) -> Paste:
     """All that the checks look at."""
     others, sha256 = other_prompts(participant.version_id, participant.language, prompt.base), hash_text(text)
     copies = {number for number, sha in state.elsewhere if sha == sha256}

@@ -90,7 +90,7 @@ class Board:
 
 
 @dataclass(slots=True)
-class Visit:
+class BoardVisit:
     """A session of somebody, from the first to the last by `order`."""
 
     ours: Ours
@@ -139,17 +139,17 @@ def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:
     return list(remotes.values()), list(submissions.values())
 
 
-def read_visits(study: Study) -> dict[str, Visit]:
+def read_visits(study: Study) -> dict[str, BoardVisit]:
     """By SESSION_ID, in the order in which they began."""
     person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name", "version")
     took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
     began = ("participant__origin", Seconds("first_seen_at"))
     paths = ("session_id", *(f"participant__{name}" for name in person), took, *began)
     found = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
-    return {row[0]: Visit(Ours(*row[1:10]), row[10], row[11], order) for order, row in enumerate(found)}
+    return {row[0]: BoardVisit(Ours(*row[1:10]), row[10], row[11], order) for order, row in enumerate(found)}
 
 
-def choose(submissions: Iterable[Submission], visits: dict[str, Visit]) -> dict[int, str]:
+def choose(submissions: Iterable[Submission], visits: dict[str, BoardVisit]) -> dict[int, str]:
     """By participant the one submission that counts: paid, else to be reviewed, else the newest at work."""
     mine: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for theirs in submissions:
@@ -165,7 +165,7 @@ def rank(theirs: Submission) -> int:
     return 4 if paid else RANKS.get(theirs.status, 1)
 
 
-def find_unknown(visits: dict[str, Visit], there: set[str], read_at: float | None) -> Iterable[Pair]:
+def find_unknown(visits: dict[str, BoardVisit], there: set[str], read_at: float | None) -> Iterable[Pair]:
     """Sessions of people from Prolific that began before the last reading and are not in it."""
     for session, visit in visits.items():
         is_ours = visit.origin == Participant.Origin.PROLIFIC and not session.startswith(ERASED)

@@ -155,7 +155,7 @@ def _tells(paste: Paste, other: OtherPrompt, words: Sequence[str]) -> bool:
     return len(words) > LONGEST_CHOICE or "choice" not in (paste.kind, other.kind)
 
 
-class Kind(NamedTuple):
+class ThingKind(NamedTuple):
     """How a prompt asks for things of a kind, or for what they may answer, and how they are known by their names."""
 
     asked: tuple[str, ...]
@@ -170,7 +170,7 @@ class Kind(NamedTuple):
         return item.partition(",")[0].strip() in self.members or not self.words.isdisjoint(item.split())
 
 
-def _read_kinds() -> dict[str, Kind]:
+def _read_kinds() -> dict[str, ThingKind]:
     given = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
     kinds = {}
     for name, entry in given.items():
@@ -178,7 +178,7 @@ def _read_kinds() -> dict[str, Kind]:
         members = frozenset(filter(None, entry.get("members", "").split("|")))
         words = frozenset(entry.get("words", "").split())
         heads = words | {WORD.findall(member)[0] for member in members}
-        kinds[name] = Kind(tuple(asked.split()), members, words, heads)
+        kinds[name] = ThingKind(tuple(asked.split()), members, words, heads)
     return kinds
 
 

@@ -164,13 +164,9 @@ def _full_size(titles: Sequence[str], asked: int) -> int:
     return min(len(set(titles)), asked)
 
 
-def _is_full(found: FoundList, asked: int) -> bool:
-    return found.form in MARKED and found.size >= asked
-
-
 def _counts_more(table: FoundTable, found: FoundList, asked: int) -> bool:
     """Whether the table names the items: a list with the asked number goes first, of two short ones the longer."""
-    if _is_full(found, asked):
+    if found.form in MARKED and found.size >= asked:
         return False
     return found.form not in MARKED or _full_size(table.titles(asked), asked) > found.size
 

@@ -109,7 +109,7 @@ Lines = Sequence[str]
 
 
 @dataclass
-class Part:
+class TextPart:
     """Lines of a text from its lead on, with the entries of one list."""
 
     start: int
@@ -122,8 +122,8 @@ class Part:
 
 def answering(lines: Lines) -> tuple[list[str], bool]:
     """The lines without the parts that advise nothing; and whether the text takes back what it names."""
-    kept: list[Part] = []
-    dropped: Part | None = None
+    kept: list[TextPart] = []
+    dropped: TextPart | None = None
     advised = False  # whether a list of the answer was there
     for part in _parts(lines):
         role, at = _role_of(lines, part, advised)
@@ -131,7 +131,7 @@ def answering(lines: Lines) -> tuple[list[str], bool]:
             kept, advised = [], True
         elif role or (dropped and _goes_on(dropped, part)):
             dropped = part
-            kept.append(Part(part.start, at))
+            kept.append(TextPart(part.start, at))
             continue
         elif part.entries:
             advised, dropped = True, None
@@ -140,9 +140,9 @@ def answering(lines: Lines) -> tuple[list[str], bool]:
     return left, _takes_back(lines, kept)
 
 
-def _parts(lines: Lines) -> Iterator[Part]:
+def _parts(lines: Lines) -> Iterator[TextPart]:
     """The text cut before each lead and wherever another list begins."""
-    part = Part(0)
+    part = TextPart(0)
     blank = False
     for at, line in enumerate(lines):
         bare = line.strip()
@@ -153,7 +153,7 @@ def _parts(lines: Lines) -> Iterator[Part]:
         if _begins(part, line, kind, number, blank, lines):
             part.end = at
             yield part
-            part = Part(at)
+            part = TextPart(at)
         if kind:
             if not part.entries:
                 part.kind, part.first = kind, number
@@ -174,7 +174,7 @@ def _entry(line: str) -> tuple[str, int]:
     return ("bold", 0) if BOLD.match(bare) and not BOLD_LINE.match(bare) else ("", 0)
 
 
-def _begins(part: Part, line: str, kind: str, number: int, blank: bool, lines: Lines) -> bool:
+def _begins(part: TextPart, line: str, kind: str, number: int, blank: bool, lines: Lines) -> bool:
     """Whether another part begins with the line."""
     if not part.entries:
         return bool(HEADING.match(line.strip())) and not kind
@@ -194,11 +194,11 @@ def is_lead(line: str) -> bool:
     return bool(HEADING.match(line) or BOLD_LINE.match(line)) or line.rstrip("*_").endswith((":", "\uff1a"))
 
 
-def _goes_on(before: Part, part: Part) -> bool:
+def _goes_on(before: TextPart, part: TextPart) -> bool:
     return bool(part.entries) and part.kind == before.kind == "numbered" and part.first == before.last + 1
 
 
-def _role_of(lines: Lines, part: Part, advised: bool) -> tuple[str, int]:
+def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
     """What a part is for, "" where it is the answer or no list, and the line that says so."""
     if not part.entries or part.first > 1:
         return "", part.start
@@ -264,7 +264,7 @@ def _head(body: str) -> str:
     return head.partition("(")[0].strip(" *_?.!:").lower()
 
 
-def _takes_back(lines: Lines, kept: Sequence[Part]) -> bool:
+def _takes_back(lines: Lines, kept: Sequence[TextPart]) -> bool:
     """Whether a line after a list says that something in it was wrong, without giving another list."""
     lists = [place for place, part in enumerate(kept) if part.entries]
     after = kept[lists[-1] + 1 :] if lists else []

@@ -120,7 +120,7 @@ def find_flagged(study: Study, checks: set[str]) -> dict[int, set[str]]:
 
 
 @dataclass(frozen=True)
-class Rule:
+class ExclusionRule:
     """A rule of the current version, and when it was declared.
 
     `version` and `day` are those of the amendment that brought it after the launch; None: it stood there before.
@@ -176,7 +176,7 @@ class Stage(NamedTuple):
     exclusions: tuple[Exclusion, ...]
 
 
-def rules_of(study: Study) -> list[Rule]:
+def rules_of(study: Study) -> list[ExclusionRule]:
     """The rules of the newest version, in the file's order."""
     stages = [
         Stage(number, bool(amendment), at, tuple(Exclusion(**frozen(entry)) for entry in entries or ()))
@@ -187,7 +187,7 @@ def rules_of(study: Study) -> list[Rule]:
     return date_rules(stages)
 
 
-def date_rules(stages: Sequence[Stage]) -> list[Rule]:
+def date_rules(stages: Sequence[Stage]) -> list[ExclusionRule]:
     """The rules of the first of these versions, which stand newest first.
 
     A rule that stood in the version that was launched is no later one, whatever amendments did to it meanwhile. Any
@@ -198,7 +198,7 @@ def date_rules(stages: Sequence[Stage]) -> list[Rule]:
         came = find_amendment(exclusion, stages)
         kind, threshold = effect_of(exclusion)
         rules.append(
-            Rule(
+            ExclusionRule(
                 slug=exclusion.slug,
                 text=exclusion.text,
                 kind=kind,
@@ -262,12 +262,12 @@ LEAVES_OUT: dict[str, Callable[[Observed, Any], bool]] = {
 }
 
 
-def rules_met(rules: Sequence[Rule], seen: Observed) -> tuple[str, ...]:
+def rules_met(rules: Sequence[ExclusionRule], seen: Observed) -> tuple[str, ...]:
     """The slugs of all rules that leave this person out."""
     return tuple(rule.slug for rule in rules if rule.scope == "person" and LEAVES_OUT[rule.kind](seen, rule.threshold))
 
 
-def excluded_people(study: Study, rules: Sequence[Rule] | None = None) -> dict[int, tuple[str, ...]]:
+def excluded_people(study: Study, rules: Sequence[ExclusionRule] | None = None) -> dict[int, tuple[str, ...]]:
     """By participant all rules that leave them out; pilots and previews by the same rules as everybody.
 
     It takes at most four queries, however many people there are.
@@ -278,7 +278,7 @@ def excluded_people(study: Study, rules: Sequence[Rule] | None = None) -> dict[i
     return {person: slugs for person, slugs in met.items() if slugs}
 
 
-def excluded_responses(study: Study, rules: Sequence[Rule] | None = None) -> dict[int, tuple[str, ...]]:
+def excluded_responses(study: Study, rules: Sequence[ExclusionRule] | None = None) -> dict[int, tuple[str, ...]]:
     """By response the rules that leave out this one alone; the other responses of the same person stay.
 
     Only answers (the newest accepted revision) are named, those of people who are left out as a whole too.

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
@@ -12,15 +12,14 @@ from analysis.agreement.agreements import rows_for
 from analysis.agreement.bundle.tables import tables_of
 from analysis.agreement.documents import document_of
 from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_figure
-from analysis.agreement.numbers import Number, list_numbers
 from analysis.charts.figure import Figure, Options
-from analysis.exports.codebook import Column, as_document, as_markdown
+from analysis.exports.codebook import ExportColumn, as_document, as_markdown
 from analysis.exports.exports import codebook_of, note_export, open_study
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import (
-    Bundle,
     File,
+    StudyBundle,
     as_json,
     figure_files,
     script_files,
@@ -30,6 +29,65 @@ from analysis.report.bundle.bundles import (
 )
 from analysis.report.reports import Progress, ReportError, check_definition
 from surveys.models import Study
+
+WHOSE = ("group", "a", "b", "generator", "rater", "judge", "model", "relevant_by", "corpus", "user", "tag", "statement")
+BY_LABEL = ("shares", "gaps", "left")  # what holds an estimate for each label, or each rater
+
+
+class Number(NamedTuple):
+    """`part`: the place in the published JSON that it stands in; `other`: of a pair the second one."""
+
+    question: str
+    part: str
+    who: str
+    other: str
+    measure: str
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    units: int
+    unit: str
+    why: str
+
+
+class NumberPlace(NamedTuple):
+    part: tuple[str, ...] = ()
+    who: str = ""
+    other: str = ""
+    measure: tuple[str, ...] = ()
+    unit: str = ""
+
+
+def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
+    """Those of one question, in the order in which it holds them."""
+    for place, found in find_estimates(question, NumberPlace(unit=question.get("unit", ""))):
+        *names, last = place.measure
+        measure, label = (names, last) if names and names[-1] in BY_LABEL else ([*names, last], "")
+        low, high = found["ci"] or (None, None)
+        about = question["question"], ".".join(place.part), place.who, place.other, ".".join(measure), label
+        sizes = found["n"], found["units"], place.unit, found.get("why", "")
+        yield Number(*about, found["value"], low, high, *sizes)
+
+
+def find_estimates(node: Mapping[str, Any], place: NumberPlace) -> Iterator[tuple[NumberPlace, Mapping[str, Any]]]:
+    """Rows of a list say whose they are; what else has a name is a part until there is somebody, then a measure."""
+    if "value" in node and "ci" in node:
+        yield place, node
+        return
+    names = [str(node[name]) for name in WHOSE if isinstance(node.get(name), str)]
+    if place.part and names:
+        place = place._replace(who=names[0], other=names[1] if len(names) > 1 else "")
+    place = place._replace(unit=node.get("unit", place.unit))
+    for name, each in node.items():
+        for entry in each if isinstance(each, list) else [each]:
+            if isinstance(entry, Mapping):
+                is_measure = not isinstance(each, list) and (place.who or "value" in entry or name in BY_LABEL)
+                measured = place._replace(measure=(*place.measure, name))
+                inner = measured if is_measure else place._replace(part=(*place.part, name))
+                yield from find_estimates(entry, inner)
+
 
 HERE = Path(__file__).resolve().parent
 SHARED, SCRIPTS = "bundle_checks.py", ("recompute.py", "bundle_labels.py")
@@ -45,7 +103,7 @@ WITHOUT_TEXTS = (
 )
 
 
-class LabelBundle(Bundle):
+class LabelBundle(StudyBundle):
     """A bundle of labels: the report is that of `agreement STUDY --json`, of all labels that count."""
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
@@ -90,7 +148,7 @@ NOT_MADE_UP = "None of this is made up."
 
 def write_numbers(found: Mapping[str, Any]) -> Chunks:
     rows = (number._asdict() for question in found["questions"] for number in list_numbers(question))
-    return FORMATS["csv"].chunks([Column(name, "text", name) for name in Number._fields], rows)
+    return FORMATS["csv"].chunks([ExportColumn(name, "text", name) for name in Number._fields], rows)
 
 
 def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Case, F, Q, Value, When
 
 from analysis.agreement.follow_ups.mention_rule import read_mentions
-from analysis.exports.codebook import Column, Row, Table, boolean, integer, moment, text
+from analysis.exports.codebook import ExportColumn, ExportTable, Row, boolean, integer, moment, text
 from analysis.exports.exports import codebook_of, stream_rows
 from analysis.exports.people_tables import Selection
 from analysis.models import Run, Task
@@ -17,7 +17,7 @@ from surveys.annotation.counted import questions_of
 from surveys.models import AnnotationItem, Slot, Study
 from surveys.studies.files.kinds import PERSONALISED
 
-Made = tuple[Table, Callable[[], Iterator[Row]]]
+Made = tuple[ExportTable, Callable[[], Iterator[Row]]]
 
 EXPORTED = ("participants", "flow", "items", "annotations", "labels", "gate", "runs", "completions")
 # Of these tables: what the items show and models reply, which a bundle has only with its texts.
@@ -50,7 +50,7 @@ def tables_of(study: Study, texts: bool) -> Iterator[Made]:
     yield NAMING, partial(name_attributes, study)
 
 
-def only(table: Table, texts: bool) -> Table:
+def only(table: ExportTable, texts: bool) -> ExportTable:
     hidden = (*OWN_WORDS.get(table.name, ()), *(() if texts else TEXTS.get(table.name, ())))
     return replace(table, columns=tuple(column for column in table.columns if column.name not in hidden))
 
@@ -58,7 +58,7 @@ def only(table: Table, texts: bool) -> Table:
 REVISES = text("revises", "the item of which it is a revision by a model", path="payload__before")
 
 
-def without_words(study: Study, columns: Iterable[Column], texts: bool) -> Iterator[Column]:
+def without_words(study: Study, columns: Iterable[ExportColumn], texts: bool) -> Iterator[ExportColumn]:
     """People's own words are no labels; a model's reasons and replies stay where texts do."""
     labels = {question.name for question in questions_of(study) if question.is_label}
 
@@ -92,7 +92,7 @@ STATE = Case(
     When(participant__isnull=False, then=Value("held")),
     default=Value("free"),
 )
-SLOTS = Table(
+SLOTS = ExportTable(
     "slots",
     "one of the labels that an item wants",
     (
@@ -123,7 +123,7 @@ def values_in(row: Row) -> Any:
 
 
 ABOUT_REPLY = ("values", "run__condition", "run__instruction")
-REPLIES = Table(
+REPLIES = ExportTable(
     "replies",
     "what one reply of a model about an item was read as",
     (
@@ -133,7 +133,7 @@ REPLIES = Table(
         text("model", "the model that was asked", path="run__endpoint__model"),
         text("left", "the response that stood on the left", expression=lambda _: F("payload__left")),
         boolean("readable", "whether a label was found in it", expression=lambda _: Q(values__isnull=False)),
-        Column(
+        ExportColumn(
             "values",
             "json",
             "what was read: labels as they were shown, a category, or which attributes a response names",
@@ -150,7 +150,7 @@ REPLIES = Table(
 
 # --- which responses name an attribute ---------------------------------------
 
-NAMING = Table(
+NAMING = ExportTable(
     "naming",
     "one attribute of an item with two responses: whether the personalised one names it",
     (

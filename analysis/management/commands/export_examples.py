@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.training.examples import FORMS, TrainingError, fill_split, find_set, load_set, write_examples
 from analysis.training.study_labels import study_examples
 from surveys.imports.actions import Action, Options, Report, arg, find_study, writing
@@ -14,7 +14,7 @@ class Command(Action):
     help = "Write examples, with their split, as a Hugging Face dataset (JSON lines and a card) or for verl (Parquet)."
     arguments = (
         arg("study", nargs="?", help="a study of annotators, whose labels are written"),
-        arg("--task", choices=Task.values, help="of the study's labels"),
+        arg("--task", choices=TrainingTask.values, help="of the study's labels"),
         arg("--examples", metavar="NAME", help="as import_examples has them, instead of a study"),
         arg("--for", dest="form", choices=FORMS, default="huggingface"),
         arg("--out", type=Path, required=True, metavar="FOLDER", help="made where it is not there"),

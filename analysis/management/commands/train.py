@@ -2,11 +2,11 @@
 
 from dataclasses import fields
 
-from analysis.models.training import ExampleSet, Task
+from analysis.models.training import ExampleSet, TrainingTask
 from analysis.runs.progress import ProgressLine
 from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.examples import LEFT_OUT, TrainingError, find_set
-from analysis.training.fitting import Settings
+from analysis.training.fitting import TrainingSettings
 from analysis.training.jobs import look, plan, train
 from analysis.training.making import TrainingStopped
 from analysis.training.own_users import say_gain
@@ -39,7 +39,7 @@ USUAL = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "token
 
 
 def number_argument(name: str, words: str) -> Argument:
-    default, tiers = getattr(Settings, name), [tier for tier in USUAL if name in USUAL[tier]]
+    default, tiers = getattr(TrainingSettings, name), [tier for tier in USUAL if name in USUAL[tier]]
     usual = ", ".join(f"{USUAL[tier][name]:g} for {tier}" for tier in tiers) or f"{default:g}"
     return arg(f"--{name}", type=type(default), default=None if tiers else default, help=f"{words} (default {usual})")
 
@@ -49,7 +49,7 @@ class Command(Action):
     arguments = (
         arg("study", nargs="?", help="a study of annotators, to learn from their labels"),
         arg("--examples", metavar="NAME", help="as import_examples has them, instead of a study"),
-        arg("--task", required=True, choices=Task.values),
+        arg("--task", required=True, choices=TrainingTask.values),
         arg("--tier", default="frozen", choices=TIERS),
         arg("--name", help="of the model"),
         arg(
@@ -87,13 +87,15 @@ class Command(Action):
 
     def run(self, options: Options) -> Report:
         usual = USUAL.get(options["tier"], USUAL["encoder"])
-        given = {each.name: options[each.name] for each in fields(Settings) if options.get(each.name) is not None}
-        return self.carry_out(Settings(**(usual | given)), options)
+        given = {
+            each.name: options[each.name] for each in fields(TrainingSettings) if options.get(each.name) is not None
+        }
+        return self.carry_out(TrainingSettings(**(usual | given)), options)
 
     def tell(self, report: Report, options: Options) -> str:
         return tell(report)
 
-    def carry_out(self, settings: Settings, options: Options) -> Report:
+    def carry_out(self, settings: TrainingSettings, options: Options) -> Report:
         if not 1 <= settings.seeds <= 20 or settings.folds == 1 or not 0 <= settings.folds <= 20:
             raise TrainingError("--seeds takes 1 to 20, --folds 2 to 20.")
         if any(getattr(settings, name) < (0 if name in MAY_BE_0 else 1e-12) for name in NUMBERS):
@@ -128,11 +130,11 @@ class Command(Action):
             self.stderr.write(f"Warning: {warning}")
         return report
 
-    def check_aim(self, settings: Settings, task: str) -> None:
+    def check_aim(self, settings: TrainingSettings, task: str) -> None:
         said = [value for value in (settings.threshold, settings.least_recall) if value is not None]
         if len(said) > 1 or any(not 0 < value <= 1 for value in said) or settings.threshold == 1:
             raise TrainingError("Give --threshold, above 0 and below 1, or --least-recall, above 0 to 1, not both.")
-        if said and task == Task.REWARD:
+        if said and task == TrainingTask.REWARD:
             raise TrainingError("A reward model has no threshold: it says which of two responses is better.")
         if settings.positive_weight is not None and settings.positive_weight <= 0:
             raise TrainingError("--positive-weight must be above 0.")

@@ -82,10 +82,6 @@ PUSHED = inline_serializer(
 )
 
 
-def corpus_for(request: Request, slug: str, name: str) -> Corpus:
-    return corpus_and_study(request, slug, name)[0]
-
-
 def corpus_and_study(request: Request, slug: str, name: str) -> tuple[Corpus, Study]:
     study = study_for(request.user, slug, Role.RESEARCHER)
     return get_object_or_404(Corpus.objects.shown_to(request.user, study), name=name), study
@@ -193,7 +189,7 @@ class PagedRows(APIView):
         raise NotImplementedError
 
     def get(self, request: Request, slug: str, corpus: str) -> Response:
-        rows, pages = self.rows(corpus_for(request, slug, corpus)).values(*self.columns.values()), Pages()
+        rows, pages = self.rows(corpus_and_study(request, slug, corpus)[0]).values(*self.columns.values()), Pages()
         page = pages.paginate_queryset(rows, request, view=self)
         told = [{name: row[path] for name, path in self.columns.items()} for row in page]
         return pages.get_paginated_response(told)

@@ -1,8 +1,10 @@
 """The console's pages of people: one corpus with its funnel and sample, and one person with what is said of them."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,14 +12,27 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
-from analysis.charts.figure import Options
+from analysis.charts.figure import (
+    Columns,
+    Figure,
+    Options,
+    Row,
+    Words,
+    empty_figure,
+    make_figure,
+    of_kind,
+    panel,
+    specs_of,
+)
 from analysis.charts.rendering import render
+from analysis.charts.tables import Column
+from analysis.charts.theme import LIGHT, printable
 from analysis.exports.formats import FIGURE_FILES, figure_csv
 from analysis.models import Corpus, CorpusUser
 from analysis.owners.views import sharing_of
 from analysis.people.attributes import own_conversations
+from analysis.people.filters import FILTERS
 from analysis.people.pages import reads
-from analysis.people.pages.figures import draw_funnel, say_funnel
 from analysis.people.pages.forms import FORMS, StepForm, settings_of, studies_for_items, studies_to_push
 from analysis.people.pages.waiting import (
     CorpusStanding,
@@ -31,7 +46,7 @@ from analysis.people.pages.waiting import (
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import NAMES, PeopleError, note_waiting, require_step
 from analysis.people.tasks import people_step
-from surveys.console.pages import address_without_page, page_of, show, study_page
+from surveys.console.pages import address_without_page, page_of, show, show_live, study_page
 from surveys.console.wording import dollars, plural
 from surveys.models import Study
 from surveys.studies import audit
@@ -39,7 +54,6 @@ from surveys.studies.access import Role
 
 HERE = "corpora"
 USERS_ON_PAGE, CONVERSATIONS_ON_PAGE, MOST_RUNS = 25, 10, 10
-STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def find_corpus(request: HttpRequest, name: str) -> Corpus:
@@ -128,11 +142,7 @@ def title_of(upcoming: NextStep | None) -> str:
 @study_page(Role.RESEARCHER)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
     """How far steps and runs are; when nothing is under way any more, the page is loaded anew."""
-    page = progress_page(request, find_corpus(request, name))
-    response = show(request, "people/_progress.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
-    if not page["live"]:
-        response["HX-Refresh"] = "true"
-    return response
+    return show_live(request, "people/_progress.html", HERE, **progress_page(request, find_corpus(request, name)))
 
 
 @require_POST
@@ -214,3 +224,56 @@ def person(request: HttpRequest, name: str, number: int) -> HttpResponse:
         rows=rows,
         query=address_without_page(request),
     )
+
+
+# --- the funnel as a figure: who is left after each filter
+
+ROW, ROOM, TEXT = 40, 150, 200  # px: of a row, for names on the left, and for numbers at the end
+FUNNEL: Columns = [Column("step", "filter"), Column("left_out", "users left out"), Column("left", "users left")]
+
+
+def draw_funnel(report: Mapping[str, Any], options: Options) -> Figure:
+    """A bar for all users and one for those left after each filter; what went is drawn lighter behind."""
+    title = f"Users of {printable(report.get('corpus', 'the corpus'))} by filter"
+    if not report.get("users"):
+        return empty_figure("funnel", title, "Nobody has been filtered yet.", FUNNEL, options)
+    table = funnel_rows(report)
+    names = [row["step"] for row in table]
+    width = options.width - ROOM - (TEXT if not options.narrow else 0)
+    y = alt.Y("step:N", scale=alt.Scale(domain=names, paddingInner=0.4), axis=alt.Axis(title=None, minExtent=ROOM - 10))
+    scale = alt.Scale(domain=[0, report["users"]], nice=False)
+    x = alt.X("left:Q", scale=scale, axis=alt.Axis(title="users", tickCount=5, format="~s"))
+    layers = [
+        of_kind("gone").mark_bar(fill=LIGHT["strong-line"], opacity=0.5).encode(y=y, x=x, x2="end:Q"),
+        of_kind("left").mark_bar(fill=LIGHT["sp-profile"], aria=True).encode(y=y, x=x, description="text:N"),
+    ]
+    if not options.narrow:
+        numbers = of_kind("left").mark_text(fontSize=12, fill=LIGHT["ink"], align="left")
+        layers.append(numbers.encode(y=y, x=alt.value(width + 12), text="short:N"))
+    marks = [mark for row in table for mark in marks_of(row)]
+    caption = (
+        "Each filter judges those whom the filters above it have left; a user counts with the first one that fails."
+    )
+    words = Words(title, caption, say_funnel(report))
+    return make_figure("funnel", words, panel(specs_of(layers), width, ROW * len(names)), marks, table, FUNNEL, options)
+
+
+def funnel_rows(report: Mapping[str, Any]) -> list[Row]:
+    first = {"step": "All users", "left_out": 0, "left": report["users"]}
+    return [first, *({**step, "step": FILTERS[step["name"]].label} for step in report["steps"])]
+
+
+def marks_of(row: Row) -> list[Row]:
+    left, gone = row["left"], row["left_out"]
+    short = f"{left:,} left, {gone:,} out" if gone else f"{left:,}"
+    text = f"{row['step']}: {plural(left, 'user')} left, {gone:,} left out"
+    whole = {"kind": "left", "step": row["step"], "left": left, "short": short, "text": text}
+    return [{"kind": "gone", "step": row["step"], "left": left, "end": left + gone}, whole]
+
+
+def say_funnel(report: Mapping[str, Any]) -> str:
+    """The figure in one sentence."""
+    steps = [step for step in report["steps"] if step["left_out"]]
+    gone = [f"{step['left_out']:,} by {FILTERS[step['name']].label.lower()}" for step in steps]
+    why = f"; left out: {', '.join(gone)}" if gone else ""
+    return f"{report['kept']:,} of {plural(report['users'], 'user')} are kept{why}."

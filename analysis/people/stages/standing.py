@@ -19,7 +19,7 @@ from surveys.studies.files.kinds import LabelQuestion
 PEOPLE, MODELS, NOBODY = "people", "models", "nobody"  # who lets an attribute stand
 
 
-class Standing(NamedTuple):
+class StandingAttribute(NamedTuple):
     """A merged attribute that stands, and who judged it; by nobody: its confidence alone is enough."""
 
     pk: int
@@ -27,15 +27,15 @@ class Standing(NamedTuple):
     by: str
 
 
-class Known(NamedTuple):
+class KnownAttributes(NamedTuple):
     """Each user's standing attributes, in no particular order, and the number of merged ones that were rejected."""
 
-    users: dict[str, list[Standing]]
+    users: dict[str, list[StandingAttribute]]
     rejected: int
     sampled: bool
 
 
-def known_attributes(corpus: Corpus, *, toxic: bool = False) -> Known:
+def known_attributes(corpus: Corpus, *, toxic: bool = False) -> KnownAttributes:
     """Of the sampled users, or of all who were kept where nobody was sampled, by their keys.
 
     Where people judged an attribute their majority decides, else that of models. Attributes of too little confidence
@@ -44,15 +44,15 @@ def known_attributes(corpus: Corpus, *, toxic: bool = False) -> Known:
     users = studied_users(corpus)
     keys = dict(users.values_list("pk", "key"))
     judged = judged_quality(corpus)
-    found: dict[str, list[Standing]] = {key: [] for key in keys.values()}
+    found: dict[str, list[StandingAttribute]] = {key: [] for key in keys.values()}
     rejected = 0
     for pk, user, sha256 in merged_rows(users, toxic).order_by("pk").values_list("pk", "user", "sha256"):
         by, is_sensible = judged.get(pk, (NOBODY, True))
         if is_sensible:
-            found[keys[user]].append(Standing(pk, sha256, by))
+            found[keys[user]].append(StandingAttribute(pk, sha256, by))
         else:
             rejected += 1
-    return Known(found, rejected, users.filter(place__isnull=False).exists())
+    return KnownAttributes(found, rejected, users.filter(place__isnull=False).exists())
 
 
 def merged_rows(users: QuerySet[CorpusUser], toxic: bool) -> QuerySet[Attribute]:

@@ -108,7 +108,7 @@ PICKS = _picks()
 
 
 @dataclass(frozen=True)
-class Said:
+class Assertion:
     """What a statement says that another may contradict.
 
     `numbers`: each value with the words that it counts or belongs to; `clauses`: of each the words that say what it is
@@ -126,7 +126,7 @@ class Said:
 
 
 @lru_cache(maxsize=50_000)
-def read_statement(text: str) -> Said:
+def read_statement(text: str) -> Assertion:
     folded = text.casefold().replace("’", "'")
     words = WORD.findall(folded)
     clauses = [WORD.findall(clause) for clause in CLAUSE.split(folded)]
@@ -136,7 +136,7 @@ def read_statement(text: str) -> Said:
         for key in ((stems[place],), tuple(stems[place : place + 2])):
             for group, side in PICKS.get(key, ()):
                 picked.setdefault(group, set()).add(side)
-    return Said(
+    return Assertion(
         numbers=tuple(_numbers(words)),
         clauses=tuple((_about(clause), _is_turned(clause)) for clause in clauses if clause),
         picks=tuple((group, frozenset(sides)) for group, sides in sorted(picked.items())),
@@ -219,7 +219,7 @@ def conflict_of(one: str, other: str) -> str:
     return compare(read_statement(one), read_statement(other))
 
 
-def compare(one: Said, other: Said) -> str:
+def compare(one: Assertion, other: Assertion) -> str:
     if _numbers_differ(one, other):
         return NUMBERS
     if _is_turned_round(one, other):
@@ -231,13 +231,13 @@ def compare(one: Said, other: Said) -> str:
     return ""
 
 
-def _numbers_differ(one: Said, other: Said) -> bool:
+def _numbers_differ(one: Assertion, other: Assertion) -> bool:
     """Whether both count the same thing and no number of it is both one's and the other's."""
     mine, theirs = _by_counted(one), _by_counted(other)
     return any(mine[word].isdisjoint(theirs[word]) for word in mine.keys() & theirs.keys())
 
 
-def _by_counted(said: Said) -> dict[str, set[float]]:
+def _by_counted(said: Assertion) -> dict[str, set[float]]:
     found: dict[str, set[float]] = {}
     for value, counted in said.numbers:
         for word in counted:
@@ -245,7 +245,7 @@ def _by_counted(said: Said) -> dict[str, set[float]]:
     return found
 
 
-def _is_turned_round(one: Said, other: Said) -> bool:
+def _is_turned_round(one: Assertion, other: Assertion) -> bool:
     """Whether of the clauses that share most words one is turned round and the other is not."""
     shared = [(len(mine & theirs), a != b) for mine, a in one.clauses for theirs, b in other.clauses if mine & theirs]
     most = max((n for n, _ in shared), default=0)

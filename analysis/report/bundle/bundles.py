@@ -14,7 +14,7 @@ from analysis.answers.readings import read_new
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.charts.rows import names_in
-from analysis.exports.codebook import Codebook, Column, Row, Table, as_document, as_markdown
+from analysis.exports.codebook import Codebook, ExportColumn, ExportTable, Row, as_document, as_markdown
 from analysis.exports.everything import add
 from analysis.exports.exports import (
     MANIFEST,
@@ -144,11 +144,11 @@ def bundle_codebook(study: Study, texts: bool) -> Codebook:
     return replace(codebook, tables=own | kept)
 
 
-def without_own_words(table: Table, texts: bool) -> Table:
+def without_own_words(table: ExportTable, texts: bool) -> ExportTable:
     return replace(table, columns=tuple(column for column in table.columns if may_stay(column, texts)))
 
 
-def may_stay(column: Column, texts: bool) -> bool:
+def may_stay(column: ExportColumn, texts: bool) -> bool:
     """Of answers to the study's questions those with options and numbers; free text may say who somebody is."""
     if column.name in OWN_WORDS or (column.name == AS_WRITTEN and not texts):
         return False
@@ -166,7 +166,7 @@ def data_files(study: Study, codebook: Codebook, texts: bool) -> Iterator[File]:
         yield f"data/{name}.csv", write_csv(table, (unnamed(row, shared) for row in rows))
 
 
-def write_csv(table: Table, rows: Iterator[Row]) -> Chunks:
+def write_csv(table: ExportTable, rows: Iterator[Row]) -> Chunks:
     names = [column.name for column in table.columns]
     return FORMATS["csv"].chunks(table.columns, ({name: row[name] for name in names} for row in rows))
 
@@ -213,13 +213,13 @@ def spec_of(figure: Figure) -> dict[str, Any]:
 
 
 def table_of(figure: Figure) -> Chunks:
-    columns = [Column(column.name, "text", column.label, column.unit) for column in figure.columns]
+    columns = [ExportColumn(column.name, "text", column.label, column.unit) for column in figure.columns]
     rows = ({column.name: row.get(column.name) for column in columns} for row in figure.table)
     return FORMATS["csv"].chunks(columns, rows)
 
 
 @dataclass
-class Bundle:
+class StudyBundle:
     """A bundle that was allowed and noted. `texts` adds what was pasted and replied, to the letter; `compare` are the
     sides of its pair.
     """
@@ -253,12 +253,12 @@ class Bundle:
             add(archive, MANIFEST, iter([manifest_of(self.study, self.files)]))
 
 
-def open_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> Bundle:
+def open_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> StudyBundle:
     """The bundle, if this account may see the study; else 404. The exports give the same rows to the same people."""
     return begin_bundle(open_study(user, slug), user.get_username(), texts)
 
 
-def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[str, ...] = ()) -> Bundle:
+def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[str, ...] = ()) -> StudyBundle:
     """ReportError, and nothing noted, when the study has nothing to report on or no bundle can hold a side's answers.
 
     Without `compare` the pair is the one that its page opens with.
@@ -266,7 +266,7 @@ def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[s
     check_definition(study)
     check_sides(study, compare)
     note_export(study, actor, "bundle.zip", texts=texts, simulated=True)
-    return Bundle(Study.objects.select_related("current").get(pk=study.pk), texts, compare or usual_pair(study))
+    return StudyBundle(Study.objects.select_related("current").get(pk=study.pk), texts, compare or usual_pair(study))
 
 
 def check_sides(study: Study, compare: tuple[str, ...]) -> None:
@@ -281,6 +281,6 @@ def check_sides(study: Study, compare: tuple[str, ...]) -> None:
             raise ReportError(f"{side.text}: a bundle has not the data to recompute a side by {min(unknown)}.")
 
 
-def write_bundle(bundle: Bundle, path: Path, progress: Progress | None = None) -> None:
+def write_bundle(bundle: StudyBundle, path: Path, progress: Progress | None = None) -> None:
     """The file stands there under its name only when it is whole."""
     write_whole(path, bundle.chunks(progress))

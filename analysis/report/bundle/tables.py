@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from analysis.answers.compared import runs_of, simulated_users
 from analysis.exports.answer_tables import ALIAS_DECISIONS, ALIASES, ANSWER_DECISIONS, answer_tables
-from analysis.exports.codebook import Column, Table, boolean, integer, number, text
+from analysis.exports.codebook import ExportColumn, ExportTable, boolean, integer, number, text
 from analysis.exports.exports import stream_rows
 from analysis.exports.model_tables import PROMPTS, RUNS, Prompts, run_row
 from analysis.exports.people_tables import Selection
@@ -23,7 +23,9 @@ from surveys.models import BenchmarkItem, Response, Study
 FEWEST = 5  # people who share what somebody typed about their chatbot; rarer words could name a person
 READ = (
     text("letter", "the option that the text names; empty when unknown, and for recommendations"),
-    Column("items", "json", "the items that the text names, normalised, in the order of the text, as a JSON list"),
+    ExportColumn(
+        "items", "json", "the items that the text names, normalised, in the order of the text, as a JSON list"
+    ),
     text("doubt", "why the rules are not sure of it"),
     integer("rules_version", "version of the rules that read it; empty while it is unread"),
     boolean("decided", "whether a person decided what it says"),
@@ -35,7 +37,7 @@ READINGS = ("answer__letter", "answer__items", "answer__doubt", "answer__rules_v
 DECIDED = {"aliases": ALIASES, "alias_decisions": ALIAS_DECISIONS, "answer_decisions": ANSWER_DECISIONS}
 
 Rows = Iterator[dict[str, Any]]
-Made = tuple[Table, Callable[[], Rows]]
+Made = tuple[ExportTable, Callable[[], Rows]]
 
 
 def own_tables(study: Study, texts: bool) -> Iterator[Made]:
@@ -55,8 +57,8 @@ def own_tables(study: Study, texts: bool) -> Iterator[Made]:
         yield replace(shared, columns=columns), partial(stream_rows, study, shared, Selection())
 
 
-def table(name: str, row: str, *columns: Column) -> Table:
-    return Table(name, row, columns)
+def table(name: str, row: str, *columns: ExportColumn) -> ExportTable:
+    return ExportTable(name, row, columns)
 
 
 # --- people's answers --------------------------------------------------------

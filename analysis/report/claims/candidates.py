@@ -38,7 +38,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class Candidates:
     """The candidates of one kind, and the family they come from: so many `normal` tests, and tails of shares.
 
     `held`: how many comparisons are held back; `turning`: what answers in which nothing was found could turn round,
@@ -54,7 +54,7 @@ class Pool:
     turning: tuple[Candidate, ...] = ()
 
 
-Gather = Callable[[Report], Pool]
+Gather = Callable[[Report], Candidates]
 
 
 def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Iterator[tuple[Row, Row]]:
@@ -70,7 +70,7 @@ def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Itera
 def items(of_offline: bool) -> Gather:
     """Shares of people who get an item, the strongest of each source and prompt."""
 
-    def gather(report: Report) -> Pool:
+    def gather(report: Report) -> Candidates:
         found: list[Candidate] = []
         turning: list[Candidate] = []
         tails, held, width = [], 0, 0.0
@@ -88,12 +88,12 @@ def items(of_offline: bool) -> Gather:
                     turning.append(one)
                 else:
                     found.append(one)
-        return Pool(tuple(found), 0, tuple(tails), len(tails), held, width, tuple(turning))
+        return Candidates(tuple(found), 0, tuple(tails), len(tails), held, width, tuple(turning))
 
     return gather
 
 
-def variety(report: Report) -> Pool:
+def variety(report: Report) -> Candidates:
     """The field's entropy minus each source's, of as many units, by prompt."""
     found, held, count = [], 0, 0
     for row, other in pairs_in(report, "heterogeneity"):
@@ -103,7 +103,7 @@ def variety(report: Report) -> Pool:
             held += 1
         elif one := of_interval(test, min(units_of(row), units_of(other)) - 1, row, other):
             found.append(one)
-    return Pool(tuple(found), count, (), count, held)
+    return Candidates(tuple(found), count, (), count, held)
 
 
 def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -> Candidate | None:
@@ -120,7 +120,7 @@ def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -
 def letters(is_right: bool) -> Gather:
     """Shares of the right letter; or of letters that a source never gives, as all its letters are tested."""
 
-    def gather(report: Report) -> Pool:
+    def gather(report: Report) -> Candidates:
         found: list[Candidate] = []
         turning: list[Candidate] = []
         tails, held, tests, width = [], 0, 0, 0.0
@@ -147,7 +147,7 @@ def letters(is_right: bool) -> Gather:
                     item=item, is_share=True,
                 )  # fmt: skip
                 (turning if may_turn(row, theirs[place], other, mine[place]) else found).append(one)
-        return Pool(tuple(found), 0, tuple(tails), tests, held, width, tuple(turning))
+        return Candidates(tuple(found), 0, tuple(tails), tests, held, width, tuple(turning))
 
     return gather
 
@@ -155,7 +155,7 @@ def letters(is_right: bool) -> Gather:
 def pair_shares(kind: str, place: str, most: int) -> Gather:
     """Of the pair's items, or options; of each prompt the `most` surest."""
 
-    def gather(report: Report) -> Pool:
+    def gather(report: Report) -> Candidates:
         found: list[Candidate] = []
         turning: list[Candidate] = []
         held, width, told, tested = 0, 0.0, dict[str, int](), set[str]()
@@ -177,30 +177,30 @@ def pair_shares(kind: str, place: str, most: int) -> Gather:
             else:
                 (turning if may_turn(row, b["share"], other, a["share"]) else found).append(one)
         tails = (report["pair"].get("tails") or {}).get(kind, ())
-        return Pool(tuple(found), 0, tuple(tails), len(tested), held, width, tuple(turning))
+        return Candidates(tuple(found), 0, tuple(tails), len(tested), held, width, tuple(turning))
 
     return gather
 
 
-def pair_variety(report: Report) -> Pool:
+def pair_variety(report: Report) -> Candidates:
     """The first side's entropy minus the second's, of as many units, by prompt."""
     found, rows = [], [row for row in report["pair"].get("varied") or [] if is_enough(row)]
     for row in rows:
         test = row["differences"].get(col.ENTROPY.key) or {}
         if one := of_interval(test, row["n"] - 1, row, row):
             found.append(one)
-    return Pool(tuple(found), len(rows), (), len(rows))
+    return Candidates(tuple(found), len(rows), (), len(rows))
 
 
-def nearest(report: Report) -> Pool:
+def nearest(report: Report) -> Candidates:
     """For each model how much farther than the nearest sock puppet each other one is."""
     rows = [row for row in report.get("calibration") or [] if row.get("p_nearest") is not None]
     found = [Candidate(strength_of(row["p_nearest"]), row["jsd_excess"], row) for row in rows]
     count = sum(row["compared_puppets"] for row in rows)
-    return Pool(tuple(found), count, (), count)
+    return Candidates(tuple(found), count, (), count)
 
 
-def person(report: Report) -> Pool:
+def person(report: Report) -> Candidates:
     """Of each chatbot's field what asking another person adds to asking the same one again, over all prompts."""
     rows = [row for row in report.get("person_or_dice") or [] if row["source"] == FIELD and is_whole(report, row)]
     tested = [row for row in rows if row["p"] is not None and is_enough({"units": row["repeated"]})]
@@ -210,7 +210,7 @@ def person(report: Report) -> Pool:
         )
         for row in tested
     ]
-    return Pool(tuple(one for one in made if one), len(tested), (), len(tested))
+    return Candidates(tuple(one for one in made if one), len(tested), (), len(tested))
 
 
 def is_whole(report: Report, row: Row) -> bool:
@@ -221,7 +221,7 @@ def is_whole(report: Report, row: Row) -> bool:
     return not row["prompt"] or not any(not other["prompt"] for other in same)
 
 
-def states(report: Report) -> Pool:
+def states(report: Report) -> Candidates:
     """How far each state of the account moves answers beyond the dice, by chatbot, over all its prompts."""
     rows = list(report.get("arms") or [])
     whole = {(row["arm"], row["model"]) for row in rows if not row["prompt"]}
@@ -235,17 +235,17 @@ def states(report: Report) -> Pool:
         of_interval({"effect": row["effect"], "ci": row["ci_effect"], "p_tail": row["p_tail"]}, row["thrice"] - 1, row)
         for row in tested
     ]
-    return Pool(tuple(one for one in made if one), len(tested), (), len(tested))
+    return Candidates(tuple(one for one in made if one), len(tested), (), len(tested))
 
 
-def explained(report: Report) -> Pool:
+def explained(report: Report) -> Candidates:
     """How much further from everybody else's answers lie with each level of an explanation."""
     rows = [row for row in report.get("explanations") or [] if is_enough(row) and span(row["ci"])]
     made = [of_interval({"effect": row["effect"], "ci": row["ci"]}, row["units"] - 1, row) for row in rows]
-    return Pool(tuple(one for one in made if one), len(rows), (), len(rows))
+    return Candidates(tuple(one for one in made if one), len(rows), (), len(rows))
 
 
-def groups(report: Report) -> Pool:
+def groups(report: Report) -> Candidates:
     """Each group of people against everybody else with the same chatbot, by prompt."""
     found: list[Candidate] = []
     turning: list[Candidate] = []
@@ -259,7 +259,7 @@ def groups(report: Report) -> Pool:
         freedom = INFINITE if is_choice(row) else int(test.get("n") or 0) - 1
         if one := of_interval(test, freedom, row):
             (turning if is_choice(row) and may_turn_group(report, one) else found).append(one)
-    return Pool(tuple(found), count, (), count, turning=tuple(turning))
+    return Candidates(tuple(found), count, (), count, turning=tuple(turning))
 
 
 def may_turn_group(report: Report, one: Candidate) -> bool:
@@ -271,7 +271,7 @@ def may_turn_group(report: Report, one: Candidate) -> bool:
     return bool(rest["n"]) and may_turn(row, share, rest, share - one.estimate)
 
 
-def drift(report: Report) -> Pool:
+def drift(report: Report) -> Candidates:
     """Each repetition of a run against its first, by prompt, as permutations have it."""
     found, count = [], 0
     for row in report.get("drift") or []:
@@ -282,7 +282,7 @@ def drift(report: Report) -> Pool:
         ends = span(row.get("ci_tv") if is_choice(row) else row.get("ci"))
         error = (ends[1] - ends[0]) / 2 / Z if ends else 0.0
         found.append(Candidate(strength_of(row["p"]), distance, row, error=error))
-    return Pool(tuple(found), count, (), count)
+    return Candidates(tuple(found), count, (), count)
 
 
 def of_runs(report: Report) -> list[Row]:
@@ -291,7 +291,7 @@ def of_runs(report: Report) -> list[Row]:
     return [row for row in rows if row["source"] != OFFLINE and len(row["runs"]) > 1 and row.get("offline_runs")]
 
 
-def ranges(report: Report) -> Pool:
+def ranges(report: Report) -> Candidates:
     """Ranges of scores that no offline run reaches."""
     rows = [row for row in of_runs(report) if row.get("overlaps_offline") is not None]
     found: list[Candidate] = []
@@ -301,7 +301,7 @@ def ranges(report: Report) -> Pool:
             strength = strength_of(benchmark_runs.chance_apart(row["offline_runs"], row["units"]))
             one = Candidate(strength, row["mean"] - row["offline_mean"], row)
             (turning if may_meet(report, row) else found).append(one)
-    return Pool(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
+    return Candidates(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
 
 
 def may_meet(report: Report, row: Row) -> bool:
@@ -325,17 +325,17 @@ def highest(row: Row) -> float:
     return max([row["max"], *(run["high"] for run in row["runs"] if number(run.get("high")) is not None)])
 
 
-def new_letters(report: Report) -> Pool:
+def new_letters(report: Report) -> Candidates:
     """Questions to which a run gives a letter that no offline run gives, above what held-out offline runs do."""
     rows = [row for row in of_runs(report) if row.get("novel_excess") is not None]
     made = [
         of_interval({"effect": row["novel_excess"], "ci": row.get("novel_excess_ci")}, row["shared_questions"] - 1, row)
         for row in rows
     ]
-    return Pool(tuple(one for one in made if one and one.estimate > 0), len(rows), (), len(rows))
+    return Candidates(tuple(one for one in made if one and one.estimate > 0), len(rows), (), len(rows))
 
 
-def spread(report: Report) -> Pool:
+def spread(report: Report) -> Candidates:
     """How far simulated users move a score, beside as many repeats."""
     rows = [row for row in of_runs(report) if row["source"] in PUPPETS and (row.get("noise_floor") or {}).get("p")]
     found: list[Candidate] = []
@@ -345,7 +345,7 @@ def spread(report: Report) -> Pool:
         if range_ > floor["range"]:
             one = Candidate(strength_of(floor["p"]), range_ - floor["range"], row)
             (turning if least_range(row) <= floor["range"] else found).append(one)
-    return Pool(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
+    return Candidates(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
 
 
 def least_range(row: Row) -> float:

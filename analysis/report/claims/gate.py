@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from analysis.charts.figure import Report, Row
-from analysis.report.claims.candidates import GATHER, Candidate, Pool
+from analysis.report.claims.candidates import GATHER, Candidate, Candidates
 from analysis.report.claims.enough import too_few
 from analysis.report.claims.kinds import BESIDE_MODELS, HIDDEN, KINDS, OVERVIEW, PAGES
 from analysis.report.claims.sentences import TELL, Sure
@@ -14,11 +14,11 @@ from surveys.console.wording import Span, plural
 
 
 @dataclass(frozen=True, eq=False)
-class Tested:
+class TestedKind:
     """One kind on one page."""
 
     kind: str
-    pool: Pool
+    pool: Candidates
     family: Family
 
     @cached_property
@@ -71,19 +71,19 @@ def claims_of(
     return claims, families
 
 
-def tested_on(weights: Mapping[str, float], pools: Mapping[str, Pool]) -> Iterator[Tested]:
+def tested_on(weights: Mapping[str, float], pools: Mapping[str, Candidates]) -> Iterator[TestedKind]:
     there = {kind: weight for kind, weight in weights.items() if kind in pools and pools[kind].tests}
     for kind, weight in there.items():
         pool = pools[kind]
-        yield Tested(kind, pool, Family(pool.normal, pool.tails, weight / sum(there.values())))
+        yield TestedKind(kind, pool, Family(pool.normal, pool.tails, weight / sum(there.values())))
 
 
-def shown_of(tested: Tested, shown: Shown) -> list[Sure]:
+def shown_of(tested: TestedKind, shown: Shown) -> list[Sure]:
     """What filters leave; the sides of a pair say themselves whose they are."""
     return [one for one in tested.sure() if KINDS[tested.kind].part == "pair" or shown(one.row)]
 
 
-def claims_on(report: Report, page: str, tested: list[Tested], family: str, shown: Shown) -> Iterator[Row]:
+def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, shown: Shown) -> Iterator[Row]:
     """The strongest of each kind first, in the order of the page's kinds, then the second of each."""
     found = []
     for place, each in enumerate(tested):
@@ -93,7 +93,7 @@ def claims_on(report: Report, page: str, tested: list[Tested], family: str, show
     return iter([row for _, _, row in sorted(found, key=lambda entry: entry[:2])])
 
 
-def family_row(report: Report, page: str, tested: list[Tested], shown: Shown) -> Row:
+def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown) -> Row:
     """`within`: how far off a difference of each kind may be at most, by its simultaneous interval; `unsaid`: what is
     said of each kind of which nothing is sure, or nothing that is shown.
     """
@@ -120,14 +120,14 @@ def family_row(report: Report, page: str, tested: list[Tested], shown: Shown) ->
     }
 
 
-def unsaid_on_overview(report: Report, tested: list[Tested]) -> str:
+def unsaid_on_overview(report: Report, tested: list[TestedKind]) -> str:
     """That field and models are not told apart, or why they are not compared."""
     if tested[0].kind in BESIDE_MODELS:
         return f"{OVERVIEW}{told_width(tested[0])}."
     return too_few(report.get("heterogeneity") or report.get("choices") or [])
 
 
-def told_width(tested: Tested) -> str:
+def told_width(tested: TestedKind) -> str:
     half, unit = tested.half_width, KINDS[tested.kind].unit
     if not half or not unit:
         return ""

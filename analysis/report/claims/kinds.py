@@ -114,7 +114,7 @@ def no_spread(report: Report, within: str) -> str:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ClaimKind:
     """`tested` is what its family is made of, `unsaid` what is said where nothing of it is sure; `unit` that of how far
     off a difference could be.
     """
@@ -128,32 +128,34 @@ class Kind:
 
 
 KINDS = {
-    "items": Kind(
+    "items": ClaimKind(
         "heterogeneity", "items", "prompt and offline source, each item", "prompts and offline sources, each item",
         no_item, "points",
     ),
-    "items of puppets": Kind(
+    "items of puppets": ClaimKind(
         "heterogeneity", "items", "prompt and other source, each item", "prompts and other sources, each item",
         no_item, "points",
     ),
-    "variety": Kind("heterogeneity", "heterogeneity", "entropy", "entropies", no_variety, "bits"),
-    "right": Kind("choices", "choices", "share of right answers", "shares of right answers", no_right, "points"),
-    "letters": Kind("choices", "choices", "share of a letter", "shares of letters", no_letter),
-    "nearest": Kind("calibration", "calibration", "pair of sock puppets", "pairs of sock puppets", no_nearest),
-    "groups": Kind("cells", "demographics", "group and prompt", "groups and prompts", no_group),
-    "person": Kind(
+    "variety": ClaimKind("heterogeneity", "heterogeneity", "entropy", "entropies", no_variety, "bits"),
+    "right": ClaimKind("choices", "choices", "share of right answers", "shares of right answers", no_right, "points"),
+    "letters": ClaimKind("choices", "choices", "share of a letter", "shares of letters", no_letter),
+    "nearest": ClaimKind("calibration", "calibration", "pair of sock puppets", "pairs of sock puppets", no_nearest),
+    "groups": ClaimKind("cells", "demographics", "group and prompt", "groups and prompts", no_group),
+    "person": ClaimKind(
         "person_or_dice", "person-or-dice", "chatbot, person against dice", "chatbots, person against dice", no_person,
         "unlikeness",
     ),
-    "states": Kind("arms", "person-or-dice", "state of the account", "states of the account", no_state, "unlikeness"),
-    "explained": Kind("explanations", "explanations", "level", "levels", no_explanation, "unlikeness"),
-    "drift": Kind("drift", "drift", "repetition and prompt", "repetitions and prompts", no_drift),
-    "ranges": Kind("benchmarks", "benchmarks", "place of a range", "places of ranges", no_range),
-    "novel": Kind("benchmarks", "benchmarks", "share of new letters", "shares of new letters", no_new_letter),
-    PAIR_ITEMS: Kind("pair", "pair", "prompt, each item", "prompts, each item", no_pair_item, "points"),
-    PAIR_OPTIONS: Kind("pair", "pair", "share of an option", "shares of options", no_pair_option, "points"),
-    PAIR_VARIETY: Kind("pair", "pair", "entropy", "entropies", no_pair_variety, "bits"),
-    "spread": Kind("benchmarks", "benchmarks", "range beside repeats", "ranges beside repeats", no_spread),
+    "states": ClaimKind(
+        "arms", "person-or-dice", "state of the account", "states of the account", no_state, "unlikeness"
+    ),
+    "explained": ClaimKind("explanations", "explanations", "level", "levels", no_explanation, "unlikeness"),
+    "drift": ClaimKind("drift", "drift", "repetition and prompt", "repetitions and prompts", no_drift),
+    "ranges": ClaimKind("benchmarks", "benchmarks", "place of a range", "places of ranges", no_range),
+    "novel": ClaimKind("benchmarks", "benchmarks", "share of new letters", "shares of new letters", no_new_letter),
+    PAIR_ITEMS: ClaimKind("pair", "pair", "prompt, each item", "prompts, each item", no_pair_item, "points"),
+    PAIR_OPTIONS: ClaimKind("pair", "pair", "share of an option", "shares of options", no_pair_option, "points"),
+    PAIR_VARIETY: ClaimKind("pair", "pair", "entropy", "entropies", no_pair_variety, "bits"),
+    "spread": ClaimKind("benchmarks", "benchmarks", "range beside repeats", "ranges beside repeats", no_spread),
 }  # fmt: skip
 # Of the 5 in 100 that a page may have, the part of each kind; shared among the kinds that a study has.
 PAGES: dict[str, dict[str, float]] = {

@@ -14,7 +14,7 @@ from analysis.report.samples import Data, Row, Source, is_made_up, source_of
 from surveys.console.wording import join_words, language_name
 from surveys.models import Participant
 from surveys.monitoring.flow import flow_counts
-from surveys.studies.exclusions import Rule, excluded_people, excluded_responses, rules_of
+from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 
 
 def about(data: Data) -> Row:
@@ -113,7 +113,9 @@ def exclusions(data: Data) -> list[Row]:
     return [rule_row(rule, here, people, responses) for rule in rules_of(data.study)]
 
 
-def rule_row(rule: Rule, here: Any, people: dict[int, tuple[str, ...]], responses: dict[int, tuple[str, ...]]) -> Row:
+def rule_row(
+    rule: ExclusionRule, here: Any, people: dict[int, tuple[str, ...]], responses: dict[int, tuple[str, ...]]
+) -> Row:
     persons = [person for person, rules in people.items() if rule.slug in rules]
     single = [response for response, rules in responses.items() if rule.slug in rules]
     of_people = here[here["unit"].isin(persons)]

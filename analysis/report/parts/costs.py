@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.keys import Entry, draw_key
+from analysis.charts.keys import KeyEntry, draw_key
 from analysis.charts.marks import Strips, colour_scale, room_for, words_on_grid
 from analysis.charts.rows import (
     by_group,
@@ -138,7 +138,7 @@ LATENCY_COLUMNS = [
     *ends_in("s", "latency_s.ci_p95", "p95_"),
 ]
 COST_PANELS = {"usd": "US$ for 1,000 completions", "tokens": "Tokens of a completion"}
-TOKEN_ENTRIES = (Entry("prompt tokens", LIGHT["strong-line"]), Entry("completion tokens", LIGHT["ink"]))
+TOKEN_ENTRIES = (KeyEntry("prompt tokens", LIGHT["strong-line"]), KeyEntry("completion tokens", LIGHT["ink"]))
 MakeLayers = Callable[[Strips], list[alt.Chart]]
 STEP, TEXT = 26, 84  # px of a row, and for the number at the end of a bar
 PAPER_STEP, PAPER_TEXT = 14, 44  # the same in a journal's column
@@ -328,9 +328,9 @@ def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Cha
     ]  # fmt: skip
 
 
-def time_entries(table: Sequence[Row]) -> list[Entry]:
-    found = [Entry("median", LIGHT["soft"], sign="dot"), Entry("95th percentile", LIGHT["soft"], sign="tick")]
-    return [*found, Entry("95 % intervals", LIGHT["ink"], sign="line")] if any(map(spans_of, table)) else found
+def time_entries(table: Sequence[Row]) -> list[KeyEntry]:
+    found = [KeyEntry("median", LIGHT["soft"], sign="dot"), KeyEntry("95th percentile", LIGHT["soft"], sign="tick")]
+    return [*found, KeyEntry("95 % intervals", LIGHT["ink"], sign="line")] if any(map(spans_of, table)) else found
 
 
 def latency_caption(report: Report, table: Sequence[Row]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.report.dataset import OFFLINE
 from analysis.report.samples import Data, Group, Row, Rows, Source, low_high, reasons
-from analysis.stats.persons.numbers import Estimate
+from analysis.stats.persons.numbers import PersonEstimate
 from analysis.stats.persons.shares import Measured, measure
 from analysis.stats.persons.unlikeness import Answers, unlike_choices, unlike_lists
 from surveys.models import Prompt
@@ -63,7 +63,7 @@ def offline_of(group: Group) -> Source | None:
     return next((source for source in group.others if source.name == OFFLINE), None)
 
 
-def estimate_cells(name: str, found: Estimate) -> Row:
+def estimate_cells(name: str, found: PersonEstimate) -> Row:
     """A number with its interval, or why it has none."""
     why = {f"ci_{name}_why": found.why} if found.value is not None and found.ci is None else {}
     return {name: found.value, f"ci_{name}": low_high(found.ci), **reasons(**why)}

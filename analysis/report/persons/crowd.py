@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Known:
+class Characteristic:
     """What is known of each person: the column of people, how it is called, and its levels in order, if they have one.
 
     Without an order the level of most people is the base; `words` are what levels are called.
@@ -37,11 +37,11 @@ class Known:
 
 SWITCH, PLAN, DEVICE = (kind.choices for kind in (ChatbotContext.Switch, ChatbotContext.Plan, ChatbotContext.Device))
 OF_CONTEXT = (
-    Known("memory", "Memory", ("off", "on"), tuple(SWITCH)),
-    Known("personalisation", "Custom instructions", ("off", "on"), tuple(SWITCH)),
-    Known("plan", "Plan", ("free", "paid", "work"), tuple(PLAN)),
-    Known("model_shown", "Model shown"),
-    Known("device", "Device", words=tuple(DEVICE)),
+    Characteristic("memory", "Memory", ("off", "on"), tuple(SWITCH)),
+    Characteristic("personalisation", "Custom instructions", ("off", "on"), tuple(SWITCH)),
+    Characteristic("plan", "Plan", ("free", "paid", "work"), tuple(PLAN)),
+    Characteristic("model_shown", "Model shown"),
+    Characteristic("device", "Device", words=tuple(DEVICE)),
 )
 POSITION, BEFORE, CARRIED = "position", "prompt_before", "repeats_item"
 DRAWN = (POSITION, BEFORE)  # by lot, so that what goes with them is their effect
@@ -116,19 +116,19 @@ def place_of(order: Sequence[str], prompt: str, bases: dict[str, str]) -> tuple[
     return at + 1.0, bases.get(order[at - 1], order[at - 1]) if at else ""
 
 
-def known_of(data: Data) -> list[Known]:
+def known_of(data: Data) -> list[Characteristic]:
     """What the study knows of people: settings, group, and answers to its questions that have options."""
     cells = tuple((cell.slug, cell.name) for cell in data.definition.cells)
     told = {question.slug: question for question in data.definition.questions}
     asked = [
-        Known(TOLD + slug, prompt_name(slug), tuple(told[slug].options))
+        Characteristic(TOLD + slug, prompt_name(slug), tuple(told[slug].options))
         for slug in background_of(data.definition)
         if TOLD + slug in data.frames.people
     ]
-    return [*OF_CONTEXT, Known("cell", "Group", words=cells), *asked]
+    return [*OF_CONTEXT, Characteristic("cell", "Group", words=cells), *asked]
 
 
-def values_of(data: Data, known: Known, persons: Ints) -> list[str]:
+def values_of(data: Data, known: Characteristic, persons: Ints) -> list[str]:
     """What is known of each of these people; nothing where it is not."""
     given = data.frames.people[known.name].to_dict()
     return [written(given.get(who)) for who in persons.tolist()]
@@ -138,18 +138,20 @@ def written(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def explanations_of(data: Data, crowd: Crowd, repeats: Floats) -> list[tuple[Known, Explanation]]:
+def explanations_of(data: Data, crowd: Crowd, repeats: Floats) -> list[tuple[Characteristic, Explanation]]:
     """All that vary between enough people; a first answer repeats no item."""
     persons = crowd.persons
     found = [
         (known, by_level(known.name, values_of(data, known, persons), persons, known.order)) for known in known_of(data)
     ]
     codes = tuple((code, language_name(code)) for code in data.definition.offered)
-    language = Known("language", "Language", words=codes)
+    language = Characteristic("language", "Language", words=codes)
     spoken = data.frames.field.columns["language"][crowd.rows]
     found.append((language, by_level(language.name, list(spoken), persons)))
-    found.append((Known(POSITION, "Position, per step"), by_step(POSITION, crowd.position)))
-    before = Known(BEFORE, "Prompt before", words=tuple((slug, prompt_name(slug)) for slug in data.frames.prompts))
+    found.append((Characteristic(POSITION, "Position, per step"), by_step(POSITION, crowd.position)))
+    before = Characteristic(
+        BEFORE, "Prompt before", words=tuple((slug, prompt_name(slug)) for slug in data.frames.prompts)
+    )
     found.append((before, by_level(BEFORE, list(crowd.before), persons)))
-    found.append((Known(CARRIED, "Repeats an earlier item"), by_step(CARRIED, np.nan_to_num(repeats))))
+    found.append((Characteristic(CARRIED, "Repeats an earlier item"), by_step(CARRIED, np.nan_to_num(repeats))))
     return [(known, explanation) for known, explanation in found if explanation is not None]

@@ -18,7 +18,7 @@ from analysis.report import columns as col
 from analysis.report.claims.enough import FEWEST, is_enough
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.persons.crowd import BEFORE, DRAWN, Crowd, Known, explanations_of, gather
+from analysis.report.persons.crowd import BEFORE, DRAWN, Characteristic, Crowd, explanations_of, gather
 from analysis.report.persons.part import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
 from analysis.stats.persons.carrying import Carried, carried_over
@@ -54,7 +54,7 @@ def compute(data: Data) -> list[Row]:
     ]
 
 
-def effect_row(known: Known, found: Explained, effect: Effect, answers: int, people: int) -> Row:
+def effect_row(known: Characteristic, found: Explained, effect: Effect, answers: int, people: int) -> Row:
     return {
         "explanation": known.name,
         "label": known.label,

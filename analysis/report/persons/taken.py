@@ -14,7 +14,7 @@ from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.persons.askings import fields_of
-from analysis.report.persons.crowd import Known, first_answers, known_of, values_of
+from analysis.report.persons.crowd import Characteristic, first_answers, known_of, values_of
 from analysis.report.samples import Data, correct_over_prompts
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL
 from analysis.stats.persons.permanova import Taken, centre, permanova
@@ -30,7 +30,7 @@ def compute(data: Data) -> list[Row]:
     return found
 
 
-def prompt_rows(data: Data, cell: tuple[str, Sequence[Known]]) -> list[Row]:
+def prompt_rows(data: Data, cell: tuple[str, Sequence[Characteristic]]) -> list[Row]:
     """A row for each explanation that varies; an eighth of the draws, since each takes a whole matrix."""
     prompt, known = cell
     whole = centre([first_answers(data, group, prompt)[0] for group in fields_of(data)])
@@ -54,7 +54,7 @@ def numbered(values: Sequence[str]) -> np.ndarray:
     return np.where(kept[of], of, -1).astype(np.int64)
 
 
-def taken_row(data: Data, prompt: str, known: Known, found: Taken, people: int) -> Row:
+def taken_row(data: Data, prompt: str, known: Characteristic, found: Taken, people: int) -> Row:
     return {
         "prompt": prompt,
         "kind": data.prompts[prompt].kind,

@@ -11,7 +11,7 @@ from analysis.report.pairs.sides import Chosen, choose, read_side, why_not
 from analysis.report.pairs.vocabulary import name_items
 from analysis.report.persons.part import source_rows
 from analysis.report.samples import Data
-from analysis.stats.hypotheses.measures import Asked, test_of
+from analysis.stats.hypotheses.measures import PromptSides, test_of
 from analysis.stats.hypotheses.tested import Tested
 from surveys.studies.files.hypotheses import ALONE, Hypothesis
 
@@ -57,11 +57,11 @@ def examine(data: Data, sides: Sides, prompts: list[str]) -> Tested:
     return test_of(sides.hypothesis.measure, asked, data.shared_draws, names)
 
 
-def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> Asked:
+def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> PromptSides:
     if hypothesis.measure in ("letter_share", "correct_share"):
         letter = hypothesis.letter or a.data.frames.prompts[prompt].answer
         who = [side.data.frame(side.source.is_field).who[side.rows(prompt)] for side in (a, b)]
-        return Asked(a.options(prompt), b.options(prompt), (who[0], who[1]), LETTERS.find(letter))
+        return PromptSides(a.options(prompt), b.options(prompt), (who[0], who[1]), LETTERS.find(letter))
     named = name_items(a, b, prompt)
     wanted = hypothesis.item.casefold()
     spelled = [
@@ -71,7 +71,7 @@ def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> Asked:
     who = [
         side.data.frame(side.source.is_field).who[side.data.by_unit(side.source, side.rows(prompt))] for side in (a, b)
     ]
-    return Asked(*named.samples, (who[0], who[1]), spelled.index(True) if any(spelled) else -1)
+    return PromptSides(*named.samples, (who[0], who[1]), spelled.index(True) if any(spelled) else -1)
 
 
 def person_share_of(side: Chosen, prompts: list[str]) -> Tested:

@@ -8,10 +8,9 @@ from django.db import connection
 from analysis.corpora.records import Message
 from analysis.models import Completion, ConversationRepeat, Corpus, Run, Task
 from analysis.people.attributes import Kept, NewAttribute, attribute_faults, keep_attributes
-from analysis.runs.asking.conversations import read_conversations
 from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, listed, number, read_share, text
 from analysis.runs.asking.objects import NoObject, Object, TaskFault, fitting, objects_in, read_object, without_thoughts
-from analysis.runs.asking.transcripts import before_material, cut, transcript_of
+from analysis.runs.asking.transcripts import before_material, cut, read_conversations, transcript_of
 
 INSTRUCTION = """
 Below is a conversation of a person, the user, with a chatbot, the assistant. List what it says or shows about the user

@@ -20,11 +20,11 @@ from analysis.runs.asking.plans import plan_conversations, plan_tasks
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.lanes.runs import RunError, resume
 from analysis.runs.recipes.fitting import TokenizerError
-from analysis.runs.recipes.plans import PlanError
+from analysis.runs.recipes.plans import RunPlanError
 from surveys.models import Study
 
 ORDERED = (NAMES.LANGUAGE, NAMES.ASSISTANT_USE, NAMES.EXTRACT, NAMES.CANDIDATES)
-CANNOT_BE_ORDERED = (PlanError, RunError, EndpointError, ConditionError, TokenizerError, NotShared)
+CANNOT_BE_ORDERED = (RunPlanError, RunError, EndpointError, ConditionError, TokenizerError, NotShared)
 OPTIONS = ("limit", "batch", "again")
 
 

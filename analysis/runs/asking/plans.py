@@ -19,7 +19,7 @@ from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.messages import hash_messages
 from analysis.runs.recipes.plans import (
     Plan,
-    PlanError,
+    RunPlanError,
     check_budget,
     check_number,
     check_plan,
@@ -47,7 +47,7 @@ def plan_conversations(
     asked = find_endpoint(endpoint)
     most = longest_chunk(asked, min(asked.max_tokens, kind.most_tokens), CHARACTERS_PER_TOKEN)
     if most < LEAST_CHUNK:
-        raise PlanError(
+        raise RunPlanError(
             f"{asked.name} has a window of {asked.context_window:,} tokens, and {asked.max_tokens:,} of them for the "
             "reply: nothing of a conversation fits beside the question. Choose a model with a larger window."
         )
@@ -92,7 +92,7 @@ def plan_tasks(
         room = None if limit is None else max(0, limit - run.completions.filter(status__in=OPEN).count())
         asked = write_tasks(run, kind, wanted, again, room, keep=not dry_run)
         if not asked["calls"] and not run.completions.exists():
-            raise PlanError(say_nothing_left(run, again))
+            raise RunPlanError(say_nothing_left(run, again))
         estimate = cost_of(run, asked["calls"], asked["tokens"], asked["calls"] * usual_tokens(run, kind))
         check_budget(run, estimate, budget)
         if dry_run:

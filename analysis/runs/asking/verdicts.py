@@ -7,10 +7,15 @@ from typing import Any
 from analysis.corpora.records import Message
 from analysis.models import Completion, Corpus, Run, Task
 from analysis.people.funnel import keep_verdicts
-from analysis.runs.asking.conversations import read_conversations, wanted_language
 from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, number, read_share, text
 from analysis.runs.asking.objects import Object, read_object
-from analysis.runs.asking.transcripts import before_material, first_span, transcript_of
+from analysis.runs.asking.transcripts import (
+    before_material,
+    first_span,
+    read_conversations,
+    transcript_of,
+    wanted_language,
+)
 
 LANGUAGE = """
 Below is a conversation of a person, the user, with a chatbot, the assistant. Say which share of it is in {language},

@@ -13,7 +13,7 @@ from analysis.runs.asking.plans import plan_tasks
 from analysis.runs.asking.registry import JUDGE, VERSIONS, find_kind
 from analysis.runs.judging.judgements import rater_name
 from analysis.runs.judging.prompts import PROMPTS, SHOWN, message_room, newest_instruction
-from analysis.runs.recipes.plans import PlanError
+from analysis.runs.recipes.plans import RunPlanError
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS, SIDES
 from surveys.studies.lifecycle import definition_of
@@ -36,14 +36,14 @@ def plan_judging(
     """
     work = definition_of(study.current_id).annotation if study.current_id else None
     if work is None or work.kind not in KINDS:
-        raise PlanError(f"{study.slug} has no items to judge: it is not an annotation study.")
+        raise RunPlanError(f"{study.slug} has no items to judge: it is not an annotation study.")
     if work.kind not in SHOWN:
-        raise PlanError(
+        raise RunPlanError(
             f"Nothing says yet how the kind {work.kind} is shown to a model; see SHOWN in runs.judging.prompts."
         )
     items = items_of(study, pilot)
     if not items.exists():
-        raise PlanError(f"{study} has no {'pilot ' if pilot else ''}items to judge. Import some with import_items.")
+        raise RunPlanError(f"{study} has no {'pilot ' if pilot else ''}items to judge. Import some with import_items.")
     asked, sided = find_endpoint(endpoint), KINDS[work.kind].sided
     shipped = prompt in PROMPTS
     kind = VERSIONS[choose_instruction(prompt, items, study, asked)] if shipped else find_brought(prompt)
@@ -58,7 +58,7 @@ def find_brought(name: str) -> TaskKind:
     try:
         return find_kind(JUDGE, name)
     except ConditionError as error:
-        raise PlanError(f"There is no instruction {name!r}; there are {', '.join(PROMPTS)}. {error}") from None
+        raise RunPlanError(f"There is no instruction {name!r}; there are {', '.join(PROMPTS)}. {error}") from None
 
 
 def choose_instruction(name: str, items: QuerySet[AnnotationItem], study: Study, endpoint: Endpoint) -> str:

@@ -20,7 +20,7 @@ from analysis.models.settings import drawn_from
 from analysis.owners.sharing import NotShared, require_shared
 from analysis.runs.lanes.calls import expire_leases
 from analysis.runs.lanes.lanes import Bounds, run_lane
-from analysis.runs.recipes.plans import PlanError, plan_of, plan_run
+from analysis.runs.recipes.plans import RunPlanError, plan_of, plan_run
 
 log = logging.getLogger(__name__)
 
@@ -283,7 +283,7 @@ def repeat_one(schedule_id: int, now: datetime) -> Run | None:
         how = {"budget": first.budget, "again": True, "first_run": first}
         try:
             run, _ = plan_run(plan_of(first), first.repeats, SCHEDULER, **how)
-        except (PlanError, ConditionError) as error:
+        except (RunPlanError, ConditionError) as error:
             log.warning("Run %s is not repeated this time: %s", first.pk, error)
             return None
     return start(run)

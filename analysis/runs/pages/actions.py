@@ -16,7 +16,7 @@ from analysis.owners.sharing import NotShared, hold, refusal, require_role, requ
 from analysis.runs.lanes.batches import cancel_batches
 from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed, start
 from analysis.runs.pages.forms import RunForm
-from analysis.runs.recipes.plans import PlanError, plan_run
+from analysis.runs.recipes.plans import RunPlanError, plan_run
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Study
@@ -24,7 +24,7 @@ from surveys.studies import audit
 
 log = logging.getLogger(__name__)
 MOST_NOTE = 2000  # characters
-CANNOT_BE_DONE = (RunError, PlanError, EndpointError, ConditionError, NotShared)
+CANNOT_BE_DONE = (RunError, RunPlanError, EndpointError, ConditionError, NotShared)
 
 
 def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:

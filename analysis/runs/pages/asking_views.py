@@ -19,11 +19,11 @@ from analysis.people.stages.prompt_lists import prompts_in
 from analysis.people.steps import NAMES, PeopleError
 from analysis.runs.asking.orders import ORDERED
 from analysis.runs.asking.registry import TASKS
-from analysis.runs.pages.forms import ANSWERS, any_answers, endpoint_field, usual_endpoint
-from analysis.runs.pages.views import GET_HEAD_POST, STOPS_POLLING
+from analysis.runs.pages.forms import ANSWERS, any_answers, budget_field, endpoint_field, usual_endpoint
+from analysis.runs.pages.views import GET_HEAD_POST
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
-from surveys.console.pages import show, study_page
+from surveys.console.pages import show, show_live, study_page
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
@@ -56,14 +56,7 @@ class AskForm(forms.Form):
     prompts = forms.ChoiceField(
         label="Or the prompts of", required=False, help_text="The study whose prompts people might ask."
     )
-    budget = forms.DecimalField(
-        label="Budget in dollars",
-        min_value=Decimal("0.000001"),
-        max_digits=12,
-        decimal_places=6,
-        required=False,
-        help_text="More is not sent: the run stops there and can go on with a larger one.",
-    )
+    budget = budget_field("More is not sent: the run stops there and can go on with a larger one.")
     limit = forms.IntegerField(
         label="At most so many calls", min_value=1, max_value=10_000_000, required=False, help_text="To try it out."
     )
@@ -210,8 +203,4 @@ def plan_part(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """How far the planning is; when it is over, the page is loaded anew."""
     if task not in ORDERED:
         raise Http404
-    page = plan_page(request, find_corpus(request, corpus), task)
-    response = show(request, "runs/_plan.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
-    if not page["live"]:
-        response["HX-Refresh"] = "true"
-    return response
+    return show_live(request, "runs/_plan.html", HERE, **plan_page(request, find_corpus(request, corpus), task))

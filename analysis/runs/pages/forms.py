@@ -58,6 +58,13 @@ def usual_endpoint(usable: QuerySet[Endpoint]) -> str | None:
     return known[0][0] if is_clear else None
 
 
+def budget_field(words: str) -> forms.DecimalField:
+    least = Decimal("0.000001")
+    return forms.DecimalField(
+        label="Budget in dollars", min_value=least, max_digits=12, decimal_places=6, required=False, help_text=words
+    )
+
+
 def setting_field(setting: RunSetting) -> forms.Field:
     said: dict[str, Any] = {"label": setting.label, "help_text": setting.help, "required": False}
     if setting.chooses_row:
@@ -93,14 +100,7 @@ class RunForm(forms.Form):
         required=False,
         help_text="The same seed draws the same users.",
     )
-    budget = forms.DecimalField(
-        label="Budget in dollars",
-        min_value=Decimal("0.000001"),
-        max_digits=12,
-        decimal_places=6,
-        required=False,
-        help_text="A run that would cost more is refused, and one that turns out to cost more is stopped.",
-    )
+    budget = budget_field("A run that would cost more is refused, and one that turns out to cost more is stopped.")
     batch = forms.BooleanField(
         label="Through the provider's batch API",
         required=False,

@@ -18,10 +18,10 @@ from analysis.models import Endpoint, Run
 from analysis.models.settings import drawn_from
 from analysis.runs.pages.forms import any_answers
 from analysis.runs.pages.reads import RunProgress, count_unread, is_simulated, runs_of, stand
-from analysis.runs.pages.settings import Setting, compare_settings, say_settings, telling_settings
-from analysis.runs.pages.views import HERE, STOPS_POLLING, cost_words
+from analysis.runs.pages.settings import ShownSetting, compare_settings, say_settings, telling_settings
+from analysis.runs.pages.views import HERE, cost_words
 from analysis.runs.pages.words import bar_of, say_calls, say_day, say_runs
-from surveys.console.pages import show, study_page
+from surveys.console.pages import STOPS_POLLING, show, study_page
 from surveys.console.wording import dollars, plural
 
 State = Run.State
@@ -103,7 +103,7 @@ def written_of(run: Run) -> Iterable[str]:
     yield from map(str, filter(None, (*drawn_from(run), run.endpoint)))
 
 
-def run_row(entry: RunProgress, telling: Sequence[Setting], chosen: bool) -> dict[str, Any]:
+def run_row(entry: RunProgress, telling: Sequence[ShownSetting], chosen: bool) -> dict[str, Any]:
     run = entry.run
     return {
         "run": run,

@@ -11,7 +11,7 @@ from surveys.console.wording import plural
 
 
 @dataclass(frozen=True)
-class Setting:
+class ShownSetting:
     """One setting: what a run has there, None where runs of its kind have nothing, and how a list says it."""
 
     label: str
@@ -19,7 +19,7 @@ class Setting:
     short: str = "{}"  # empty: a column of its own says it in a list
 
 
-def declared(setting: RunSetting) -> Setting:
+def declared(setting: RunSetting) -> ShownSetting:
     """One that only some conditions take; what is chosen by name stands in every run that has it."""
 
     def say(run: Run) -> str | None:
@@ -30,7 +30,7 @@ def declared(setting: RunSetting) -> Setting:
             return None
         return yes(value) if setting.kind is bool else str(value or "any") if setting.kind is str else str(value)
 
-    return Setting(setting.label, say, setting.short)
+    return ShownSetting(setting.label, say, setting.short)
 
 
 def repeated(words: Callable[[Run], str]) -> Callable[[Run], str | None]:
@@ -71,36 +71,36 @@ def say_temperature(run: Run) -> str | None:
     return None if run.temperature is None else f"{run.temperature:g}"
 
 
-ENDPOINT = Setting("Endpoint", lambda run: run.endpoint.name if run.endpoint else None)
+ENDPOINT = ShownSetting("Endpoint", lambda run: run.endpoint.name if run.endpoint else None)
 # In the order in which they are said.
 SETTINGS = (
-    Setting("Condition", lambda run: run.title, ""),
-    Setting("Model", lambda run: run.model, ""),
+    ShownSetting("Condition", lambda run: run.title, ""),
+    ShownSetting("Model", lambda run: run.model, ""),
     ENDPOINT,
-    Setting("Benchmark", lambda run: run.benchmark or None, ""),
-    Setting("Asked", say_asked),
-    Setting("Prompts", say_prompts, ""),
-    Setting("Version", lambda run: str(run.version.number) if run.version else None, "version {}"),
-    Setting("Temperature", say_temperature, "T {}"),
+    ShownSetting("Benchmark", lambda run: run.benchmark or None, ""),
+    ShownSetting("Asked", say_asked),
+    ShownSetting("Prompts", say_prompts, ""),
+    ShownSetting("Version", lambda run: str(run.version.number) if run.version else None, "version {}"),
+    ShownSetting("Temperature", say_temperature, "T {}"),
     *map(declared, STORED),
-    Setting("Repeats", repeated(lambda run: str(run.repeats)), "{} repeats"),
-    Setting("Seed", repeated(lambda run: str(run.seed)), "seed {}"),
-    Setting("Put as", lambda run: run.prompt_form if run.benchmark else None, "as {}"),
-    Setting("Worked examples", lambda run: yes(run.worked_examples) if run.benchmark else None, "examples: {}"),
-    Setting("Both orders", lambda run: yes(run.both_orders) if run.instruction else None, "both orders: {}"),
-    Setting("Items", lambda run: "pilot" if run.pilot else None),
-    Setting("Sent", lambda run: "by batch" if run.batch else "live" if run.endpoint else None),
-    Setting("More fields", say_fields),
-    Setting("Longest reply", lambda run: str(run.endpoint.max_tokens) if run.endpoint else None, ""),
+    ShownSetting("Repeats", repeated(lambda run: str(run.repeats)), "{} repeats"),
+    ShownSetting("Seed", repeated(lambda run: str(run.seed)), "seed {}"),
+    ShownSetting("Put as", lambda run: run.prompt_form if run.benchmark else None, "as {}"),
+    ShownSetting("Worked examples", lambda run: yes(run.worked_examples) if run.benchmark else None, "examples: {}"),
+    ShownSetting("Both orders", lambda run: yes(run.both_orders) if run.instruction else None, "both orders: {}"),
+    ShownSetting("Items", lambda run: "pilot" if run.pilot else None),
+    ShownSetting("Sent", lambda run: "by batch" if run.batch else "live" if run.endpoint else None),
+    ShownSetting("More fields", say_fields),
+    ShownSetting("Longest reply", lambda run: str(run.endpoint.max_tokens) if run.endpoint else None, ""),
 )
 ONE = {"{} repeats": "{} repeat", "{} users": "{} user"}
 
 
-def say_short(setting: Setting, value: str) -> str:
+def say_short(setting: ShownSetting, value: str) -> str:
     return (ONE.get(setting.short, setting.short) if value == "1" else setting.short).format(value)
 
 
-def telling_settings(runs: Sequence[Run]) -> list[Setting]:
+def telling_settings(runs: Sequence[Run]) -> list[ShownSetting]:
     """Those in which runs of the list differ that have one; of a single run all."""
     short = [setting for setting in SETTINGS if setting.short]
     if len(runs) == 1:
@@ -108,13 +108,13 @@ def telling_settings(runs: Sequence[Run]) -> list[Setting]:
     return [setting for setting in short if _tells_apart(setting, runs)]
 
 
-def _tells_apart(setting: Setting, runs: Sequence[Run]) -> bool:
+def _tells_apart(setting: ShownSetting, runs: Sequence[Run]) -> bool:
     if setting is ENDPOINT:  # the model has a column of its own: said where one model has several
         return len({(run.model, setting.of(run)) for run in runs}) > len({run.model for run in runs})
     return len({setting.of(run) for run in runs} - {None}) > 1
 
 
-def say_settings(run: Run, settings: Sequence[Setting]) -> str:
+def say_settings(run: Run, settings: Sequence[ShownSetting]) -> str:
     """`T 1 · 400 repeats`."""
     return " · ".join(say_short(setting, value) for setting in settings if (value := setting.of(run)) is not None)
 

@@ -1,6 +1,7 @@
 """The console's pages of one run, with its calls and its buttons, and of one call."""
 
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Q, QuerySet
@@ -32,15 +33,14 @@ from analysis.runs.pages.reads import (
 )
 from analysis.runs.pages.settings import say_drawn
 from analysis.runs.pages.words import bar_of, say_state
-from surveys.console.pages import address_without_page, may, page_of, show, study_page
+from surveys.console.pages import STOPS_POLLING, address_without_page, may, page_of, show, study_page
 from surveys.console.wording import dollars, duration
-from surveys.models import BenchmarkItem, Prompt
+from surveys.models import BenchmarkItem
 from surveys.studies.access import Role
 
 State = Run.State
 HERE = "baselines"
 CALLS_ON_PAGE, MOST_REASONS = 50, 20
-STOPS_POLLING = 286  # htmx: nothing more will come
 GET_HEAD_POST = ["GET", "HEAD", "POST"]
 CONFIRMED = {"cancel": "Cancel this run?"}
 
@@ -107,10 +107,11 @@ def calls_page(request: HttpRequest, shown: Run) -> dict:
     }
 
 
-def prompts_of(shown: Run) -> QuerySet[Prompt] | tuple[()]:
+def prompts_of(shown: Run) -> QuerySet[Any] | tuple[()]:
+    """Slugs and titles, in the file's order."""
     if shown.benchmark or shown.version is None:
         return ()
-    own = shown.version.prompts.filter(asks="").order_by("position").only("version", "slug", "title")
+    own = shown.version.prompts.filter(asks="").order_by("position").values_list("slug", "title")
     return own.filter(slug__in=shown.prompts) if shown.prompts else own
 
 

@@ -18,8 +18,8 @@ from analysis.people.stages.standing import (
     MODELS,
     NOBODY,
     PEOPLE,
-    Known,
-    Standing,
+    KnownAttributes,
+    StandingAttribute,
     judged_relevance,
     known_attributes,
 )
@@ -35,8 +35,8 @@ BY_WORDS = {PEOPLE: "called sensible by people", MODELS: "by models alone", NOBO
 class Remembered(NamedTuple):
     """The users who can be simulated, by their keys, of all whose attributes are known."""
 
-    users: dict[str, list[Standing]]
-    known: Known
+    users: dict[str, list[StandingAttribute]]
+    known: KnownAttributes
     model: str  # that made the attributes' vectors
 
     @property
@@ -123,7 +123,7 @@ def memory_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[R
         }
 
 
-def vectors_of(corpus: Corpus, rows: Sequence[Standing], model: str) -> np.ndarray:
+def vectors_of(corpus: Corpus, rows: Sequence[StandingAttribute], model: str) -> np.ndarray:
     try:
         return read_vectors([row.sha256 for row in rows], model).astype("float64")
     except KeyError:
@@ -132,7 +132,9 @@ def vectors_of(corpus: Corpus, rows: Sequence[Standing], model: str) -> np.ndarr
         ) from None
 
 
-def nearest(rows: Sequence[Standing], likeness: np.ndarray, number: int, relevant: Sequence[bool | None]) -> list[int]:
+def nearest(
+    rows: Sequence[StandingAttribute], likeness: np.ndarray, number: int, relevant: Sequence[bool | None]
+) -> list[int]:
     """Places of the `number` that matter most, those first; equal ones by their hash, on any processor."""
     rank = [1 if each is None else 0 if each else 2 for each in relevant]
     order = sorted(range(len(rows)), key=lambda at: (rank[at], -round(float(likeness[at]) / EQUAL), rows[at].sha256))

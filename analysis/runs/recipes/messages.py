@@ -32,7 +32,7 @@ class Built(NamedTuple):
     sha256: str
 
 
-class Front(NamedTuple):
+class Opening(NamedTuple):
     """What stands before the question, hashed so far."""
 
     messages: list[Message]
@@ -113,16 +113,16 @@ def front_key(run: Run, question: Question) -> str:
 
 
 @lru_cache(maxsize=FRONTS_IN_MEMORY)
-def front_of(user_id: int | None, key: str) -> Front:
+def front_of(user_id: int | None, key: str) -> Opening:
     """Kept in memory: one user's calls stand next to each other. Recipes never change."""
     if user_id is None:
-        return Front([], None, 0, hashlib.sha256())
+        return Opening([], None, 0, hashlib.sha256())
     run = Run.objects.select_related(*DRAWN).get(simulated_users=user_id)
     part = part_of(recipe := recipe_of(user_id), key)
     messages = BUILDERS[run.condition].write_front(run, recipe, key)
     digest = hashlib.sha256()
     add_to_digest(digest, messages)
-    return Front(messages, part["included"], part["skipped"], digest)
+    return Opening(messages, part["included"], part["skipped"], digest)
 
 
 @lru_cache(maxsize=10_000)

@@ -36,7 +36,7 @@ MOST_CALLS = 5_000_000
 ANY_LANGUAGE = "any"
 
 
-class PlanError(Exception):
+class RunPlanError(Exception):
     """A run that cannot be planned like this; the message says why and what to do."""
 
 
@@ -106,26 +106,28 @@ def plan_run(
 
 def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
     if repeats < 1 or plan.users < 1:
-        raise PlanError("Repeats and users must be at least 1.")
+        raise RunPlanError("Repeats and users must be at least 1.")
     if not 0 <= plan.temperature <= 2:
-        raise PlanError(f"Temperature {plan.temperature:g} is outside 0 to 2.")
+        raise RunPlanError(f"Temperature {plan.temperature:g} is outside 0 to 2.")
     if budget is not None and budget <= 0:
-        raise PlanError("The budget must be above 0 dollars.")
+        raise RunPlanError("The budget must be above 0 dollars.")
     if plan.endpoint.embeddings:
-        raise PlanError(f"{plan.endpoint.name} makes embeddings and answers no prompt. Choose another endpoint.")
+        raise RunPlanError(f"{plan.endpoint.name} makes embeddings and answers no prompt. Choose another endpoint.")
     condition = CONDITIONS.get(plan.condition)
     for name in condition.needs if condition else ():
         if not getattr(plan, name):
-            raise PlanError(f"{plan.condition} needs a {BY_NAME[name].noun} ({BY_NAME[name].flag} NAME).")
+            raise RunPlanError(f"{plan.condition} needs a {BY_NAME[name].noun} ({BY_NAME[name].flag} NAME).")
     if condition and not condition.is_puppet and plan.users > 1:
-        raise PlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
+        raise RunPlanError(f"{condition.label} has no simulated users: ask for more repeats instead (--repeats).")
 
 
 def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tuple[str, ...]:
     """Some of the version's prompts, in its order; empty where these are all. Raises PlanError for one it has not."""
     own = list(version.prompts.filter(asks="").order_by("position").values_list("slug", flat=True)) if version else []
     if unknown := sorted(set(slugs) - set(own)):
-        raise PlanError(f"{', '.join(unknown)[:100]}: no such prompt. The prompts are {', '.join(own) or 'none yet'}.")
+        raise RunPlanError(
+            f"{', '.join(unknown)[:100]}: no such prompt. The prompts are {', '.join(own) or 'none yet'}."
+        )
     chosen = tuple(slug for slug in own if slug in slugs)
     return () if len(chosen) == len(own) else chosen
 
@@ -198,7 +200,7 @@ def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
     """Calls, tokens and dollars of so many further repeats; `usd_most` if all answers have full length."""
     endpoint, subjects = run.endpoint, list(questions_of(run).values())
     if not subjects:
-        raise PlanError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
+        raise RunPlanError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
     users = users_of(run)
     calls = repeats * len(users) * len(subjects)
     check_number(calls)
@@ -210,7 +212,7 @@ def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
 
 def check_number(calls: int) -> None:
     if calls > MOST_CALLS:
-        raise PlanError(f"{calls:,} calls are more than one run may have ({MOST_CALLS:,}).")
+        raise RunPlanError(f"{calls:,} calls are more than one run may have ({MOST_CALLS:,}).")
 
 
 def cost_of(run: Run, calls: int, asked: int, written: int) -> dict[str, Any]:
@@ -247,7 +249,7 @@ def check_budget(run: Run, estimate: dict[str, Any], budget: Decimal | None) -> 
         return
     total = run.spent + Decimal(str(estimate["usd"]))
     if total > limit:
-        raise PlanError(
+        raise RunPlanError(
             f"{plural(estimate['calls'], 'call')} will cost about {exact_dollars(round(total, 4))}, above the budget "
             f"of {exact_dollars(limit)}. Nothing was planned. Raise the budget, or ask for less."
         )

@@ -9,9 +9,8 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from analysis.corpora.embeddings import LOCAL, effort_of, embedder_named
 from analysis.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
 from analysis.corpora.records import Message, by_turns
-from analysis.corpora.retrieval import Near, nearest_to_many
+from analysis.corpora.retrieval import Near, Scope, nearest_to_many
 from analysis.corpora.seeded_sampling import draw, generator
-from analysis.corpora.vectors import Pool
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import HISTORY_SIZE
@@ -49,13 +48,13 @@ def history_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
     return conversations_of(run, recipe["conversations"])
 
 
-def pool_of(run: Run) -> Pool:
+def pool_of(run: Run) -> Scope:
     """What the run may draw from. A conversation whose language is unknown is in it: some sources never say."""
     if not run.language:
-        return Pool(toxic=run.toxic)
+        return Scope(toxic=run.toxic)
     names = {"", *names_of(run.language)}
     spoken = corpus_of(run).conversations.order_by().values_list("language", flat=True).distinct()
-    return Pool(languages=[language for language in spoken if language.casefold() in names], toxic=run.toxic)
+    return Scope(languages=[language for language in spoken if language.casefold() in names], toxic=run.toxic)
 
 
 def drawable(run: Run) -> QuerySet[Conversation]:

@@ -29,7 +29,7 @@ from analysis.stats.agreement.labels import (
     find_majority,
 )
 from analysis.stats.agreement.pairs import (
-    Pair,
+    RaterPair,
     find_shared,
     group_pairs,
     make_means,
@@ -71,7 +71,7 @@ class Agreement:
     draws: int
     coefficients: dict[str, Coefficients]
     means: dict[str, dict[str, Estimate]]
-    pairs: list[Pair]
+    pairs: list[RaterPair]
     voters: tuple[int, ...]
     majority: dict[int, int]
     raters: list[RaterScores]
@@ -235,7 +235,7 @@ def share_row(labels: Sequence[str], shares: Sequence[Estimate]) -> Row:
     return write_estimates(dict(zip(labels, shares, strict=True)))
 
 
-def pair_row(pair: Pair, raters: Sequence[str]) -> Row:
+def pair_row(pair: RaterPair, raters: Sequence[str]) -> Row:
     named = name_measures(pair.measures)
     units = max(each.units for each in named.values())
     return {"a": raters[pair.a], "b": raters[pair.b], "n": pair.n, "units": units, **write_estimates(named)}

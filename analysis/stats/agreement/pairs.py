@@ -30,7 +30,7 @@ NOTHING_SHARED = Estimate(None, 0, None, "no shared items")
 
 
 @dataclass(frozen=True)
-class Pair:
+class RaterPair:
     """Raters `a` < `b` over the `n` items that both labelled; `measures` by their names in kappa.MEASURES."""
 
     a: int
@@ -147,19 +147,20 @@ def average(values: Floats, groups: NDArray[np.bool_]) -> Floats:
 
 def make_pairs(
     labels: Labels, shared: SharedLabels, rest: SharedLabels, spreads: dict[str, Spread], ordered: bool
-) -> list[Pair]:
+) -> list[RaterPair]:
     """Every two raters who gave labels, those without a shared item too; `spreads` are those of `shared`."""
     known = list_pairs(shared, estimate_measures(shared, spreads, ordered))
     known |= list_pairs(rest, measure_once(labels, rest, ordered))
     nothing = dict.fromkeys(choose_measures(ordered), NOTHING_SHARED)
     raters = np.flatnonzero(labels.per_rater).tolist()
-    return [known.get(pair) or Pair(*pair, 0, nothing) for pair in combinations(raters, 2)]
+    return [known.get(pair) or RaterPair(*pair, 0, nothing) for pair in combinations(raters, 2)]
 
 
-def list_pairs(shared: SharedLabels, estimates: dict[str, list[Estimate]]) -> dict[tuple[int, int], Pair]:
+def list_pairs(shared: SharedLabels, estimates: dict[str, list[Estimate]]) -> dict[tuple[int, int], RaterPair]:
     rows = zip(shared.first.tolist(), shared.second.tolist(), shared.sizes.tolist(), strict=True)
     return {
-        (a, b): Pair(a, b, n, {name: each[i] for name, each in estimates.items()}) for i, (a, b, n) in enumerate(rows)
+        (a, b): RaterPair(a, b, n, {name: each[i] for name, each in estimates.items()})
+        for i, (a, b, n) in enumerate(rows)
     }
 
 

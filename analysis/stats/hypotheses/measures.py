@@ -12,7 +12,7 @@ from analysis.stats.heterogeneity import compare_redrawn, mean_excess, measure_d
 from analysis.stats.hypotheses.tested import Share, Tested, compare_shares, of_error
 from analysis.stats.intervals import FEW_UNITS, mean_of_known, p_value, splits_of, tail_p
 from analysis.stats.item_measures import ENTROPY, Counted, left_out, rarefied_left_out
-from analysis.stats.persons.numbers import Number, mean_of, mean_over
+from analysis.stats.persons.numbers import Jackknifed, mean_of, mean_over
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ NO_ANSWERS = "One side has no answer to any of these prompts."
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PromptSides:
     """Both sides' answers to one prompt. `who` says whose each answer is, in any numbers that prompts share; `code` is
     the item or the letter that is counted.
     """
@@ -41,10 +41,10 @@ class Asked:
         return bool(self.a.n and self.b.n)
 
 
-Test = Callable[[Sequence[Asked], SharedDraws, Names], Tested]
+Test = Callable[[Sequence[PromptSides], SharedDraws, Names], Tested]
 
 
-def test_of(measure: str, asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+def test_of(measure: str, asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
     some = [each for each in asked if each.is_answered]
     return TESTS[measure](some, shared, names) if some else Tested(None, None, None, why=NO_ANSWERS)
 
@@ -52,7 +52,7 @@ def test_of(measure: str, asked: Sequence[Asked], shared: SharedDraws, names: Na
 # --- shares
 
 
-def share_of_items(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+def share_of_items(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
     (one,) = asked
     return compare_shares(*(_item_share(sample, one.code) for sample in one.sides))
 
@@ -73,7 +73,7 @@ def _with_units(sample: ItemSample | ChoiceSample, hits: Floats, ci: tuple[float
     return Share(int(hits.sum()), sample.n, ci, by_unit)
 
 
-def share_of_letters(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+def share_of_letters(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
     """Of one prompt as Choices has it; of several the mean, over persons."""
     if len(asked) == 1:
         return compare_shares(*(_letter_share(sample, asked[0].code) for sample in asked[0].sides))
@@ -85,11 +85,11 @@ def _letter_share(sample: ItemSample | ChoiceSample, code: int) -> Share:
     return _with_units(sample, (sample.codes == code).astype(float), describe(sample).share_ci[code])
 
 
-def _right(asked: Asked, side: int) -> Callable[[Ints, int], Number]:
+def _right(asked: PromptSides, side: int) -> Callable[[Ints, int], Jackknifed]:
     sample = asked.sides[side]
     assert isinstance(sample, ChoiceSample)
 
-    def number(of: Ints, persons: int) -> Number:
+    def number(of: Ints, persons: int) -> Jackknifed:
         given = np.bincount(of, minlength=persons)
         hits = np.bincount(of, sample.codes == asked.code, persons)
         return mean_of(
@@ -102,7 +102,7 @@ def _right(asked: Asked, side: int) -> Callable[[Ints, int], Number]:
 # --- how varied
 
 
-def entropies(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+def entropies(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
     """Both sides of each prompt rarefied to the smaller one; of several prompts the mean, over persons."""
     numbers = []
     for side, name in enumerate(names):
@@ -110,7 +110,7 @@ def entropies(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Test
     return apart(numbers, [each.who for each in asked], -np.inf, np.inf)
 
 
-def _entropy(asked: Asked, side: int, shared: SharedDraws, name: str, of: Ints, persons: int) -> Number:
+def _entropy(asked: PromptSides, side: int, shared: SharedDraws, name: str, of: Ints, persons: int) -> Jackknifed:
     sample = asked.sides[side]
     assert isinstance(sample, ItemSample) and isinstance(asked.a, ItemSample) and isinstance(asked.b, ItemSample)
     n = min(asked.a.unit_count, asked.b.unit_count)
@@ -123,10 +123,10 @@ def _entropy(asked: Asked, side: int, shared: SharedDraws, name: str, of: Ints, 
     unit = sample.clusters.of if sample.clusters else np.arange(sample.n)
     everybody = np.full(persons, value)
     everybody[of] = value + (without - without.mean())[unit]
-    return Number(value, everybody, np.bincount(of, minlength=persons) > 0)
+    return Jackknifed(value, everybody, np.bincount(of, minlength=persons) > 0)
 
 
-Of = Callable[[Ints, int], Number]
+Of = Callable[[Ints, int], Jackknifed]
 
 
 def apart(
@@ -146,7 +146,7 @@ def apart(
 # --- how far apart
 
 
-def excess(asked: Sequence[Asked], shared: SharedDraws, names: Names) -> Tested:
+def excess(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
     """The mean distance above chance as Compare has it. p: persons are split anew between the sides, of all prompts at
     once where the same ones answered; the statistic is the mean distance.
     """

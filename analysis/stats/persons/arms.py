@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.intervals import p_value, tail_p
-from analysis.stats.persons.numbers import Estimate, Number, estimate, mean_of, mean_over
+from analysis.stats.persons.numbers import Jackknifed, PersonEstimate, estimate, mean_of, mean_over
 from analysis.stats.persons.shares import FEWEST_TESTED
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Change:
     this flips the sign. `p_tail` is the same as finely as a correction for many tests needs it.
     """
 
-    mean: Estimate
+    mean: PersonEstimate
     p: float | None
     p_tail: float | None
     why: str | None
@@ -97,7 +97,7 @@ def change_of(trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound
         return Change(estimate(None), None, None, FEW_IN_BOTH)
     names, numbered = np.unique(np.concatenate([trio.who for trio in some]), return_inverse=True)
     parts = np.split(numbered, np.cumsum([len(trio.who) for trio in some])[:-1])
-    mean: Number = mean_over(
+    mean: Jackknifed = mean_over(
         [mean_of(who.astype(np.int64), trio.observed, len(names)) for who, trio in zip(parts, some, strict=True)]
     )
     found = estimate(mean, -bound, bound)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from analysis.stats.persons.numbers import Estimate, estimate, mean_of
+from analysis.stats.persons.numbers import PersonEstimate, estimate, mean_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,7 +22,7 @@ class Carried:
     answers: int
     share: float | None
     chance: float | None
-    excess: Estimate
+    excess: PersonEstimate
 
 
 def carried_over(

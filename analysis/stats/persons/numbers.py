@@ -19,7 +19,7 @@ NO_PAIRS = "No two answers to compare."
 
 
 @dataclass(frozen=True, eq=False)
-class Number:
+class Jackknifed:
     """A statistic of persons: its `value`, what it is without each of them (persons,), and on whom it rests.
 
     One of several prompts leaves a person out of all of them at once, so that its error is over persons, whatever their
@@ -43,7 +43,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PersonEstimate:
     """A number with its 95 % interval over so many persons; `why` it is undefined, or has no interval."""
 
     value: float | None
@@ -54,7 +54,7 @@ class Estimate:
     why: str | None = None
 
 
-def mean_of(who: NDArray[np.int64], values: Floats, persons: int) -> Number:
+def mean_of(who: NDArray[np.int64], values: Floats, persons: int) -> Jackknifed:
     """Mean of one value a person, those without a value (NaN) left out."""
     known = ~np.isnan(values)
     rests_on = np.zeros(persons, dtype=bool)
@@ -64,10 +64,10 @@ def mean_of(who: NDArray[np.int64], values: Floats, persons: int) -> Number:
     left_out = np.full(persons, value)
     if n:
         left_out[who[known]] = (total - values[known]) / (n - 1) if n > 1 else np.nan
-    return Number(value, left_out, rests_on)
+    return Jackknifed(value, left_out, rests_on)
 
 
-def mean_of_pairs(who: NDArray[np.int64], others: Floats, persons: int) -> Number:
+def mean_of_pairs(who: NDArray[np.int64], others: Floats, persons: int) -> Jackknifed:
     """Mean over pairs of persons, of which `others` has each person's mean to everybody else.
 
     Without person i the mean of the other pairs is (Σ r - 2 r_i) / ((k - 1)(k - 2)), r_i their sum.
@@ -79,46 +79,46 @@ def mean_of_pairs(who: NDArray[np.int64], others: Floats, persons: int) -> Numbe
     left_out = np.full(persons, value)
     if k > 1:
         left_out[who] = (sums.sum() - 2 * sums) / ((k - 1) * (k - 2)) if k > 2 else np.nan
-    return Number(value, left_out, rests_on)
+    return Jackknifed(value, left_out, rests_on)
 
 
-def mean_over(numbers: Sequence[Number]) -> Number:
+def mean_over(numbers: Sequence[Jackknifed]) -> Jackknifed:
     """Each prompt counts the same."""
     left_out = np.mean([number.left_out for number in numbers], axis=0)
     rests_on = np.any([number.rests_on for number in numbers], axis=0)
-    return Number(float(np.mean([number.value for number in numbers])), left_out, rests_on)
+    return Jackknifed(float(np.mean([number.value for number in numbers])), left_out, rests_on)
 
 
-def minus(one: Number, other: Number) -> Number:
+def minus(one: Jackknifed, other: Jackknifed) -> Jackknifed:
     """Of the same persons; it rests on no more of them than either."""
-    return Number(one.value - other.value, one.left_out - other.left_out, _fewer(one, other))
+    return Jackknifed(one.value - other.value, one.left_out - other.left_out, _fewer(one, other))
 
 
-def one_minus_ratio(one: Number, other: Number) -> Number:
+def one_minus_ratio(one: Jackknifed, other: Jackknifed) -> Jackknifed:
     """1 - one / other, of the same persons."""
     with np.errstate(divide="ignore", invalid="ignore"):
         value, left_out = 1 - np.divide(one.value, other.value), 1 - one.left_out / other.left_out
-    return Number(float(value), left_out, _fewer(one, other))
+    return Jackknifed(float(value), left_out, _fewer(one, other))
 
 
-def _fewer(one: Number, other: Number) -> NDArray[np.bool_]:
+def _fewer(one: Jackknifed, other: Jackknifed) -> NDArray[np.bool_]:
     return one.rests_on if one.units <= other.units else other.rests_on
 
 
-def estimate(number: Number | None, least: float = -1.0, most: float = 1.0) -> Estimate:
+def estimate(number: Jackknifed | None, least: float = -1.0, most: float = 1.0) -> PersonEstimate:
     """value ± t error with Student's t of persons - 1 degrees of freedom."""
     if number is None or np.isnan(number.value):
-        return Estimate(None, None, 0 if number is None else number.units, why=NO_PAIRS)
+        return PersonEstimate(None, None, 0 if number is None else number.units, why=NO_PAIRS)
     return _between(number.value, number.error, number.units - 1, number.units, least, most)
 
 
-def apart(one: Number | None, other: Number | None, least: float = -1.0, most: float = 1.0) -> Estimate:
+def apart(one: Jackknifed | None, other: Jackknifed | None, least: float = -1.0, most: float = 1.0) -> PersonEstimate:
     """One minus the other where they have no person in common: their variances add up.
 
     Degrees of freedom are Welch's (1947, Biometrika 34:28-35).
     """
     if one is None or other is None or np.isnan(one.value) or np.isnan(other.value):
-        return Estimate(None, None, 0, why=NO_PAIRS)
+        return PersonEstimate(None, None, 0, why=NO_PAIRS)
     parts = np.array([one.error, other.error]) ** 2
     freedom = np.array([one.units, other.units]) - 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,8 +127,8 @@ def apart(one: Number | None, other: Number | None, least: float = -1.0, most: f
     return _between(one.value - other.value, error, welch, min(one.units, other.units), least, most)
 
 
-def _between(value: float, error: float, freedom: float, units: int, least: float, most: float) -> Estimate:
+def _between(value: float, error: float, freedom: float, units: int, least: float, most: float) -> PersonEstimate:
     few = why_no_interval(None, units)
     known = None if np.isnan(error) or units < FEWEST_UNITS else error
     found = interval_of_error(value, known, freedom, least, most)
-    return Estimate(value, found, units, known, freedom, None if found else few)
+    return PersonEstimate(value, found, units, known, freedom, None if found else few)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from analysis.stats.intervals import p_value, tail_p
 from analysis.stats.persons.numbers import (
-    Estimate,
-    Number,
+    Jackknifed,
+    PersonEstimate,
     apart,
     estimate,
     mean_of,
@@ -26,7 +26,7 @@ FEW_REPEATS = f"Fewer than {FEWEST_TESTED} people were asked twice: too few to t
 
 
 @dataclass(frozen=True)
-class Side:
+class PersonShares:
     """Means over pairs of one source's answers, to one prompt or as the mean of several.
 
     `within` are pairs of answers of one person, `between` pairs of persons; `person` is between minus within and
@@ -39,22 +39,22 @@ class Side:
     repeated: int
     pairs: int
     unread: int
-    within: Estimate
-    between: Estimate
-    person: Estimate
-    share: Estimate
+    within: PersonEstimate
+    between: PersonEstimate
+    person: PersonEstimate
+    share: PersonEstimate
     p: float | None
     p_tail: float | None
     why: str | None
 
 
 @dataclass(frozen=True)
-class Split:
+class DiceSplit:
     """Between minus `offline` = `dice` (within minus offline) + `person` of the side."""
 
-    offline: Estimate
-    dice: Estimate
-    added: Estimate
+    offline: PersonEstimate
+    dice: PersonEstimate
+    added: PersonEstimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class Measured:
     """One prompt's answers of one source, measured; persons are numbered over all of the source's prompts."""
 
     answers: Answers
-    within: Number
-    between: Number
+    within: Jackknifed
+    between: Jackknifed
     pairs: int
 
 
@@ -102,12 +102,12 @@ class Assignments:
         return self.found[key]
 
 
-def describe(some: Sequence[Measured], assignments: Assignments) -> Side:
+def describe(some: Sequence[Measured], assignments: Assignments) -> PersonShares:
     """Of one prompt, or the mean of several, all of which have repeats."""
     within, between = (mean_over([getattr(each, name) for each in some]) for name in ("within", "between"))
     p, p_tail = chance_of([each.answers for each in some], assignments)
     few = within.units < FEWEST_TESTED
-    return Side(
+    return PersonShares(
         persons=between.units,
         repeated=within.units,
         pairs=sum(each.pairs for each in some),
@@ -122,11 +122,11 @@ def describe(some: Sequence[Measured], assignments: Assignments) -> Side:
     )
 
 
-def split(some: Sequence[Measured], offline: Sequence[Measured]) -> Split:
+def split(some: Sequence[Measured], offline: Sequence[Measured]) -> DiceSplit:
     """What several prompts of the field have beyond those of one stateless source, in their order."""
     within, between = (mean_over([getattr(each, name) for each in some]) for name in ("within", "between"))
     api = mean_over([each.between for each in offline])
-    return Split(estimate(api, 0.0), apart(within, api), apart(between, api))
+    return DiceSplit(estimate(api, 0.0), apart(within, api), apart(between, api))
 
 
 def chance_of(some: Sequence[Answers], assignments: Assignments) -> tuple[float | None, float | None]:

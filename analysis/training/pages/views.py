@@ -24,7 +24,7 @@ from analysis.training.evaluation import BASE, BASELINES, LABELS, TEXTS_FOLLOW
 from analysis.training.own_users import say_gain
 from analysis.training.pages.figures import called, draw_curve, draw_scores, say_scores
 from analysis.training.tasks import train_next
-from surveys.console.pages import page_of, show, study_page
+from surveys.console.pages import page_of, show, show_live, study_page
 from surveys.console.wording import duration, join_words, percent, plural
 from surveys.studies import audit
 from surveys.studies.access import Role
@@ -32,7 +32,6 @@ from surveys.studies.access import Role
 HERE = "models"
 ON_PAGE = 25
 QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")  # texts as Python writes them
-STOPS_POLLING = 286  # htmx: nothing more will come
 State = TrainedModel.State
 
 
@@ -202,11 +201,7 @@ def progress_page(found: TrainedModel) -> dict[str, Any]:
 @study_page(Role.RESEARCHER)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
     """How far it is; when nothing is under way any more, the page is loaded anew."""
-    page = progress_page(find(request, name))
-    response = show(request, "training/_progress.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
-    if not page["live"]:
-        response["HX-Refresh"] = "true"
-    return response
+    return show_live(request, "training/_progress.html", HERE, **progress_page(find(request, name)))
 
 
 @require_POST

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.detection import Scored
 from analysis.training.evaluation import MAIN, Shape, cases_of, threshold_on
 from analysis.training.examples import Labelled, TrainingError, hash_text
-from analysis.training.fitting import FOLDS, FrozenTrial, Parts, Settings, labels_of
+from analysis.training.fitting import FOLDS, FrozenTrial, Parts, TrainingSettings, labels_of
 from analysis.training.folders import ENCODER
 from analysis.training.tiers.frozen import fit_frozen, weights_of
 from analysis.training.tiers.programs import Note, check_installed, run_program
@@ -58,7 +58,9 @@ def find_weights(folder: str) -> Path:
     return path
 
 
-def offsets_of(task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, settings: Settings) -> np.ndarray:
+def offsets_of(
+    task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, settings: TrainingSettings
+) -> np.ndarray:
     """(examples,) what tier A says, as a logit; of the training part by fits that saw nothing of an example's group."""
     shares = trial.scores.copy()
     folds = np.array([int(hash_text(f"offset {each.group}")[:8], 16) % FOLDS for each in parts.all])
@@ -94,7 +96,13 @@ def rows_of(examples: Sequence[Labelled], offsets: np.ndarray, soft: bool) -> li
 
 
 def train_encoder(
-    task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, settings: Settings, work: Path, note: Note
+    task: str,
+    parts: Parts,
+    features: np.ndarray,
+    trial: FrozenTrial,
+    settings: TrainingSettings,
+    work: Path,
+    note: Note,
 ) -> EncoderTrial:
     """All seeds in one program, which goes on with a checkpoint that lies in the work folder."""
     check_installed()
@@ -104,10 +112,10 @@ def train_encoder(
     job = {
         "does": "train",
         "task": task,
-        "measure": MAIN[Task(task)],
+        "measure": MAIN[TrainingTask(task)],
         "base": str(find_base(settings.base)),
         "save_every": SAVED_EVERY,
-        "positive_weight": 1.0 if task == Task.REWARD else of_yes / of_no,
+        "positive_weight": 1.0 if task == TrainingTask.REWARD else of_yes / of_no,
         **{name: getattr(settings, name) for name in ("seeds", "epochs", "batch", "rate", "tokens", "threads")},
     }
     nothing = np.zeros(len(parts.all))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.detection import Cases, Scored, measures_of
 from analysis.training.evaluation import NOT_SUPPORTED, POSITIVE
 from analysis.training.features import PLAIN
@@ -54,7 +54,7 @@ def fit_frozen(
 
     `soft`: an example counts for both labels, by their shares, and not for the majority alone.
     """
-    is_reward = task == Task.REWARD
+    is_reward = task == TrainingTask.REWARD
     mean = np.zeros(features.shape[1]) if is_reward else features.mean(axis=0)
     scale = np.sqrt(np.square(features - mean).mean(axis=0))
     scale[scale < 1e-9] = 1.0

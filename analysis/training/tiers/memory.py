@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.training.examples import TrainingError
-from analysis.training.fitting import Settings
+from analysis.training.fitting import TrainingSettings
 
 GB = 1 << 30
 HALF, FULL = 2, 4  # bytes of a number in bfloat16 and in float32
@@ -49,7 +49,7 @@ class Memory:
     sequences: int
     bytes: int
 
-    def tell(self, name: str, settings: Settings) -> str:
+    def tell(self, name: str, settings: TrainingSettings) -> str:
         if not self.bytes:
             return f"{name}: how much memory it takes is not known of these weights."
         said = f"{name}: about {self.bytes / GB:,.0f} GB of a GPU's {settings.memory:g} GB, with the replies to "
@@ -57,7 +57,7 @@ class Memory:
         return f"{said} at once; reckoned from its config, not measured."
 
 
-def needed(shape: Shape, settings: Settings, at_once: int, sequences: int) -> int:
+def needed(shape: Shape, settings: TrainingSettings, at_once: int, sequences: int) -> int:
     """Bytes: weights, what learns, and the larger of writing replies and learning from them."""
     length, replies = settings.tokens + settings.reply, at_once * settings.rollouts
     if settings.lora:  # the weights stay in bfloat16, those of low rank learn beside them
@@ -73,7 +73,7 @@ def needed(shape: Shape, settings: Settings, at_once: int, sequences: int) -> in
     return int(AROUND * (still + OPTIMIZER * learned + max(writing, learning + kept + scores)))
 
 
-def fit(shape: Shape, settings: Settings) -> Memory:
+def fit(shape: Shape, settings: TrainingSettings) -> Memory:
     """The largest parts of a step that fit. Raises TrainingError where not even one prompt does."""
     room = settings.memory * GB
     parts = [n for n in range(settings.batch, 0, -1) if settings.batch % n == 0]
@@ -88,7 +88,7 @@ def fit(shape: Shape, settings: Settings) -> Memory:
     )
 
 
-def reckon(base: Path, settings: Settings) -> Memory:
+def reckon(base: Path, settings: TrainingSettings) -> Memory:
     """Of quantised weights nothing is known before they are written out: small models, learned from whole."""
     config = base / "config.json"
     if not config.is_file():

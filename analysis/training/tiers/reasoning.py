@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from analysis.models.training import Task
+from analysis.models.training import TrainingTask
 from analysis.stats.detection import Scored
 from analysis.stats.resampling import generator
 from analysis.training.evaluation import MAIN, Shape, cases_of, threshold_on
 from analysis.training.examples import Labelled, TrainingError, ask
-from analysis.training.fitting import Parts, Settings
+from analysis.training.fitting import Parts, TrainingSettings
 from analysis.training.folders import REASONER
 from analysis.training.tiers.encoders import find_weights
 from analysis.training.tiers.frozen import value_of
@@ -57,7 +57,7 @@ def find_language_model(folder: str) -> Path:
     return find_weights(folder)
 
 
-def check_reasoning(settings: Settings) -> None:
+def check_reasoning(settings: TrainingSettings) -> None:
     """Raises TrainingError before anything is begun."""
     check_installed(*NEEDED)
     find_language_model(settings.base)
@@ -68,7 +68,7 @@ def check_reasoning(settings: Settings) -> None:
     reckon(find_language_model(settings.base), settings)
 
 
-def job_of(does: str, base: Path, settings: Settings) -> Shape:
+def job_of(does: str, base: Path, settings: TrainingSettings) -> Shape:
     names = ("rollouts", "batch", "rate", "kl", "tokens", "reply", "lora", "threads")
     return {"does": does, "base": str(base), **{name: getattr(settings, name) for name in names}}
 
@@ -99,7 +99,7 @@ def _shuffled(rng: np.random.Generator, n: int, wanted: int) -> list[int]:
     return np.concatenate(rounds)[:wanted].tolist()
 
 
-def train_reasoner(task: str, parts: Parts, settings: Settings, work: Path, note: Note) -> ReasonerTrial:
+def train_reasoner(task: str, parts: Parts, settings: TrainingSettings, work: Path, note: Note) -> ReasonerTrial:
     """One seed; goes on with a checkpoint that lies in the work folder."""
     check_reasoning(settings)
     steps = settings.steps or max(1, settings.epochs * len(parts.train) // settings.batch)
@@ -121,7 +121,7 @@ def train_reasoner(task: str, parts: Parts, settings: Settings, work: Path, note
         scores = np.full(len(parts.all), 0.5)
         scores[asked] = each["scores"]
         told.append(Scored(scores, threshold_on(task, scores[parts.valid], cases, settings.aim)))
-    valid = value_of(cases, Scored(told[1].scores[parts.valid], told[1].threshold), MAIN[Task(task)])
+    valid = value_of(cases, Scored(told[1].scores[parts.valid], told[1].threshold), MAIN[TrainingTask(task)])
     return ReasonerTrial([told[1]], told[0], [valid], replies, {"device": found["device"], "steps": steps})
 
 
@@ -130,7 +130,7 @@ def keep_reasoner(work: Path, folder: Path) -> None:
 
 
 def score_by_reasoning(
-    task: str, folder: Path, examples: Sequence[Labelled], settings: Settings
+    task: str, folder: Path, examples: Sequence[Labelled], settings: TrainingSettings
 ) -> tuple[np.ndarray, list[str]]:
     """(examples,) probabilities of a yes, and the replies."""
     check_installed(*NEEDED)

@@ -7,16 +7,24 @@ from rest_framework.test import APIClient
 from surveys.models import Study
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.factories import make_account, make_study
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+def make_labelled() -> Study:
     study, _ = make_annotated()
     make_account("viewer", study, "viewer")
     make_account("stranger", make_study("draft", slug="coffees"), "owner")
     return study
+
+
+world = lasting_world(make_labelled)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.get(pk=world)
 
 
 def get(account: str, study: Study, path: str, **query: str):

@@ -135,23 +135,18 @@ def test_retrieval_is_held_apart_and_a_changed_label_shows(tmp_path: Path) -> No
     assert re.search(r"relevance, humans: alpha_nominal is 0\.\d+ in the report, 0\.\d+ by the data", done.stdout)
 
 
-@pytest.mark.parametrize("name", ["fleiss", "ci", "kappa", "f1"])
-def test_a_changed_number_of_the_report_is_found(tmp_path: Path, name: str) -> None:
+def test_each_changed_number_of_the_report_is_found(tmp_path: Path) -> None:
     study, _ = make_annotated()
     report = bundle(study, tmp_path)
     question = report["questions"][0]
     group = question["groups"]["humans"]
-    if name == "ci":
-        group["ci"]["ac1"][0] += 0.01
-    elif name == "kappa":
-        question["pairs"][0]["kappa"] += 0.001
-    elif name == "f1":
-        question["raters"][0]["f1"] += 0.001
-    else:
-        group["fleiss"] += 0.001
+    group["ci"]["ac1"][0] += 0.01
+    group["fleiss"] += 0.001
+    question["pairs"][0]["kappa"] += 0.001
+    question["raters"][0]["f1"] += 0.001
     (tmp_path / "report.json").write_text(json.dumps(report))
     done = recompute(tmp_path)
-    assert done.returncode == 1 and "\n1 numbers differ." in done.stdout
+    assert done.returncode == 1 and "\n4 numbers differ." in done.stdout
 
 
 def test_krippendorffs_own_table_comes_out_as_he_printed_it(tmp_path: Path) -> None:

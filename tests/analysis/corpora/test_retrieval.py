@@ -7,8 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from analysis.corpora.retrieval import build_index, measure_recall, nearest, nearest_to_many
-from analysis.corpora.vectors import Pool, read_vectors
+from analysis.corpora.retrieval import Scope, build_index, measure_recall, nearest, nearest_to_many, read_vectors
 from analysis.models import Corpus
 from tests.analysis.runs.baseline_factories import add_vectors, embed_all, make_conversation, make_corpus, use_letters
 
@@ -36,7 +35,7 @@ def read_all(corpus: Corpus, model: str = "made-up") -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("at_once", [2000, 5, 2])
 def test_vectors_come_back_as_they_went_in(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr("analysis.corpora.vectors.ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr("analysis.corpora.retrieval.ROWS_AT_ONCE", at_once)
     corpus, matrix, hashes = make_embedded(5)
     make_embedded(3, "another")
     loaded = read_all(corpus)
@@ -93,7 +92,7 @@ def test_one_users_conversations_are_searched_alone() -> None:
     corpus = make_corpus()
     rows = [make_conversation(corpus, 1, user=user) for user in ("ann", "bob", "ann")]
     add_vectors(rows, unit_vectors(3))
-    [found] = nearest_to_many(corpus, "made-up", unit_vectors(1, seed=2), 10, Pool("ann"))
+    [found] = nearest_to_many(corpus, "made-up", unit_vectors(1, seed=2), 10, Scope("ann"))
 
     assert {near.sha256 for near in found} == {rows[0].sha256, rows[2].sha256}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from analysis.exports.codebook import KINDS, Column, Table, as_document, as_markdown, unique_names
+from analysis.exports.codebook import KINDS, ExportColumn, ExportTable, as_document, as_markdown, unique_names
 from analysis.exports.exports import ANNOTATION_TABLES, MODEL_TABLES, TABLES, codebook_of
 from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.lifecycle import load_definition
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 SPSS_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-def columns_of(table: Table) -> dict[str, Column]:
+def columns_of(table: ExportTable) -> dict[str, ExportColumn]:
     return {column.name: column for column in table.columns}
 
 
@@ -83,7 +83,9 @@ def test_questions_that_only_imported_people_answered_have_a_column() -> None:
 
 
 def test_names_that_differ_only_in_signs_are_told_apart() -> None:
-    columns = [Column(name, "text", "…") for name in ("answer_a-b", "answer_a_b", "answer_A-B", "answer_é", "a" * 90)]
+    columns = [
+        ExportColumn(name, "text", "…") for name in ("answer_a-b", "answer_a_b", "answer_A-B", "answer_é", "a" * 90)
+    ]
     named = [column.name for column in unique_names(columns)]
     assert named == ["answer_a_b", "answer_a_b_2", "answer_A_B_3", "answer__", "a" * 60]
 

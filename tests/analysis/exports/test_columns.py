@@ -2,7 +2,7 @@
 
 from analysis.exports.annotation_tables import annotation_tables
 from analysis.exports.answer_tables import answer_tables
-from analysis.exports.codebook import Table, Version
+from analysis.exports.codebook import ExportTable, Version
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES
 from analysis.exports.model_tables import model_tables
 from analysis.exports.people_tables import people_tables
@@ -107,7 +107,7 @@ IN_BUNDLES = {
 }
 
 
-def names_of(tables: list[Table]) -> dict[str, list[str]]:
+def names_of(tables: list[ExportTable]) -> dict[str, list[str]]:
     return {table.name: [column.name for column in table.columns] for table in tables}
 
 

@@ -17,18 +17,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.exports.codebook import Column
+from analysis.exports.codebook import ExportColumn
 from analysis.exports.formats import FORMATS, WIDEST, csv_cell
 
 MOMENT = datetime(2026, 11, 21, 21, 57, 12, 345000, tzinfo=UTC)
 COLUMNS = (
-    Column("number", "integer", "Which row"),
-    Column("text", "text", "What was pasted"),
-    Column("share", "number", "A share", unit="from 0 to 1"),
-    Column("passed", "boolean", "Whether it passed"),
-    Column("at", "datetime", "When"),
-    Column("state", "text", "How far", levels={"completed": "Completed", "x": "Something else"}),
-    Column("html", "text", "Not for SPSS", spss=False),
+    ExportColumn("number", "integer", "Which row"),
+    ExportColumn("text", "text", "What was pasted"),
+    ExportColumn("share", "number", "A share", unit="from 0 to 1"),
+    ExportColumn("passed", "boolean", "Whether it passed"),
+    ExportColumn("at", "datetime", "When"),
+    ExportColumn("state", "text", "How far", levels={"completed": "Completed", "x": "Something else"}),
+    ExportColumn("html", "text", "Not for SPSS", spss=False),
 )
 TEXTS = {
     "newlines": "1. Tea\n2. Coffee\n\n\tand more\n",
@@ -158,7 +158,7 @@ def test_sav_keeps_texts_labels_and_times(tmp_path: Path) -> None:
 
 def test_sav_keeps_texts_of_every_width(tmp_path: Path) -> None:
     sizes = (1, 8, 9, 255, 256, WIDEST - 1, WIDEST, WIDEST + 1, 3 * WIDEST)
-    columns = [Column(f"t{size}", "text", "") for size in sizes]
+    columns = [ExportColumn(f"t{size}", "text", "") for size in sizes]
     texts = [["", *((fill * size).encode()[:size].decode(errors="ignore") for fill in "té€🍵")] for size in sizes]
     rows = [dict(zip([column.name for column in columns], row, strict=True)) for row in zip(*texts, strict=True)]
     frame, _ = read_sav(b"".join(FORMATS["sav"].chunks(columns, rows)), tmp_path)
@@ -170,11 +170,11 @@ def test_sav_keeps_texts_of_every_width(tmp_path: Path) -> None:
 def test_sav_keeps_what_our_columns_may_be(tmp_path: Path) -> None:
     levels = {"é" * 8: "Eight", "nobody's": "x" * 300, "same": "same"}
     columns = [
-        Column("text", "text", "é" * 200),
-        Column("text_2", "text", "Not the rest of the first"),
-        Column("state", "text", "", levels=levels),
-        Column("count", "integer", "", levels={"1": "numbers have none"}),
-        Column("passed", "boolean", "Nobody did anything"),
+        ExportColumn("text", "text", "é" * 200),
+        ExportColumn("text_2", "text", "Not the rest of the first"),
+        ExportColumn("state", "text", "", levels=levels),
+        ExportColumn("count", "integer", "", levels={"1": "numbers have none"}),
+        ExportColumn("passed", "boolean", "Nobody did anything"),
     ]
     longest = f"{'t' * (WIDEST - 3)}   tea"  # a piece that ended in blanks would lose them
     row = {"text": longest, "text_2": "2", "state": "s", "count": 2**53, "passed": None}

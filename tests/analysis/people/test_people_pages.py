@@ -21,8 +21,8 @@ from analysis.models import Attribute, Conversation, Corpus, CorpusStep, CorpusU
 from analysis.people import tasks
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.pages import reads, uploads, views
-from analysis.people.pages.figures import draw_funnel
 from analysis.people.pages.forms import settings_of, studies_for_items
+from analysis.people.pages.views import draw_funnel
 from analysis.people.steps import is_busy, note_failure, note_waiting, step_of
 from surveys.models import AnnotationItem, AuditEvent, Membership, Study
 from tests.analysis.people.people_samples import make_person, people, talk

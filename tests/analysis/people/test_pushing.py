@@ -11,7 +11,7 @@ from analysis.agreement.agreements import agreement_of
 from analysis.corpora.embeddings import embed_corpus
 from analysis.corpora.importing import Report, make_row, store
 from analysis.corpora.records import Record
-from analysis.corpora.vectors import read_vectors
+from analysis.corpora.retrieval import read_vectors
 from analysis.models import (
     Attribute,
     Completion,

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from analysis.report.bundle.bundles import Bundle, begin_bundle, write_bundle
+from analysis.report.bundle.bundles import StudyBundle, begin_bundle, write_bundle
 from surveys.models import Study
 
 
-def unpack(study: Study, folder: Path, begin: Callable[..., Bundle] = begin_bundle, **options: Any) -> None:
+def unpack(study: Study, folder: Path, begin: Callable[..., StudyBundle] = begin_bundle, **options: Any) -> None:
     write_bundle(begin(study, "tests", **options), folder / "bundle.zip")
     with zipfile.ZipFile(folder / "bundle.zip") as archive:
         archive.extractall(folder)

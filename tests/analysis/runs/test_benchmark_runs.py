@@ -9,41 +9,22 @@ from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
 from analysis.models import Run
-from analysis.runs.pages import actions
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.questions import examples_name, write_question
 from surveys.models import AuditEvent, BenchmarkItem, Study
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_item, make_run
 from tests.analysis.runs.run_samples import answer, make_done, order_of
 from tests.analysis.runs.servers import make_fake
-from tests.factories import make_account, make_study
-from tests.surveys.console.console_pages import lines_of, log_in, text_of
+from tests.factories import make_account
+from tests.surveys.console.console_pages import lines_of, text_of
 
 pytestmark = pytest.mark.django_db
 OFFLINE = ["--endpoint", "scripted", "--condition", "offline"]
 
 
-@pytest.fixture
-def study() -> Study:
-    return make_study("draft")
-
-
 @pytest.fixture(autouse=True)
 def items() -> list[BenchmarkItem]:
     return [make_item(number) for number in (1, 2, 3)]
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return log_in(study, "researcher")
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The runs that were handed to workers."""
-    runs: list[int] = []
-    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
-    return runs
 
 
 def page_of(name: str, *args: object) -> str:

@@ -20,7 +20,7 @@ from analysis.runs.judging.plans import plan_judging
 from analysis.runs.judging.prompts import ADVICE, SHOWN, write_history
 from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
 from analysis.runs.recipes.messages import messages_for
-from analysis.runs.recipes.plans import PlanError
+from analysis.runs.recipes.plans import RunPlanError
 from analysis.stats.agreement.labels import compare_orders
 from surveys.models import Annotation
 from surveys.studies.files.kinds import KINDS, SIDES, Kind
@@ -163,7 +163,7 @@ def test_run_keeps_the_guidelines_that_it_was_planned_with() -> None:
     definition = definition_of(study)
     work = replace(definition.annotation, guidelines="Say no when in doubt.", guidelines_version="2")
     study, _ = load_definition(replace(definition, annotation=work), "tests", "Another rule.")
-    with pytest.raises(PlanError, match=f"already planned: continue with `manage.py run {run.pk} resume"):
+    with pytest.raises(RunPlanError, match=f"already planned: continue with `manage.py run {run.pk} resume"):
         plan(study)
     work_off(run)
     kept = Annotation.objects.get()
@@ -275,7 +275,7 @@ def test_replies_that_could_not_be_read_are_read_again_before_anything_is_asked_
     _, estimate = plan_judging(study, "judge", "same", "tests", again=True, dry_run=True)
     assert (estimate["calls"], count_replies(first)["read"]) == (1, 0)
     Completion.objects.update(reply='{"relevance": "no", "x": {}}')
-    with pytest.raises(PlanError, match="labelled every item"):
+    with pytest.raises(RunPlanError, match="labelled every item"):
         plan(study, again=True)
     assert (count_replies(first)["read"], Annotation.objects.count(), Run.objects.count()) == (3, 3, 1)
 
@@ -352,9 +352,9 @@ def test_the_estimate_counts_calls_and_dollars() -> None:
 
 def test_a_study_without_items_is_refused() -> None:
     make_judge("yes")
-    with pytest.raises(PlanError, match="not an annotation study"):
+    with pytest.raises(RunPlanError, match="not an annotation study"):
         plan(make_study("draft", slug="coffees"))
-    with pytest.raises(PlanError, match="no pilot items"):
+    with pytest.raises(RunPlanError, match="no pilot items"):
         plan(study_of("relevance"), pilot=True)
 
 

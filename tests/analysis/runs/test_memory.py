@@ -11,7 +11,7 @@ from django.core.management import call_command
 from analysis.models import Attribute, Corpus, Run
 from analysis.models.conditions import ConditionError
 from analysis.people.erasing import erase_user
-from analysis.people.stages.standing import Standing, known_attributes
+from analysis.people.stages.standing import StandingAttribute, known_attributes
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.memory import nearest
@@ -256,5 +256,9 @@ def test_without_merged_attributes_it_says_what_to_do() -> None:
 
 
 def test_likeness_that_differs_by_rounding_is_equal() -> None:
-    rows = [Standing(1, "b", "nobody"), Standing(2, "a", "nobody"), Standing(3, "c", "nobody")]
+    rows = [
+        StandingAttribute(1, "b", "nobody"),
+        StandingAttribute(2, "a", "nobody"),
+        StandingAttribute(3, "c", "nobody"),
+    ]
     assert nearest(rows, np.array([0.5, 0.5 + 1e-12, 0.9]), 3, [None] * 3) == [2, 1, 0]

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from analysis.models import Corpus, Endpoint, Run
 from analysis.runs.pages import actions
-from analysis.runs.recipes.plans import Plan, PlanError, plan_run
+from analysis.runs.recipes.plans import Plan, RunPlanError, plan_run
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import (
     make_conversation,
@@ -21,28 +21,9 @@ from tests.analysis.runs.baseline_factories import (
 )
 from tests.analysis.runs.recipe_samples import remember
 from tests.analysis.runs.run_samples import order_of
-from tests.factories import make_study
-from tests.surveys.console.console_pages import lines_of, log_in, text_of
+from tests.surveys.console.console_pages import lines_of, text_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study("draft")
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return log_in(study, "researcher")
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The runs that were handed to workers."""
-    runs: list[int] = []
-    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
-    return runs
 
 
 def page_of(name: str, *args: object) -> str:
@@ -175,7 +156,7 @@ def test_endpoints_that_make_embeddings_are_not_offered(client: Client) -> None:
     assert ("vectors" in text_of(page), page.context["form"].initial["endpoint"]) == (False, "answers")
     response = client.post(page_of("new-run"), order_of(endpoint="vectors", start=1))
     assert response.status_code == 422 and "There is none with this name." in lines_of(response)
-    with pytest.raises(PlanError, match="vectors makes embeddings"):
+    with pytest.raises(RunPlanError, match="vectors makes embeddings"):
         plan_run(Plan(Endpoint.objects.get(name="vectors"), "offline", Study.objects.get().current), 1, "tests")
 
 

@@ -14,7 +14,7 @@ from analysis.models import Completion, Endpoint, Run, SimulatedUser
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.runs import end_schedule, make_schedule, repeat_due
 from analysis.runs.recipes.messages import messages_for
-from analysis.runs.recipes.plans import Plan, PlanError, plan_run, say_few_users, say_same_users
+from analysis.runs.recipes.plans import Plan, RunPlanError, plan_run, say_few_users, say_same_users
 from surveys.models import BenchmarkItem
 from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.analysis.runs.servers import make_fake, make_planned
@@ -92,7 +92,7 @@ def kinds() -> list[str]:
 
 def test_plan_above_the_budget_is_refused_and_not_written() -> None:
     endpoint = make_fake(price_out=Decimal(10))
-    with pytest.raises(PlanError, match="above the budget"):
+    with pytest.raises(RunPlanError, match="above the budget"):
         plan_run(plan_of_teas(endpoint=endpoint), 1000, "tests", budget=Decimal("0.01"))
     assert not Run.objects.exists()
 
@@ -109,7 +109,7 @@ def test_plan_above_the_budget_is_refused_and_not_written() -> None:
     ],
 )
 def test_plan_that_makes_no_sense_is_refused(changes: dict, repeats: int, words: str) -> None:
-    with pytest.raises(PlanError, match=words):
+    with pytest.raises(RunPlanError, match=words):
         plan_run(plan_of_teas(**changes), repeats, "tests")
     assert not Run.objects.exists()
 

@@ -32,11 +32,6 @@ def client_of(name: str, study: Study | None = None, role: str = "") -> Client:
 
 
 @pytest.fixture
-def study() -> Study:
-    return make_study("draft")
-
-
-@pytest.fixture
 def client(study: Study) -> Client:
     return client_of("ada", study, "researcher")
 

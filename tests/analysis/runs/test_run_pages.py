@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from analysis.models import Completion, Run, Schedule, SimulatedUser
-from analysis.runs.pages import actions
 from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import (
@@ -23,28 +22,10 @@ from tests.analysis.runs.baseline_factories import (
 )
 from tests.analysis.runs.run_samples import answer, fail, make_done, make_running
 from tests.factories import make_study
-from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
+from tests.surveys.console.console_pages import lines_of, said, text_of
 
 pytestmark = pytest.mark.django_db
 RUN_PAGE = 14  # statements
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study("draft")
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return log_in(study, "researcher")
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The runs that were handed to workers."""
-    runs: list[int] = []
-    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
-    return runs
 
 
 @pytest.fixture(autouse=True)

@@ -19,16 +19,6 @@ RUNS_PAGE = 11  # of calls the index is read, and apart from it what is leased o
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
-    return make_study("draft")
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return log_in(study, "researcher")
-
-
 def page_of(name: str, *args: object) -> str:
     return reverse(f"baselines:{name}", args=["teas", *args])
 

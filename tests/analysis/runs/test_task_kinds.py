@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from analysis.endpoints.providers.scripted_replies import scripted_task
+from analysis.endpoints.providers.scripted import scripted_task
 from analysis.models import Conversation, Task
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.objects import TaskFault, read_object

@@ -14,11 +14,6 @@ from tests.surveys.console.console_pages import lines_of, log_in, said
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
-    return make_study("draft")
-
-
 def try_it(client: Client, name: str = "gpt") -> list[str]:
     return said(client.post(reverse("baselines:try-endpoint", args=["teas", name]), follow=True))
 

@@ -12,7 +12,7 @@ from analysis.stats.intervals import FEW_UNITS, share_interval
 from analysis.stats.population import (
     SEVERAL,
     TOO_NEW,
-    Share,
+    StratumShare,
     divergence_bounds,
     population_entropy,
     share_bounds,
@@ -96,7 +96,7 @@ def test_the_least_distance_fills_up_what_others_have_more_of() -> None:
 
 
 def test_a_difference_of_two_shares_is_newcombe_s() -> None:
-    one, two = (Share(hits / n, share_interval(hits, n)) for hits, n in ((56, 70), (48, 80)))
+    one, two = (StratumShare(hits / n, share_interval(hits, n)) for hits, n in ((56, 70), (48, 80)))
     found = weighted([1, -1], [one, two])
     expected = confint_proportions_2indep(56, 70, 48, 80, method="newcomb")
     assert found.ci == pytest.approx(expected, abs=1e-6) and found.value == pytest.approx(0.2)
@@ -107,11 +107,11 @@ def test_a_standardised_share_holds_the_truth_in_95_of_100() -> None:
     true = sum(weight * share for weight, share in zip(weights, truth, strict=True))
     for _ in range(1000):
         counts = [int(dice.binomial(n, share)) for n, share in zip((60, 60), truth, strict=True)]
-        found = weighted(weights, [Share(count / 60, share_interval(count, 60)) for count in counts])
+        found = weighted(weights, [StratumShare(count / 60, share_interval(count, 60)) for count in counts])
         assert found.ci
         hits += found.ci[0] <= true <= found.ci[1]
     assert 930 <= hits <= 970
 
 
 def test_without_an_interval_of_one_stratum_there_is_none() -> None:
-    assert weighted([0.5, 0.5], [Share(0.5, (0.2, 0.8)), Share(1.0, None)]) == Share(0.75, None)
+    assert weighted([0.5, 0.5], [StratumShare(0.5, (0.2, 0.8)), StratumShare(1.0, None)]) == StratumShare(0.75, None)

@@ -12,13 +12,12 @@ from django.core.management import CommandError
 from analysis.models import TrainedModel
 from analysis.training.evaluation import say_unread
 from analysis.training.examples import Labelled, TrainingError, split_by
-from analysis.training.fitting import Settings
+from analysis.training.fitting import TrainingSettings
 from analysis.training.own_users import user_gains
 from analysis.training.tiers.memory import GB, Shape, fit, needed, reckon
-from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, words
+from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows
 
 pytestmark = pytest.mark.django_db
-__all__ = ["words"]
 # Qwen3-4B, as its config says: about four billion weights.
 QWEN = {
     "hidden_size": 2560, "num_hidden_layers": 36, "vocab_size": 151_936, "num_attention_heads": 32,
@@ -36,7 +35,7 @@ MEASURED = [
     ("0.5B", {"batch": 16, "reply": 256, "lora": 16}, 4.65),
     ("1.5B", {"batch": 16, "reply": 256, "lora": 16}, 9.64),
 ]
-PAPER = Settings(batch=128, rollouts=5, tokens=1024, reply=4096, lora=16)
+PAPER = TrainingSettings(batch=128, rollouts=5, tokens=1024, reply=4096, lora=16)
 
 
 def example(number: int, **more: Any) -> Labelled:
@@ -65,7 +64,7 @@ def test_the_paper_s_size_is_learned_in_parts_that_fit() -> None:
 def test_what_is_reckoned_is_a_little_more_than_what_was_measured(
     size: str, given: dict[str, Any], measured: float
 ) -> None:
-    settings = Settings(tokens=512, **given)
+    settings = TrainingSettings(tokens=512, **given)
     assert measured <= needed(SHAPES[size], settings, settings.batch, settings.rollouts) / GB <= 1.25 * measured
 
 
@@ -112,18 +111,18 @@ def test_users_who_differ_gain_by_a_model_of_their_own_and_those_who_do_not_gain
     gained = []
     for seed in range(6):
         rows, features = people_with(2.0, seed)
-        gained.append(user_gains("relevance", rows, features, 0.1, Settings())["gain"])
+        gained.append(user_gains("relevance", rows, features, 0.1, TrainingSettings())["gain"])
     assert all(gain["beats"] == "yes" and gain["ci"][0] > 0 for gain in gained)
     null = []
     for seed in range(20):
         rows, features = people_with(0.0, 100 + seed)
-        null.append(user_gains("relevance", rows, features, 0.1, Settings())["gain"])
+        null.append(user_gains("relevance", rows, features, 0.1, TrainingSettings())["gain"])
     assert sum(gain["beats"] == "yes" for gain in null) <= 1 and np.mean([gain["value"] for gain in null]) <= 0
 
 
 def test_of_few_users_nothing_is_said() -> None:
     rows, features = people_with(2.0, 1, users=3)
-    found = user_gains("relevance", rows, features, 0.1, Settings())
+    found = user_gains("relevance", rows, features, 0.1, TrainingSettings())
     assert (found["gain"]["value"], found["users"]) == (None, 3) and "needs 5 users" in found["gain"]["why"]
 
 

@@ -21,15 +21,9 @@ from analysis.training.tiers import encoders, programs
 from analysis.training.tiers.encoders import PROGRAM
 from analysis.training.tiers.programs import run_program, why_it_ended
 from fieldstudy.embedded.servers import ROOT
-from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, tiny_encoder, words
+from tests.analysis.training.training_samples import command, import_rows, support_rows, tiny_encoder
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 @pytest.fixture(scope="module")

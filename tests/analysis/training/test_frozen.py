@@ -19,21 +19,13 @@ from analysis.training.tiers.frozen import Frozen
 from tests.analysis.training.training_samples import (
     command,
     import_rows,
-    keep_in,
     relevance_rows,
     support_rows,
-    words,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 EMBEDDER_NAMED = embeddings.embedder_named  # before a test puts another one in its place
-__all__ = ["words"]
 MEASURES = {"accuracy", "precision", "recall", "f1", "auroc"}
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 def trained(name: str = "model", examples: str = "set", *more: str) -> dict[str, Any]:

@@ -14,10 +14,9 @@ from analysis.corpora.kept import list_kept
 from analysis.models import ExampleSet, TrainedModel
 from analysis.training.folders import folder_of, hash_folder, work_folder
 from analysis.training.using import open_model
-from tests.analysis.training.training_samples import command, import_rows, support_rows, words
+from tests.analysis.training.training_samples import command, import_rows, support_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words")]
-__all__ = ["words"]
 
 
 class Elsewhere(Storage):

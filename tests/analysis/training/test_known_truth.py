@@ -6,17 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analysis.training.training_samples import command, import_rows, keep_in, words
+from tests.analysis.training.training_samples import command, import_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
 KNOWN = [f"word{number}" for number in range(14)]
 RATERS = 3
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 def disputed_rows(turns: int, seed: int, weights: np.ndarray) -> list[dict[str, Any]]:

@@ -20,19 +20,11 @@ from fieldstudy.embedded.servers import ROOT
 from tests.analysis.training.training_samples import (
     command,
     import_rows,
-    keep_in,
     support_rows,
     tiny_language_model,
-    words,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 @pytest.fixture(scope="module")

@@ -1,27 +1,18 @@
 """A study's own labels, from annotators to a rater of a third kind beside people and judges."""
 
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
 
 from analysis.agreement.agreements import agreement_of
 from analysis.training.study_labels import study_examples, study_pairs
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Participant, Study
-from tests.analysis.training.training_samples import TOPICS, command, keep_in, words
+from tests.analysis.training.training_samples import TOPICS, command
 from tests.factories import make_annotation_study, make_annotator, make_items
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 def is_relevant(item: AnnotationItem) -> bool:
@@ -65,13 +56,17 @@ def test_labels_become_examples_with_shares_of_votes_and_who_gave_them() -> None
     assert len(study_pairs(study, "relevance")) == 16
 
 
-def test_a_judge_who_says_yes_too_often_loses_to_a_model_that_learned(client: Client) -> None:
+def test_a_model_labels_nothing_that_it_learned_from_and_beats_a_judge_who_says_yes_too_often() -> None:
     study = labelled_study()
     report = command("train", "teas", "--task", "relevance", "--name", "mine")
     assert any(warning.endswith("may say too much.") for warning in report["warnings"])  # and quotes nobody
     assert report["ceiling"]["n"] > 0 and report["ceiling"]["f1"] > 0.8
     labels = Annotation.objects.filter(judge__startswith="trained mine ")
     assert report["labelled"] == labels.count() == report["parts"]["test"]["n"]
+    examples = {each.key: each.split for each in study_examples(study, "relevance")}
+    assert {examples.get(key, "test") for key in labels.values_list("item__key", flat=True)} == {"test"}
+    call_command("predict", "mine", "--study", "teas")  # once more: the same labels are no new revision
+    assert set(labels.values_list("revision", flat=True)) == {1}
     question = agreement_of(study, draws=200)["questions"][0]
     (row,) = question["trained"]
     assert (row["judge"], row["measure"], row["beats"]) == ("gpt same-1", "f1", "yes")
@@ -83,16 +78,6 @@ def test_a_judge_who_says_yes_too_often_loses_to_a_model_that_learned(client: Cl
     before = agreement_of(study, draws=200)["questions"][0]["groups"]
     for name in ("humans", "models", "all"):  # it is no judge, and votes with nobody
         assert groups[name]["mean_pairwise"] == before[name]["mean_pairwise"]
-
-
-def test_a_trained_model_labels_nothing_that_it_learned_from() -> None:
-    study = labelled_study()
-    command("train", "teas", "--task", "relevance", "--name", "mine")
-    examples = {each.key: each.split for each in study_examples(study, "relevance")}
-    labelled = Annotation.objects.filter(judge__startswith="trained").values_list("item__key", flat=True)
-    assert {examples.get(key, "test") for key in labelled} == {"test"}
-    call_command("predict", "mine", "--study", "teas")  # once more: the same labels are no new revision
-    assert set(Annotation.objects.filter(judge__startswith="trained").values_list("revision", flat=True)) == {1}
 
 
 def test_without_labels_there_is_nothing_to_learn() -> None:

@@ -9,17 +9,11 @@ from django.core.management import CommandError, call_command
 
 from analysis.models import Example, TrainedModel
 from analysis.training.examples import part_of
-from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, words
+from tests.analysis.training.training_samples import command, import_rows, support_rows
 from tests.factories import make_annotation_study
 from tests.surveys.console.console_pages import log_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """From which score on a model says yes: by what is to be found, by a stated recall, by a weight, or as it is given."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,20 +15,14 @@ from analysis.training import using
 from analysis.training.cards import say_threshold
 from analysis.training.evaluation import Aim, threshold_on
 from surveys.studies.files.kinds import QUALITY
-from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, words
+from tests.analysis.training.training_samples import command, import_rows, support_rows
 from tests.factories import make_annotation_study
 from tests.surveys.console.console_pages import log_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
 CASES = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=20).filter(
     lambda rows: any(right for _, right in rows)
 )
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 def cases_of(supported: list[bool]) -> Cases:

@@ -16,19 +16,13 @@ from analysis.training.pages.figures import draw_curve, draw_scores
 from analysis.training.pages.views import warnings_of
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import shared
-from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows, words
+from tests.analysis.training.training_samples import command, import_rows, support_rows
 from tests.factories import make_study
 from tests.roles import as_account, make_roles
 from tests.surveys.console.console_pages import lines_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-__all__ = ["words"]
 CURVE = [{"seed": 0, "step": 1, "loss": 0.7}, {"seed": 0, "step": 2, "loss": 0.5}, {"seed": 0, "step": 2, "valid": 0.8}]
-
-
-@pytest.fixture
-def own_folder(settings: Any, tmp_path: Path) -> None:
-    keep_in(settings, tmp_path / "var")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from surveys.models import Draft, Flag, Participant, Response
 from surveys.participation import recruitment
 from surveys.pasting import capture
 from surveys.pasting.capture import PasteSubmission, read_counts, read_evidence, submit_paste
-from surveys.studies.exclusions import Rule, count_kept_flags, excluded_responses
+from surveys.studies.exclusions import ExclusionRule, count_kept_flags, excluded_responses
 from surveys.studies.files.definitions import read_study
 from tests.factories import answer_text, make_participant, make_response, make_study, prompt_of
 
@@ -298,7 +298,7 @@ BROWSERS = (
     "Mozilla/5.0 (Linux; Android 13) AppleWebKit/537.36 DuckDuckGo/5 Chrome/131.0 Mobile Safari/537.36",
 )
 DEMO = Path(capture.__file__).parents[1] / "studies" / "demo.toml"
-AGENT_RULE = Rule("agents", "Answers with signs of an agent.", "flags", ["agent"], "response")
+AGENT_RULE = ExclusionRule("agents", "Answers with signs of an agent.", "flags", ["agent"], "response")
 AGENTS = {
     "Mozilla/5.0 AppleWebKit/537.36; compatible; ChatGPT-User/1.0; +https://openai.com/bot": "ChatGPT-User",
     "Mozilla/5.0 (compatible; Claude-User/1.0; +Claude-User@anthropic.com)": "Claude-User",

@@ -11,8 +11,8 @@ from surveys.models import ChatbotContext, Flag, Participant, Prompt, Response, 
 from surveys.studies.exclusions import (
     LEAVES_OUT,
     WORDS,
+    ExclusionRule,
     Observed,
-    Rule,
     Stage,
     date_rules,
     effect_of,
@@ -31,8 +31,8 @@ REFUSAL = "I'm sorry, but I can't help with that request."
 # By hand, without the database ---------------------------------------------------------------------------
 
 
-def make_rule(kind: str, threshold: Any, slug: str = "rule") -> Rule:
-    return Rule(slug, "In words.", kind, threshold, EXCLUSION_KINDS[kind])
+def make_rule(kind: str, threshold: Any, slug: str = "rule") -> ExclusionRule:
+    return ExclusionRule(slug, "In words.", kind, threshold, EXCLUSION_KINDS[kind])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ ALIKE = 1e-12
 Values = dict[str, float]  # by person
 
 
-class Number:
+class PersonNumber:
     """A value, what it is without each person, and how many persons it rests on."""
 
     def __init__(self, value: float, without: Values, units: int) -> None:
@@ -43,7 +43,7 @@ def unlike(table: pd.DataFrame, is_choice: bool) -> np.ndarray:
     return 1 - named @ named.T / np.maximum(long[:, None], long)
 
 
-def within_and_between(table: pd.DataFrame, is_choice: bool) -> tuple[Number, Number]:
+def within_and_between(table: pd.DataFrame, is_choice: bool) -> tuple[PersonNumber, PersonNumber]:
     """Means over pairs of one person's answers, and over pairs of persons."""
     whose, far = table["respondent"].to_numpy(), unlike(table, is_choice)
     people = pd.unique(whose)
@@ -62,27 +62,27 @@ def within_and_between(table: pd.DataFrame, is_choice: bool) -> tuple[Number, Nu
         person: (total - 2 * row) / ((k - 1) * (k - 2)) if k > 2 else math.nan
         for person, row in zip(people, sums, strict=True)
     }
-    return mean_of(inside), Number(total / (k * (k - 1)) if k > 1 else math.nan, others, k)
+    return mean_of(inside), PersonNumber(total / (k * (k - 1)) if k > 1 else math.nan, others, k)
 
 
-def mean_of(values: Values) -> Number:
+def mean_of(values: Values) -> PersonNumber:
     n, total = len(values), sum(values.values())
     without = {who: (total - value) / (n - 1) if n > 1 else math.nan for who, value in values.items()}
-    return Number(total / n if n else math.nan, without, n)
+    return PersonNumber(total / n if n else math.nan, without, n)
 
 
-def mean_over(numbers: list[Number]) -> Number:
+def mean_over(numbers: list[PersonNumber]) -> PersonNumber:
     people = list(dict.fromkeys(person for number in numbers for person in number.without))
     without = {person: float(np.mean([number.left(person) for number in numbers])) for person in people}
     units = len({person for number in numbers for person in number.without})
-    return Number(float(np.mean([number.value for number in numbers])), without, units)
+    return PersonNumber(float(np.mean([number.value for number in numbers])), without, units)
 
 
-def combine(one: Number, other: Number, how: Any) -> Number:
+def combine(one: PersonNumber, other: PersonNumber, how: Any) -> PersonNumber:
     """Of the same persons."""
     people = dict.fromkeys([*one.without, *other.without])
     without = {person: how(one.left(person), other.left(person)) for person in people}
-    return Number(how(one.value, other.value), without, min(one.units, other.units))
+    return PersonNumber(how(one.value, other.value), without, min(one.units, other.units))
 
 
 def ends_of(value: float, error: float, freedom: float, units: int, least: float, most: float) -> Any:
@@ -92,7 +92,7 @@ def ends_of(value: float, error: float, freedom: float, units: int, least: float
     return max(value - half, min(least, value)), min(value + half, max(most, value))
 
 
-def number_checks(where: str, row: Row, name: str, number: Number, least: float, most: float) -> Checks:
+def number_checks(where: str, row: Row, name: str, number: PersonNumber, least: float, most: float) -> Checks:
     yield Check(where, name, row[name], known(number.value))
     if row[name] is not None:
         found = ends_of(number.value, number.error, number.units - 1, number.units, least, most)
@@ -132,7 +132,9 @@ def check_persons(bundle: Bundle) -> Checks:
             yield from offline_checks(bundle, where, row, prompts, within, between)
 
 
-def offline_checks(bundle: Bundle, where: str, row: Row, prompts: list[str], within: Number, between: Number) -> Checks:
+def offline_checks(
+    bundle: Bundle, where: str, row: Row, prompts: list[str], within: PersonNumber, between: PersonNumber
+) -> Checks:
     models = [source for source in bundle.report["sources"] if source["source"] == "offline" and source["main"]]
     source = next(one for one in models if one["chatbot"] == row["chatbot"])
     head = {"source": "offline", "model": source["model"]}

@@ -1,0 +1,27 @@
+"""A study that is a draft, a researcher who looks at it, and the runs that workers would get."""
+
+import pytest
+from django.test import Client
+
+from analysis.runs.pages import actions
+from surveys.models import Study
+from tests.factories import make_study
+from tests.surveys.console.console_pages import log_in
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft")
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The runs that were handed to workers."""
+    runs: list[int] = []
+    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
+    return runs
