@@ -129,13 +129,13 @@ def work_of(study: Study) -> dict[str, Any]:
 # --- in words ----------------------------------------------------------------------
 
 
-WAITS = "{} asked for it, and the study file wants a second person."
+WAITS = "{} asked for it. Another researcher confirms or declines it."
 
 
 def study_stands(study: Study, counts: Counts) -> Standing:
     version = f"Version {study.current.number}" if study.current else "No version"
     if name := counts.asked.get(TeamRequest.What.LAUNCH):
-        step = Step("Confirm or decline the launch", WAITS.format(name), "console:change-state", ("launch",))
+        step = Step("A launch waits for a second person", WAITS.format(name), "console:change-state", ("launch",))
         return Standing(study.get_state_display(), "", f"{version}, waits for a second person", step)
     if study.state == Study.State.DRAFT:
         step = Step(
@@ -151,7 +151,7 @@ def study_stands(study: Study, counts: Counts) -> Standing:
 def collect_stands(study: Study, counts: Counts) -> Standing:
     count, unit = f"{counts.filled:,}", f"of {counts.places:,}"
     if name := counts.asked.get(TeamRequest.What.PAY):
-        step = Step("Confirm or decline a payment", WAITS.format(name), "paying:board")
+        step = Step("A payment waits for a second person", WAITS.format(name), "paying:board")
         return Standing(count, unit, "A payment waits for a second person", step)
     if not counts.number("people"):
         words = "Nobody has come yet"

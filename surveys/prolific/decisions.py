@@ -133,10 +133,10 @@ def decide(
         board = read_board(study)
         proposal = find_proposal(study, board, meaning, count, cents)
         rows = rows_of(board, meaning)
-        if proposal.moves_money and not instead:
-            require_second(study, second)
         if seen is not None and listed(board, amounts_of(study, rows)) != seen:
             raise ListChanged
+        if proposal.moves_money and not instead:
+            require_second(study, second)
         action = MEANINGS[meaning].instead if instead else proposal.action
         carry_out(study, action, rows, actor)
         detail = {"submissions": count, "cents": cents, "why": meaning}

@@ -126,9 +126,9 @@ def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True
     """
     study, seen = request.study, read_sheet(request)
     now = listed(board, payout.find(study, board))
-    if not now or not (seen or shown):
+    if not (seen or shown):
         raise ListChanged
-    if seen == now and wants_second(study):
+    if seen and seen == now and wants_second(study):
         ask(study, What.PAY, payout.key, request.user, payout.to_detail(now))
         messages.success(request, "You have asked. It is paid once another researcher or owner confirms it.")
         return redirect("paying:board", study.slug)
@@ -136,6 +136,8 @@ def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True
         with suppress(ListChanged):
             return back(request, payout.decide(study, request.user.get_username(), seen))
         board = read_board(study)
+    if not payout.find(study, board):
+        raise ListChanged
     return show_sheet(request, payout, board, seen, **sheet_form(request, payout, board))
 
 

@@ -155,7 +155,7 @@ def owed(study: Study) -> list[Submission]:
     """Three people who wait to be paid $2.00 each."""
     launching("ada"), launching("eve", answer="confirm")
     remote = ProlificStudy.objects.create(
-        study=study, prolific_id=PROLIFIC_STUDY, status="ACTIVE", reward=200, currency="USD", read_at=timezone.now()
+        study=study, prolific_id=PROLIFIC_STUDY, status="ACTIVE", reward=200, currency="USD"
     )
     for _ in range(3):
         person = make_participant(study, "completed")
@@ -164,6 +164,7 @@ def owed(study: Study) -> list[Submission]:
         Submission.objects.create(
             remote=remote, submission_id=session, pid=person.pid, status="AWAITING REVIEW", **about
         )
+    ProlificStudy.objects.update(read_at=timezone.now())
     return list(Submission.objects.order_by("pk"))
 
 
