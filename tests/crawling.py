@@ -81,6 +81,7 @@ class Crawl:
         self.client, self.faults = client, []
         client.raise_request_exception = False  # a page that breaks is a fault like others
         self.seen, self.routes, self.statuses = set(), Counter(), Counter()
+        self.pages: dict[str, str] = {}  # what each address showed
         self.waiting = deque((Link("get", start), START) for start in starts)
 
     def run(self) -> "Crawl":
@@ -164,6 +165,7 @@ class Crawl:
             Crawl.posting = False
 
     def read(self, address: str, text: str) -> None:
+        self.pages[address] = text
         links = Links(address)
         links.feed(text)
         self.waiting.extend((link, address) for link in links.found)
@@ -204,7 +206,7 @@ def log_in(name: str) -> Client:
 
 
 def make_members(studies: list[Study]) -> None:
-    for role in ("viewer", "researcher"):
+    for role in ("blinded", "viewer", "researcher"):
         account = make_account(role)
         Membership.objects.bulk_create(Membership(study=study, user=account, role=role) for study in studies)
     make_account("administrator", is_staff=True, is_superuser=True)

@@ -5,7 +5,7 @@ from django.test import Client
 from surveys.models import Study
 from tests.factories import make_account, make_study
 
-RANK = ["stranger", "viewer", "researcher", "owner"]
+RANK = ["stranger", "blinded", "viewer", "researcher", "owner"]
 
 
 def make_roles(study: Study) -> None:

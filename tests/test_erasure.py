@@ -50,11 +50,13 @@ from surveys.prolific.contact import ask_messages, send_messages
 from surveys.studies import lifecycle
 from surveys.studies.access import sign_link
 from surveys.studies.audit import find_breaks
+from surveys.studies.notes import write_note
 from tests.analysis.people.people_samples import command, make_person, people
 from tests.analysis.runs.baseline_factories import LETTERS, make_corpus, make_endpoint, make_run, use_letters
 from tests.factories import (
     annotate,
     labels_for,
+    make_account,
     make_annotation_study,
     make_annotator,
     make_context,
@@ -227,6 +229,13 @@ def mirror_and_pay(study: Study, person: Participant) -> None:
     assert send(event_about(person, "ACTIVE")).status_code == 200
 
 
+def note(study: Study, person: Participant) -> None:
+    """What researchers write about the person and an answer."""
+    author = make_account("eve", study, "researcher")
+    write_note(study, "participant", person, author, mark("noted"))
+    write_note(study, "response", person.responses.last(), author, mark("noted"))
+
+
 def meet_again(study: Study, person: Participant) -> None:
     """Two visits of the same person at once: the database refuses the second, and says so in its log."""
     visit = make_visit(pid=PID, session_id=SESSION)
@@ -249,6 +258,7 @@ def test_withdrawn_person_leaves_nothing(settings, logs, tmp_path: Path) -> None
     recruitment.complete(other)
     person = make_marked(study)
     mirror_and_pay(study, person)
+    note(study, person)
     meet_again(study, person)
     read_and_decide(study, person)
     write_bundle(begin_bundle(study, "ada", texts=True), tmp_path / "bundle.zip")
@@ -258,7 +268,7 @@ def test_withdrawn_person_leaves_nothing(settings, logs, tmp_path: Path) -> None
         *map(
             mark, ("model", "chat", "comment", "answer", "check", "seen", "draft", "rejected", "text", "item", "kept")
         ),
-        *map(mark, ("added", "html", "evidence", "flag", "opinion", "said", "decided", "note", "message")),
+        *map(mark, ("added", "html", "evidence", "flag", "opinion", "said", "decided", "note", "noted", "message")),
     }
     before = in_database()
     assert set(before) == planted

@@ -1,9 +1,12 @@
 """No page leads nowhere: what a page shows somebody, whoever they are, they may open, and its forms arrive."""
 
+import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from django.test import Client
+from django.urls import resolve
 
 from surveys.console import pages
 from surveys.models import Study
@@ -39,7 +42,7 @@ def test_what_somebody_is_shown_they_may_open(world: list[Study]) -> None:
         "nobody": Crawl(Client(), [*CONSOLE, "/admin/"]),
         "participant": Crawl(Client(), ways_of_participants()),
         "annotator": Crawl(Client(), ways_of_annotators()),
-        **{name: Crawl(log_in(name), CONSOLE) for name in ("viewer", "researcher", "demo")},
+        **{name: Crawl(log_in(name), CONSOLE) for name in ("blinded", "viewer", "researcher", "demo")},
         "administrator": Crawl(log_in("administrator"), [*CONSOLE, "/admin/"]),
     }
     faults = {who: crawl.run().faults for who, crawl in crawls.items()}
@@ -47,4 +50,24 @@ def test_what_somebody_is_shown_they_may_open(world: list[Study]) -> None:
     assert not any(faults.values()), (faults, told)
     # Each has come about, and further who may do more.
     least = {"nobody": 3, "participant": 15, "annotator": 15, "viewer": 100, "researcher": 150, "demo": 150}
+    least["blinded"] = 25
     assert {who: count for who, count in least.items() if told[who][0] < count} == {}, told
+    # Blinded members are led to no room that compares, and none of its numbers stands on a page of theirs.
+    assert {room_of(address) for address in crawls["blinded"].pages} <= OPEN_TO_BLINDED
+    compared = {number for room in COMPARING for number in numbers_in(crawls["viewer"], room)}
+    shown = {number for room in OPEN_TO_BLINDED for number in numbers_in(crawls["blinded"], room)}
+    assert len(compared) > 100 and compared & shown == set()
+
+
+OPEN_TO_BLINDED, COMPARING = {"console", "export:token", "api:docs"}, {"compare", "agreement", "papers"}
+MEASURED = re.compile(r"(?<![\d.$€£])\d+\.\d{2,}(?![\d.])")  # neither money nor an address
+
+
+def room_of(address: str) -> str:
+    found = resolve(urlsplit(address).path)
+    return found.view_name if found.view_name in OPEN_TO_BLINDED else found.namespace
+
+
+def numbers_in(crawl: Crawl, room: str) -> set[str]:
+    pages = (page for address, page in crawl.pages.items() if room_of(address) == room)
+    return {number for page in pages for number in MEASURED.findall(re.sub(r"<[^>]*>", " ", page))}

@@ -29,6 +29,7 @@ from analysis.answers.samples import SAMPLE, SEED, sample_of
 from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
+from surveys.console.notes_views import notes_on
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import decimal, percent, plural
 from surveys.models import Prompt, ReadBack, Study
@@ -310,6 +311,7 @@ def show_answer(
         doubt=DOUBTS.get(shown.doubt, ""),
         seen=last_decision(shown),
         decisions=shown.decisions.order_by("-pk"),
+        notes=notes_on(request, "response", shown.response_id) if shown.response_id else None,
         said=shown.response.read_backs.last() if shown.response_id else None,
         opinions=shown.opinions.select_related("endpoint"),
         queue=len(queue),

@@ -109,7 +109,7 @@ def counted_studies(user: Any) -> QuerySet[Study]:
     people = Selection().people("participants__")
     done = people & Q(participants__state="completed")
     return (
-        studies_of(user)
+        studies_of(user, Role.BLINDED)
         .select_related("current")
         .annotate(
             people=Count("participants", filter=people, distinct=True),

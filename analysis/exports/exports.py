@@ -24,7 +24,7 @@ from surveys.models import AuditEvent, Study
 from surveys.studies import audit
 from surveys.studies.access import Role, study_for
 
-PEOPLE_TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
+PEOPLE_TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "notes", "flow")
 ANSWER_TABLES = (
     *("readings", "mentions", "read_backs", "read_back_names"),
     *("aliases", "alias_decisions", "answer_decisions"),

@@ -47,6 +47,7 @@ LINES = {
         'print(pd.crosstab(participants["cell"], participants["state"]))\nprint(participants["seconds"].median() / 60)',
         "print(table(participants$cell, participants$state))\nprint(median(participants$seconds, na.rm = TRUE) / 60)",
     ),
+    "notes": FirstLines('print(notes.groupby("author").size())', "print(table(notes$author))"),
     "flow": by("flow", "outcome", "people", "sum"),
     "readings": FirstLines(
         'counted = readings[readings["counted"]]\n'

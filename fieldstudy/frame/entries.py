@@ -64,24 +64,24 @@ class ConsoleFrame:
         return [entry.standing.step for entry in self.entries if entry.standing.step]
 
 
-ACTS = Role.RESEARCHER
+ACTS, OPEN = Role.RESEARCHER, Role.BLINDED
 STUDY = Entry(
     "study",
     "Study",
     (
-        Tab("Overview", "console:study", ("overview",)),
-        Tab("Set-up", "console:setup", ("setup",)),
+        Tab("Overview", "console:study", ("overview",), OPEN),
+        Tab("Set-up", "console:setup", ("setup",), OPEN),
         Tab("New version", "console:new-version", ("new-version",), ACTS),
-        Tab("Members", "console:members", ("members",), count="members"),
+        Tab("Members", "console:members", ("members",), OPEN, count="members"),
     ),
 )
 COLLECT = Entry(
     "collect",
     "Collect",
     (
-        Tab("Now", "console:monitor", ("collect",)),
-        Tab("Participants", "console:participants", ("people",), count="people"),
-        Tab("Flow", "console:flow", ("flow",)),
+        Tab("Now", "console:monitor", ("collect",), OPEN),
+        Tab("Participants", "console:participants", ("people",), OPEN, count="people"),
+        Tab("Flow", "console:flow", ("flow",), OPEN),
         Tab("Paying", "paying:board", ("paying",), ACTS),
     ),
 )
@@ -126,7 +126,7 @@ EXPORT = Entry(
     (
         Tab("Data", "export:page", ("export",)),
         Tab("Bundle", "export:page", ("bundle",), query="#bundle"),
-        Tab("Audit trail", "console:audit", ("audit",)),
+        Tab("Audit trail", "console:audit", ("audit",), OPEN),
     ),
 )
 
@@ -163,6 +163,8 @@ def frame_of(request: HttpRequest, here: str) -> ConsoleFrame:
             for tab in entry.tabs
             if rank >= RANK[tab.least]
         )
+        if not tabs:
+            continue
         is_here = any(tab.is_here for tab in tabs) or here.startswith(f"{entry.name}-")
         entries.append(replace(entry, tabs=tabs, standing=standing, is_here=is_here))
     others = [

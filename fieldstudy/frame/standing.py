@@ -12,10 +12,10 @@ from django.db.models.functions import Cast
 from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
 from surveys.console.wording import dollars, plural
-from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study
+from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
 from surveys.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
 from surveys.monitoring.people import people_of
-from surveys.studies.access import studies_of
+from surveys.studies.access import Role, studies_of
 
 ENDED_EARLY = (Run.State.STOPPED, Run.State.PAUSED)
 WORDS, NUMBERS = ("of_what", "of_key", "of_name"), ("rows", "rows_done", "rows_now")
@@ -53,6 +53,7 @@ class Counts(PlacesOfCells):
     millionths: int = 0  # of a dollar, that the runs have cost
     studies: list[tuple[str, str]] = field(default_factory=list)
     numbers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)  # what waits for a second person, with who asked
 
     def number(self, name: str) -> int:
         return sum(self.runs.values()) if name == "runs" else self.numbers.get(name, (0, 0, 0))[0]
@@ -70,6 +71,8 @@ def count_study(study: Study, user: AbstractBaseUser) -> Counts:
                 counts.millionths += done
             case "study":
                 counts.studies.append((key, name))
+            case "asked":
+                counts.asked[key] = name
             case _:
                 counts.numbers[what] = (n, done, now)
     counts.cells.sort(key=lambda cell: cell.id)
@@ -83,9 +86,11 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
     yield rows("cell", cells, F("position"), F("name"), rows=total, rows_done=filled, rows_now=leased)
     spent = Cast(Sum("spent") * MILLION, BigIntegerField())
     yield rows("run", study.runs.all(), F("state"), rows_done=spent)
-    yield rows("study", studies_of(user), F("slug"), F("title"))
+    yield rows("study", studies_of(user, Role.BLINDED), F("slug"), F("title"))
     simulated = Count("pk", filter=Q(origin=Participant.Origin.SIMULATED))
     yield rows("people", people_of(study, "main"), rows_done=simulated)
+    asked = TeamRequest.objects.filter(study=study, state=TeamRequest.State.WAITING)
+    yield rows("asked", asked, F("what"), F("asked_by__username"))
     yield rows("members", study.memberships.all())
     yield rows("waiting", waiting(answers_of(study)))
     yield rows("exported", AuditEvent.objects.filter(study=study, action="exported"))
@@ -112,8 +117,14 @@ def work_of(study: Study) -> dict[str, Any]:
 # --- in words ----------------------------------------------------------------------
 
 
+WAITS = "{} asked for it. Another researcher confirms or declines it."
+
+
 def study_stands(study: Study, counts: Counts) -> Standing:
     version = f"Version {study.current.number}" if study.current else "No version"
+    if name := counts.asked.get(TeamRequest.What.LAUNCH):
+        step = Advice("A launch waits for a second person", WAITS.format(name), "console:change-state", ("launch",))
+        return Standing(study.get_state_display(), "", f"{version}, waits for a second person", step)
     if study.state == Study.State.DRAFT:
         step = Advice(
             "Read and launch the study", "Nobody can take part before. A pilot tries it first.", "console:setup"
@@ -127,6 +138,9 @@ def study_stands(study: Study, counts: Counts) -> Standing:
 
 def collect_stands(study: Study, counts: Counts) -> Standing:
     count, unit = f"{counts.filled:,}", f"of {counts.places:,}"
+    if name := counts.asked.get(TeamRequest.What.PAY):
+        step = Advice("A payment waits for a second person", WAITS.format(name), "paying:board")
+        return Standing(count, unit, "A payment waits for a second person", step)
     if not counts.number("people"):
         words = "Nobody has come yet"
         step = Advice("Give people the link", f"{words}. The set-up has the link and the codes.", "console:setup")

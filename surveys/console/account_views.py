@@ -13,7 +13,7 @@ from surveys.console.pages import address_without_page, member_page, page_of, sh
 from surveys.models import AuditEvent, Membership
 from surveys.studies.access import Role, forget_tries, may_try, within_limit
 from surveys.studies.audit import find_breaks
-from surveys.studies.members import MemberError, add_member, change_role, remove_member
+from surveys.studies.members import MemberError, add_member, change_role, remove_member, why_blinded
 
 
 def has_no_account() -> bool:
@@ -67,11 +67,19 @@ def account(request: HttpRequest) -> HttpResponse:
 # --- members ----------------------------------------------------------------
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def members(request: HttpRequest) -> HttpResponse:
     rows = request.study.memberships.select_related("user").order_by("user__username")
-    return show(request, "console/members.html", "members", members=rows, roles=Role.choices)
+    return show(
+        request,
+        "console/members.html",
+        "members",
+        members=rows,
+        roles=Role.choices,
+        blinded=sum(row.role == Role.BLINDED for row in rows),
+        why_blinded=why_blinded(request.study),
+    )
 
 
 @study_page(Role.OWNER)
@@ -114,7 +122,7 @@ def change_membership(request: HttpRequest, number: int) -> HttpResponse:
 def wanted_role(request: HttpRequest) -> str:
     role = request.POST.get("role", "")
     if role not in Role.values:
-        raise MemberError("Choose a role: owner, researcher or viewer.")
+        raise MemberError("Choose a role: owner, researcher, viewer or blinded.")
     return role
 
 
@@ -124,7 +132,7 @@ def wanted_role(request: HttpRequest) -> str:
 PAGE_SIZE = 100
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def trail(request: HttpRequest) -> HttpResponse:
     events = AuditEvent.objects.filter(study=request.study).order_by("-number")

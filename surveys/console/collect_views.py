@@ -16,19 +16,20 @@ from surveys.monitoring.hourly_pay import HourlyPay
 from surveys.monitoring.labelling import count_items, count_skips, say_labels
 from surveys.monitoring.monitor import Monitor, say_state, watch
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, WHO, kinds_of_people, reason_name, who_or_main
+from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 
 State, Kind = Participant.State, AnonymousExit.Kind
 BAR = 1000  # width of a bar's own units
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def monitor(request: HttpRequest) -> HttpResponse:
     return show(request, "console/monitor.html", "collect", **monitor_page(request))
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def monitor_part(request: HttpRequest) -> HttpResponse:
     """The numbers alone, for a page that is open already."""
@@ -181,7 +182,7 @@ class FlowFigure:
         return down + across
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def flow(request: HttpRequest) -> HttpResponse:
     who = who_or_main(request.GET.get("who", ""))
@@ -208,7 +209,7 @@ def flow(request: HttpRequest) -> HttpResponse:
     )
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def flow_file(request: HttpRequest, kind: str) -> HttpResponse:
     """The figure as SVG, or its numbers as JSON."""

@@ -6,12 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from surveys.console.notes_views import notes_on
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import duration, percent, plural
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response, Study
@@ -27,7 +29,7 @@ from surveys.monitoring.people import (
     reason_name,
     who_or_main,
 )
-from surveys.studies.access import Role
+from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of, prompts_of
 
@@ -36,13 +38,15 @@ EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest
 FOLD = 1500  # characters from which an answer is folded
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def participants(request: HttpRequest) -> HttpResponse:
     wanted = {name: request.GET.get(name, "") for name in ("who", "state", "cell", "flag", "q", "sort")}
     wanted["who"] = who_or_main(wanted["who"])
     people = page_of(request, find_people(request.study, wanted, may(request, Role.RESEARCHER)), PAGE_SIZE)
     kinds = kinds_of_people(request.study)
+    for person in people:
+        person.may_be_opened = may_see_answers(request.role, person)
     return show(
         request,
         "console/participants.html",
@@ -69,10 +73,13 @@ def say_nobody(study: Study) -> str:
 
 def find_person(request: HttpRequest, pseudonym: str) -> Participant:
     people = Participant.objects.select_related("cell", "version", "context", "place", "study")
-    return get_object_or_404(people, study=request.study, pseudonym=pseudonym)
+    person = get_object_or_404(people, study=request.study, pseudonym=pseudonym)
+    if not may_see_answers(request.role, person):
+        raise PermissionDenied(BLINDED)
+    return person
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
     person = find_person(request, pseudonym)
@@ -85,6 +92,7 @@ def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
         "console/participant.html",
         "people",
         person=person,
+        notes=notes_on(request, "participant", person.pk),
         reason=reason_name(person.reason) if person.reason else "",
         see_pid=may(request, Role.RESEARCHER),
         can_return=may(request, Role.RESEARCHER) and not person.has_ended,
@@ -303,7 +311,7 @@ def make_timeline(
     return sorted(events, key=lambda event: event[0])
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def response_text(request: HttpRequest, pseudonym: str, number: int) -> HttpResponse:
     """One revision's text to the letter, as plain text: a browser never takes it for a page."""

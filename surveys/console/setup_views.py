@@ -5,20 +5,24 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from surveys.console.pages import show, study_page
+from surveys.console.notes_views import notes_on
+from surveys.console.pages import may, show, study_page
 from surveys.console.wording import language_name
-from surveys.models import Study, StudyVersion
+from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
 from surveys.participation.steps import address, area_of
-from surveys.studies import lifecycle
+from surveys.studies import lifecycle, second_person
 from surveys.studies.access import Role
 from surveys.studies.files.definitions import Definition, in_language, prompt_text
 from surveys.studies.files.schema import OUTCOMES
+from surveys.studies.members import lift_blinding
+from surveys.studies.second_person import SecondPersonError
 
 State = Study.State
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
@@ -47,7 +51,10 @@ class LifeStep:
     button: str
     title: str
     consequences: tuple[str, ...]
-    states: tuple[str, ...]
+    states: tuple[str, ...] = ()  # in which the set-up has the button
+    least: Role = Role.RESEARCHER
+    done: str = ""  # said afterwards; empty: what state the study is in
+    page: str = "setup"  # that has the button
 
 
 STEPS = {
@@ -100,24 +107,41 @@ STEPS = {
         ("Nobody new can begin, and this can't be undone.", "People who have begun may finish and are paid."),
         (State.LIVE, State.PAUSED),
     ),
+    "unblind": LifeStep(
+        lift_blinding,
+        "Lift the blinding",
+        "Lift the blinding?",
+        (
+            "Blinded members see everything that viewers see from now on: answers, comparisons and exports.",
+            "It can't be undone, and stands in the audit trail with your name and theirs.",
+        ),
+        least=Role.OWNER,
+        done="The blinding is lifted. Blinded members see what viewers see.",
+        page="members",
+    ),
 }
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def setup(request: HttpRequest) -> HttpResponse:
-    return show(request, "console/setup.html", "setup", **setup_page(request.study, request.study.current))
+    return show_version(request, "console/setup.html", request.study.current)
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def version(request: HttpRequest, number: int) -> HttpResponse:
     """An earlier version, to read."""
     shown = get_object_or_404(StudyVersion, study=request.study, number=number)
-    return show(request, "console/version.html", "setup", **setup_page(request.study, shown))
+    return show_version(request, "console/version.html", shown)
 
 
-@study_page()
+def show_version(request: HttpRequest, template: str, shown: StudyVersion) -> HttpResponse:
+    page = setup_page(request.study, shown) | {"notes": notes_on(request, "version", shown.pk)}
+    return show(request, template, "setup", **page)
+
+
+@study_page(Role.BLINDED)
 @require_safe
 def version_document(request: HttpRequest, number: int) -> HttpResponse:
     """What the hash is taken over, as a file: for a registry, or to check the hash elsewhere."""
@@ -146,6 +170,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
         "pages_changed": shown.interface_sha256 != lifecycle.interface_hash(),
         "steps": [(name, step) for name, step in STEPS.items() if study.state in step.states],
         "participant_link": participant_link(study),
+        "told": second_person.told(study, "launch"),
     }
 
 
@@ -195,16 +220,54 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
     step = STEPS.get(name)
     if step is None:
         raise Http404
+    if not may(request, step.least):
+        raise PermissionDenied(f"This needs the role of {step.least.label.lower()} in the study.")
+    back = reverse(f"console:{step.page}", args=[request.study.slug])
     if request.method != "POST":
         page = setup_page(request.study, request.study.current)
         if name == "launch":
             page["warnings"] = lifecycle.launch_warnings(page["definition"])
-        return show(request, "console/change_state.html", "setup", step=step, name=name, **page)
+            page["asks"] = "launch" in page["definition"].second_person
+            page["asked"] = second_person.waiting(request.study, "launch").first()
+            page["stale"] = stale_launch(request.study, page["asked"])
+        return show(request, "console/change_state.html", step.page, step=step, name=name, leave=back, **page)
     try:
+        if name == "launch" and "launch" in lifecycle.definition_of(request.study.current_id).second_person:
+            messages.success(request, launch_by_two(request))
+            return redirect(back)
         step.rule(request.study, request.user.get_username())
-    except lifecycle.StudyError as error:
+    except (lifecycle.StudyError, SecondPersonError) as error:
         messages.error(request, str(error))
     else:
         request.study.refresh_from_db()
-        messages.success(request, f"Done. The study is {STATE_WORDS[request.study.state]} now.")
-    return redirect("console:setup", request.study.slug)
+        messages.success(request, step.done or f"Done. The study is {STATE_WORDS[request.study.state]} now.")
+    return redirect(back)
+
+
+def launch_by_two(request: HttpRequest) -> str:
+    """Ask for the launch, or answer whoever asked; what happened, in a sentence."""
+    study, account, said = request.study, request.user, request.POST.get("answer", "")
+    asked = second_person.waiting(study, "launch").first()
+    if said not in ("confirm", "decline"):
+        second_person.ask(study, "launch", "launch", account, what_is_launched(study))
+        return "You have asked. The study is launched once another researcher or owner confirms it."
+    if asked is None:
+        raise SecondPersonError("Nobody waits for an answer any more.")
+    if said == "decline":
+        second_person.decline(asked, account, request.POST.get("reason", ""))
+        return f"You have declined. {asked.asked_by} sees why."
+    if stale := stale_launch(study, asked):
+        raise SecondPersonError(stale)
+    second_person.confirm(asked, account, lambda second: lifecycle.launch(study, account.get_username(), second))
+    return f"Done, as {asked.asked_by} asked. The study is live now."
+
+
+def what_is_launched(study: Study) -> dict[str, str]:
+    return {"sha256": study.current.sha256}
+
+
+def stale_launch(study: Study, asked: TeamRequest | None) -> str:
+    """Why what was asked for cannot be confirmed any more."""
+    if asked is None or asked.detail == what_is_launched(study):
+        return ""
+    return f"The version has changed since {asked.asked_by} asked. It has to be asked anew."

@@ -26,10 +26,11 @@ LONGEST_REASON = 2000
 @member_page
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    rows = studies_of(request.user).select_related("current").order_by("-created_at", "slug")
+    mine = studies_of(request.user, Role.BLINDED)
+    rows = mine.select_related("current").order_by("-created_at", "slug")
     # The people's count would multiply the places' rows, so it comes by a query of its own.
     people = Count("participants", filter=Q(participants__pilot=False) & ~Q(participants__origin="preview"))
-    counts = dict(studies_of(request.user).annotate(n=people).values_list("pk", "n"))
+    counts = dict(mine.annotate(n=people).values_list("pk", "n"))
     found = list(
         rows.annotate(
             places=Count("cells__places"),
@@ -42,7 +43,7 @@ def studies(request: HttpRequest) -> HttpResponse:
     return render(request, "console/studies.html", page)
 
 
-@study_page()
+@study_page(Role.BLINDED)
 @require_safe
 def study(request: HttpRequest) -> HttpResponse:
     """How the study stands, and what is to be done next."""

@@ -26,6 +26,7 @@ from surveys.models.prolific import (
 )
 from surveys.models.responses import Draft, Flag, ReadBack, Response
 from surveys.models.studies import AuditEvent, BenchmarkItem, Membership, Prompt, Study, StudyVersion, base_slug
+from surveys.models.team import Note, TeamRequest
 
 __all__ = [
     "Annotation",
@@ -40,6 +41,7 @@ __all__ = [
     "GateVerdict",
     "History",
     "Membership",
+    "Note",
     "Participant",
     "Payment",
     "Place",
@@ -56,5 +58,6 @@ __all__ = [
     "Study",
     "StudyVersion",
     "Submission",
+    "TeamRequest",
     "base_slug",
 ]

@@ -26,6 +26,7 @@ class Study(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     launched_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
+    unblinded_at = models.DateTimeField(null=True, help_text="When an owner let blinded members see comparisons.")
 
     class Meta:
         ordering = ["slug"]
@@ -149,6 +150,7 @@ class Membership(models.Model):
         OWNER = "owner", "Owner"
         RESEARCHER = "researcher", "Researcher"
         VIEWER = "viewer", "Viewer"
+        BLINDED = "blinded", "Blinded"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
@@ -157,7 +159,9 @@ class Membership(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["study", "user"], name="member_once"),
-            models.CheckConstraint(name="role_known", condition=Q(role__in=["owner", "researcher", "viewer"])),
+            models.CheckConstraint(
+                name="role_known", condition=Q(role__in=["owner", "researcher", "viewer", "blinded"])
+            ),
         ]
 
     def __str__(self) -> str:

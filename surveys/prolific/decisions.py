@@ -9,18 +9,25 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.models import Participant, Payment, Study, Submission
+from surveys.models import Participant, Payment, Study, Submission, TeamRequest
 from surveys.monitoring.people import DecisionError, mark_returned
 from surveys.prolific.board import Board, Pair, read_board
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind, Paid, booked, given_up
 from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
+from surveys.studies.second_person import require
 
 MONEY = {Kind.APPROVE, Kind.SCREEN_OUT, Kind.BONUS, Kind.TOP_UP}
 HERE = {"mark_returned", "book", "drop", "dismiss"}  # what is done in this database alone
+# Whom a sheet lists: submission, cents, and the submission's newest payment, so that one made since shows.
+Listed = list[tuple[int, int, int]]
 
 
-CHANGED = "The numbers have changed since you saw them. Nothing was decided; look again."
+class ListChanged(DecisionError):
+    """What somebody saw is not what would be decided now."""
+
+    def __init__(self) -> None:
+        super().__init__("The numbers have changed since you saw them. Nothing was decided; look again.")
 
 
 @dataclass(frozen=True)
@@ -83,29 +90,65 @@ def cents_of(row: Pair, screen_out: int) -> int:
     return theirs.bonus - booked(theirs) if action == "book" else theirs.reward
 
 
-def decide(study: Study, meaning: str, actor: str, count: int, cents: int, *, instead: bool = False) -> int:
+def rows_of(board: Board, meaning: str) -> list[Pair]:
+    return [row for row in board.open if row.meaning == meaning]
+
+
+def amounts_of(study: Study, rows: Iterable[Pair]) -> list[Amount]:
+    """What their own action pays to each of these rows."""
+    screen_out = definition_of(study.current_id).pay.screen_out_cents
+    return [Amount(row.theirs.id, cents_of(row, screen_out), row.meaning) for row in rows if row.theirs]
+
+
+def listed(board: Board, amounts: Iterable[Amount]) -> Listed:
+    """What a sheet shows of these amounts, in one order."""
+    ledgers = {row.theirs.id: row.theirs.ledger for row in board.rows if row.theirs}
+    newest = {name: max((each.id for each in entries), default=0) for name, entries in ledgers.items()}
+    return sorted((each.submission, each.cents, newest.get(each.submission, 0)) for each in amounts)
+
+
+def decide_listed(study: Study, meaning: str, actor: str, seen: Listed, second: TeamRequest | None = None) -> int:
+    """Decide what is proposed for a meaning, to exactly those whom a sheet listed; ListChanged otherwise."""
+    return decide(study, meaning, actor, len(seen), sum(cents for _, cents, _ in seen), seen=seen, second=second)
+
+
+def decide(
+    study: Study,
+    meaning: str,
+    actor: str,
+    count: int,
+    cents: int,
+    *,
+    instead: bool = False,
+    seen: Listed | None = None,
+    second: TeamRequest | None = None,
+) -> int:
     """Decide what is proposed for a meaning, or what may be done `instead`, for all its rows; returns how many.
 
-    `count` and `cents` are what the person saw. Raises DecisionError when they are no longer true, so that two people
-    who decide at once decide once.
+    `count`, `cents` and `seen` are what the person saw. Raises ListChanged when they are no longer true, so that two
+    people who decide at once decide once. `second`: what a second person confirmed, where the study file wants one.
     """
     with transaction.atomic():
         lock(study)
         board = read_board(study)
         proposal = find_proposal(study, board, meaning, count, cents)
-        rows = [row for row in board.open if row.meaning == meaning]
+        rows = rows_of(board, meaning)
+        if seen is not None and listed(board, amounts_of(study, rows)) != seen:
+            raise ListChanged
+        if proposal.moves_money and not instead:
+            require_second(study, second)
         action = MEANINGS[meaning].instead if instead else proposal.action
-        carry_out(study, action, rows, actor, meaning)
+        carry_out(study, action, rows, actor)
         detail = {"submissions": count, "cents": cents, "why": meaning}
         audit.record(study, actor, f"decided: {ACTIONS[action].lower()}", "", **detail)
     return count
 
 
 def find_proposal(study: Study, board: Board, meaning: str, count: int, cents: int) -> ProposedDecision:
-    """The proposal that a person saw; raises DecisionError where it is no longer true."""
+    """The proposal that a person saw; raises ListChanged where it is no longer true."""
     proposal = next((each for each in propose(study, board) if each.meaning == meaning), None)
     if proposal is None or (proposal.count, proposal.cents) != (count, cents) or not proposal.can_decide:
-        raise DecisionError(CHANGED)
+        raise ListChanged
     return proposal
 
 
@@ -115,7 +158,7 @@ def lock(study: Study) -> None:
     list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
 
 
-def carry_out(study: Study, action: str, rows: list[Pair], actor: str, why: str) -> None:
+def carry_out(study: Study, action: str, rows: list[Pair], actor: str) -> None:
     found = [row.theirs for row in rows if row.theirs]
     if action == "mark_returned":
         for row in rows:
@@ -132,9 +175,7 @@ def carry_out(study: Study, action: str, rows: list[Pair], actor: str, why: str)
         amounts = [Amount(each.id, each.bonus - booked(each), "paid on Prolific, taken over") for each in found]
         record(found, amounts, Kind.BONUS, actor, is_paid=True)
     else:
-        screen_out = definition_of(study.current_id).pay.screen_out_cents
-        amounts = [Amount(row.theirs.id, cents_of(row, screen_out), why) for row in rows if row.theirs]
-        record(found, amounts, action, actor)
+        record(found, amounts_of(study, rows), action, actor)
 
 
 def record(
@@ -161,34 +202,33 @@ def record(
     return Payment.objects.bulk_create(rows)
 
 
-def decide_amounts(study: Study, kind: str, amounts: list[Amount], actor: str, newest: int) -> int:
+def require_second(study: Study, second: TeamRequest | None) -> None:
+    require(definition_of(study.current_id).second_person, TeamRequest.What.PAY, study, second)
+
+
+def decide_amounts(
+    study: Study, kind: str, amounts: list[Amount], actor: str, seen: Listed, second: TeamRequest | None = None
+) -> int:
     """Decide bonuses or top-ups of any amount; returns how many.
 
-    `newest` is the newest payment that the person knew of. Raises DecisionError when there is a newer one, so that a
-    form sent twice pays once.
+    `seen` is what the person saw of them. Raises ListChanged when somebody on it has got another payment since, so
+    that a form sent twice pays once.
     """
     with transaction.atomic():
         lock(study)
-        check_newest(study, newest)
-        theirs = {row.theirs.id: row.theirs for row in read_board(study).rows if row.theirs}
+        board = read_board(study)
+        theirs = {row.theirs.id: row.theirs for row in board.rows if row.theirs}
         if not amounts or any(amount.submission not in theirs or amount.cents <= 0 for amount in amounts):
             raise DecisionError("Nothing was decided: there is nobody to pay, or an amount is not above zero.")
+        if listed(board, amounts) != seen:
+            raise ListChanged
+        require_second(study, second)
         record(theirs.values(), amounts, kind, actor)
         cents = sum(amount.cents for amount in amounts)
         reasons = sorted({amount.reason for amount in amounts})
         detail = {"submissions": len(amounts), "cents": cents, "why": reasons}
         audit.record(study, actor, f"decided: {Kind(kind).label.lower()}", "", **detail)
     return len(amounts)
-
-
-def check_newest(study: Study, newest: int) -> None:
-    if newest_payment(study) != newest:
-        raise DecisionError("Somebody has decided something since you saw this page. Nothing was decided.")
-
-
-def newest_payment(study: Study) -> int:
-    mine = Payment.objects.filter(submission__remote__study=study).order_by("-pk").values_list("pk", flat=True)
-    return mine.first() or 0
 
 
 def ledger(study: Study) -> dict[str, int]:

@@ -15,16 +15,21 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AbstractUser, AnonymousUser, Permission
 from django.core.exceptions import PermissionDenied
 from django.core.signing import BadSignature, Signer
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.crypto import constant_time_compare
 
-from surveys.models import Membership, Study
+from surveys.models import Membership, Participant, Study
 
 Role = Membership.Role
 MAKE_STUDIES = "surveys.add_study"  # Django's own permission
-RANK = {Role.VIEWER: 1, Role.RESEARCHER: 2, Role.OWNER: 3}
+# Below the viewer, so that a blinded member is refused whatever does not say that it is open to them.
+RANK = {Role.BLINDED: 0, Role.VIEWER: 1, Role.RESEARCHER: 2, Role.OWNER: 3}
+BLINDED = (
+    "You are blinded in this study: you see how it goes, the pilot and simulated people, and nothing that compares "
+    "until an owner lifts the blinding."
+)
 # No vowels, so that a pseudonym never spells a word; no 0/O, 1/l.
 ALPHABET = "23456789bcdfghjkmnpqrstvwxz"
 
@@ -81,13 +86,19 @@ def read_link(study_slug: str, token: str) -> tuple[str, bool]:
 
 
 def studies_of(user: AbstractBaseUser | AnonymousUser, least: Membership.Role = Role.VIEWER) -> QuerySet[Study]:
-    """The studies in which an account has at least this role; all of them for a superuser."""
+    """The studies in which an account has at least this role; all of them for a superuser.
+
+    Whoever is blinded is a viewer from the moment that an owner lifts it.
+    """
     if not user.is_authenticated:
         return Study.objects.none()
     if getattr(user, "is_superuser", False):
         return Study.objects.all()
     roles = [role for role in Role if RANK[role] >= RANK[least]]
-    return Study.objects.filter(memberships__user=user, memberships__role__in=roles)
+    has_role = Q(memberships__role__in=roles)
+    if least == Role.VIEWER:
+        has_role |= Q(memberships__role=Role.BLINDED, unblinded_at__isnull=False)
+    return Study.objects.filter(has_role, memberships__user=user)
 
 
 def may_make_studies(user: AbstractBaseUser | AnonymousUser) -> bool:
@@ -104,6 +115,8 @@ def role_in(user: AbstractBaseUser, study: Study) -> Membership.Role | None:
     if getattr(user, "is_superuser", False):
         return Role.OWNER
     membership = Membership.objects.filter(user=user, study=study).first()
+    if membership and membership.role == Role.BLINDED and study.unblinded_at:
+        return Role.VIEWER
     return Role(membership.role) if membership else None
 
 
@@ -114,8 +127,10 @@ def study_and_role(
 
     404 for an account that has no part in it, so that slugs can't be guessed; 403 for too small a role.
     """
-    study = get_object_or_404(studies_of(user).select_related("current"), slug=slug)
+    study = get_object_or_404(studies_of(user, Role.BLINDED).select_related("current"), slug=slug)
     role = role_in(user, study)
+    if role == Role.BLINDED and least == Role.VIEWER:
+        raise PermissionDenied(BLINDED)
     if role is None or RANK[role] < RANK[least]:
         raise PermissionDenied(f"This needs the role of {least.label.lower()} in the study.")
     return study, role
@@ -124,6 +139,12 @@ def study_and_role(
 def study_for(user: AbstractBaseUser | AnonymousUser, slug: str, least: Membership.Role = Role.VIEWER) -> Study:
     """The study alone, by the same rules."""
     return study_and_role(user, slug, least)[0]
+
+
+def may_see_answers(role: Role, participant: Participant) -> bool:
+    """What one person gave. Blinded members see that of people who are not in the comparison, or are made up."""
+    made_up = participant.origin in (Participant.Origin.SIMULATED, Participant.Origin.PREVIEW)
+    return role != Role.BLINDED or participant.pilot or made_up
 
 
 # --- how often, by address; the address itself is never stored ---------------

@@ -25,10 +25,11 @@ from surveys.models import (
     Study,
     StudyVersion,
     Submission,
+    TeamRequest,
     locks,
 )
 from surveys.models.hashes import fingerprint
-from surveys.studies import audit
+from surveys.studies import audit, second_person
 from surveys.studies.files.definitions import Definition, fill_benchmark_items, in_language, prompt_text, read_study
 from surveys.studies.files.languages import PAGE_LANGUAGES
 
@@ -96,11 +97,20 @@ def load_definition(definition: Definition, actor: str, amendment: str = "") -> 
                 f"{study.slug} was launched on {study.launched_at:%d %B %Y} and can't be changed silently. "
                 "Say why with an amendment; people who began keep the version they saw."
             )
+        keep_second_person(study, definition)
         write_version(study, document, actor, amendment if study.is_launched else "")
         arrange_places(study, definition)
         outcome = "created" if created else "amended" if study.is_launched else "updated"
         audit.record(study, actor, outcome, f"version {study.current.number}", amendment=amendment)
         return study, outcome
+
+
+def keep_second_person(study: Study, definition: Definition) -> None:
+    """Nobody takes away by a new version what the frozen one asks a second person for."""
+    if not (study.current and study.current.frozen_at):
+        return
+    if gone := sorted({*definition_of(study.current_id).second_person} - {*definition.second_person}):
+        raise StudyError(f"`second_person` names {', '.join(gone)}; people have come under it, so it stays.")
 
 
 def with_benchmark_items(definition: Definition) -> Definition:
@@ -207,8 +217,9 @@ def end_pilot(study: Study, actor: str) -> None:
     change_state(study, actor, "pilot ended", State.DRAFT, {State.PILOT})
 
 
-def launch(study: Study, actor: str) -> None:
-    change_state(study, actor, "launched", State.LIVE, {State.DRAFT, State.PILOT})
+def launch(study: Study, actor: str, second: TeamRequest | None = None) -> None:
+    """`second`: what a second person confirmed, where the study file wants one."""
+    change_state(study, actor, "launched", State.LIVE, {State.DRAFT, State.PILOT}, second)
 
 
 # Words of whoever answers for a study, in the languages of the pages.
@@ -258,11 +269,15 @@ def close(study: Study, actor: str) -> None:
     change_state(study, actor, "closed", State.CLOSED, {State.LIVE, State.PAUSED})
 
 
-def change_state(study: Study, actor: str, action: str, state: str, allowed: set[str]) -> None:
+def change_state(
+    study: Study, actor: str, action: str, state: str, allowed: set[str], second: TeamRequest | None = None
+) -> None:
     with transaction.atomic():
         study = lock_study(study)
         if study.state not in allowed:
             raise StudyError(f"{study.slug} is {study.get_state_display().lower()}, so it can't be {action} now.")
+        if action == "launched" and study.current_id:
+            second_person.require(definition_of(study.current_id).second_person, "launch", study, second)
         if state in (State.PILOT, State.LIVE):
             freeze(study, actor)
         study.state = state

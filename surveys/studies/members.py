@@ -3,12 +3,13 @@
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils import timezone
 
-from surveys.models import Membership, Study
+from surveys.models import Membership, Place, Study
 from surveys.studies import audit
 from surveys.studies.access import studies_of
 from surveys.studies.files.definitions import Definition
-from surveys.studies.lifecycle import StudyError, load_definition
+from surveys.studies.lifecycle import StudyError, definition_of, load_definition, lock_study
 
 Role = Membership.Role
 
@@ -101,3 +102,36 @@ def keep_an_owner(membership: Membership) -> None:
     others = Membership.objects.filter(study=membership.study, role=Role.OWNER).exclude(pk=membership.pk)
     if membership.role == Role.OWNER and not others.exists():
         raise MemberError("A study needs an owner. Make somebody else an owner first.")
+
+
+# --- blinding -----------------------------------------------------------------
+
+
+def lift_blinding(study: Study, actor: str) -> None:
+    """Blinded members are viewers from here on. It cannot be taken back: nobody forgets a number."""
+    with transaction.atomic():
+        study = lock_study(study)
+        if why := why_blinded(study):
+            raise StudyError(why)
+        study.unblinded_at = timezone.now()
+        study.save(update_fields=["unblinded_at"])
+        names = study.memberships.filter(role=Role.BLINDED).order_by("user__username")
+        audit.record(study, actor, "blinding lifted", members=list(names.values_list("user__username", flat=True)))
+
+
+def why_blinded(study: Study) -> str:
+    """Why blinding cannot be lifted yet, in a sentence.
+
+    With hypotheses their plan must be frozen and at its end: all places filled, or the study closed.
+    """
+    if study.unblinded_at:
+        return "The blinding was lifted before."
+    if not study.current_id or not definition_of(study.current_id).hypotheses:
+        return ""
+    if not study.is_launched:
+        return "The plan is not frozen yet. Launch the study first."
+    places = Place.objects.filter(cell__study=study)
+    n, filled = places.count(), places.filter(confirmed_at__isnull=False).count()
+    if filled < n and study.state != Study.State.CLOSED:
+        return f"{filled:,} of {n:,} places are filled. The plan ends when all are, or when the study is closed."
+    return ""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from django.urls import URLPattern, get_resolver
 
-VIEWER, RESEARCHER, OWNER, MAKER = "viewer", "researcher", "owner", "maker"
+BLINDED, VIEWER, RESEARCHER, OWNER, MAKER = "blinded", "viewer", "researcher", "owner", "maker"
 
 
 class Row(NamedTuple):
@@ -37,32 +37,35 @@ SVG, CSV = {"kind": "svg"}, {"kind": "csv"}
 
 TABLE: dict[str, Row] = {
     # console
-    "console:study": reads(),
-    "console:setup": reads(),
+    "console:study": reads(BLINDED),
+    "console:setup": reads(BLINDED),
     "console:preview": posts(),
     "console:new-version": both(),
-    "console:version": reads(rest={"number": 1}),
-    "console:version-document": reads(rest={"number": 1}),
+    "console:version": reads(BLINDED, rest={"number": 1}),
+    "console:version-document": reads(BLINDED, rest={"number": 1}),
     "console:change-state": both(rest={"name": "pause"}),
-    "console:members": reads(),
+    "console:members": reads(BLINDED),
     "console:add-member": posts(OWNER),
     "console:change-member": posts(OWNER, ids={"number": "member"}),
-    "console:monitor": reads(),
-    "console:monitor-part": reads(),
-    "console:participants": reads(),
+    "console:monitor": reads(BLINDED),
+    "console:monitor-part": reads(BLINDED),
+    "console:participants": reads(BLINDED),
     "console:participant": reads(**PERSON),
     "console:call-returned": posts(**PERSON),
     "console:response-text": reads(ids={"pseudonym": "pseudonym", "number": "response"}),
-    "console:flow": reads(),
-    "console:flow-svg": reads(),
-    "console:flow-json": reads(),
-    "console:audit": reads(),
+    "console:flow": reads(BLINDED),
+    "console:flow-svg": reads(BLINDED),
+    "console:flow-json": reads(BLINDED),
+    "console:audit": reads(BLINDED),
+    "console:write-note": posts(ids={"key": "person"}, rest={"kind": "participant"}),
+    "console:change-note": posts(MAKER, ids={"number": "note"}),
     # paying
     **{f"paying:{name}": reads(RESEARCHER) for name in ("board", "ledger", "set-up")},
     **{
         f"paying:{name}": posts() for name in ("read", "decide", "top-up", "bonus", "make", "update", "groups", "write")
     },
     "paying:publish": both(),
+    "paying:second": both(ids={"number": "asked to pay"}),
     # comparing, exporting
     **{f"compare:{name}": reads() for name in ("bundle", "prepare-bundle", "bundle-progress", "overview")},
     **{f"plans:{name}": reads() for name in ("plan", "progress", "osf", "aspredicted")},
@@ -151,8 +154,11 @@ TABLE: dict[str, Row] = {
     "api:run": reads(**RUN),
     **{f"api:{action}-run": posts(**RUN) for action in ("pause", "resume", "cancel", "retry", "note")},
 }
-# Runs without a study and a study's own model, at the same addresses.
+# At the same addresses: people of the pilot, what owners alone may, runs without a study and a study's own model.
 MORE: list[tuple[str, Row]] = [
+    ("console:participant", reads(BLINDED, ids={"pseudonym": "piloting"})),
+    ("console:response-text", reads(BLINDED, ids={"pseudonym": "piloting", "number": "pilot response"})),
+    ("console:change-state", both(OWNER, rest={"name": "unblind"})),
     *((f"baselines:{name}", reads(RESEARCHER, ids={"number": "asked"})) for name in ("run", "run-part", "calls-part")),
     ("baselines:completion", reads(RESEARCHER, ids={"number": "asked", "call": "asking"})),
     ("baselines:completion-messages", reads(RESEARCHER, ids={"number": "asked", "call": "asking"})),

@@ -12,7 +12,7 @@ from rest_framework.authtoken.models import Token
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Corpus, CorpusStep, CorpusUpload, ExampleSet, Run, Task, TrainedModel
 from analysis.runs.asking.transcripts import first_span
-from surveys.models import Participant, Study
+from surveys.models import Participant, Study, TeamRequest
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.people.people_samples import make_person, talk
@@ -20,7 +20,7 @@ from tests.analysis.runs.baseline_factories import make_call, make_endpoint, mak
 from tests.analysis.runs.run_samples import answer, make_running
 from tests.factories import make_account, make_annotator, make_definition, make_participant, make_response, make_study
 
-ROLES = ("viewer", "researcher", "owner")
+ROLES = ("blinded", "viewer", "researcher", "owner")
 
 
 @dataclass
@@ -51,8 +51,16 @@ def make_world(name: str) -> World:
     person = make_participant(world.study)
     response = make_response(person, "teas", f"1. {name}replies", keep=True)
     world.ids |= {"member": spare.memberships.get().pk, "pseudonym": person.pseudonym, "response": response.pk}
+    piloting = make_participant(world.study)
+    Participant.objects.filter(pk=piloting.pk).update(pilot=True)
+    tried = make_response(piloting, "teas", "1. Assam", keep=True)
+    world.ids |= {"piloting": piloting.pseudonym, "pilot response": tried.pk}
     world.ids |= {"annotator": make_annotator(world.labelled).pseudonym}
     world.ids |= {"item": world.labelled.annotation_items.order_by("pk").first().pk}
+    listed = {"payout": {"kind": "decide", "meaning": "to-approve", "cell": "", "how": "", "gives": []}, "listed": []}
+    asked = TeamRequest.objects.create(study=world.study, what="pay", key="decide", asked_by=maker, detail=listed)
+    note = world.study.notes.create(participant=person, text=f"{name}confides", author=maker)
+    world.ids |= {"asked to pay": asked.pk, "person": person.pk, "note": note.pk}
     make_sources(world, maker)
     make_models(world, maker)
     make_runs(world, maker)

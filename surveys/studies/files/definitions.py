@@ -132,6 +132,7 @@ class Definition(StudyHead):
     rating: Rating | None = None  # what is asked of an answer
     hypotheses: tuple[Hypothesis, ...] = ()
     plan: PlanKeys | None = None  # how they are tested, where the file says so
+    second_person: tuple[str, ...] = ()  # what one researcher asks for and another confirms
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -205,7 +206,7 @@ LATER_KEYS = frozenset(
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
         *("summary", "full", "settings_later", "perception"),
         *("repeats", "arms", "rating"),
-        *("hypotheses", "plan"),
+        *("hypotheses", "plan", "second_person"),
     }
 )
 
@@ -356,9 +357,12 @@ def _unknown_keys(place: str, raw: dict[str, Any], known: tuple[str, ...]) -> li
     return [(join_place(place, name), f"is not a key here{nearest(name, known) or keys_here}") for name in unknown]
 
 
+TABLES_OF_FIELDS = ("places", "order", "checks", "recruiting", "team")
+
+
 def _defined(study: dict[str, Any]) -> Definition:
     """The definition of a study without faults; tables of one key become plain fields."""
-    document = {name: value for name, value in study.items() if name not in ("places", "order", "checks", "recruiting")}
+    document = {name: value for name, value in study.items() if name not in TABLES_OF_FIELDS}
     document["codes"] = {name: code for name, code in study["codes"].items() if code}
     document["lease_minutes"] = study["places"]["lease_minutes"]
     document["order_scheme"] = study["order"]["scheme"]
@@ -367,7 +371,7 @@ def _defined(study: dict[str, Any]) -> Definition:
     if (study.get("repeats") or study["arms"]) and document["paste_checks"]:
         document["paste_checks"] = tuple(dict.fromkeys((*document["paste_checks"], SAME_AGAIN)))
     document["debrief"] = study["debrief"]["text"]
-    document |= study["recruiting"]
+    document |= study["recruiting"] | study["team"]
     wordings = document.pop("wordings")
     if work := document.get("annotation"):
         work["wordings"] = wordings

@@ -349,6 +349,13 @@ class RecruitingKeys:
 
 
 @dataclass(frozen=True)
+class TeamKeys:
+    """What one researcher alone cannot do."""
+
+    second_person: Annotated[tuple[Annotated[str, one_of("launch", "pay")], ...], entries(), LeftOut(())] = ()
+
+
+@dataclass(frozen=True)
 class ProlificFilter:
     """One of Prolific's filters: some of its values, or a range of numbers, both ends included."""
 
@@ -418,6 +425,7 @@ TABLES: dict[str, type] = {
     "debrief": Debrief,
     "annotation": AnnotationKeys,
     "recruiting": RecruitingKeys,
+    "team": TeamKeys,
     "perception": Perception,
     "repeats": Repeats,
     "rating": Rating,

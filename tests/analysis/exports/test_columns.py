@@ -42,6 +42,7 @@ PUBLISHED = {
         "prompt_order order_number responses attention_failed comprehension_tries comments answer_chatbot answer_adult "
         "answer_milk answer_cups attention_leaf attention_leaf_passed attention_sea attention_sea_passed"
     ),
+    "notes": "study version participant prompt occasion arm revision text author written_at changed_at",
     "flow": "study version version_sha256 pilot origin outcome reason overflow people",
     "readings": (
         "study version version_sha256 pilot origin answer source model chatbot simulated counted participant run "

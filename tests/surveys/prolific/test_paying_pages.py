@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -25,6 +26,7 @@ from tests.surveys.prolific.world import ledger_total, make_paid_study, make_peo
 
 pytestmark = pytest.mark.django_db
 AT = "/console/teas/paying/"
+CHANGED = "The numbers have changed since you saw them. Nothing was decided; look again."
 
 
 @pytest.fixture(autouse=True)
@@ -43,13 +45,24 @@ def study(db: None) -> Study:
 def forms_of(page: str, address: str) -> list[dict[str, str]]:
     """The hidden fields of each form that goes there."""
     found = re.findall(rf'<form method="post" action="{address}">(.*?)</form>', page, re.DOTALL)
-    field = r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"'
-    return [dict(re.findall(field, form)) for form in found]
+    return [fields_of(form) for form in found]
+
+
+def fields_of(form: str) -> dict[str, str]:
+    return dict(re.findall(r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', form))
 
 
 def pay(client: Client, path: str, form: dict[str, str]) -> list[str]:
-    """What the page says after the form and, where it asks before it pays, the same form once more."""
-    return said(client.post(AT + path, form | {"sure": "yes"}, follow=True))
+    """What the page says after the form and, where a sheet asks before anything is paid, after the sheet."""
+    answer = client.post(AT + path, form, follow=True)
+    sheets = sheet_of(answer)
+    return said(client.post(AT + path, sheets, follow=True) if sheets else answer)
+
+
+def sheet_of(answer: HttpResponse) -> dict[str, str]:
+    """The hidden fields of a sheet."""
+    forms = re.findall(r'<form method="post">(.*?)</form>', text_of(answer), re.DOTALL)
+    return fields_of(forms[0]) if forms else {}
 
 
 def test_before_anything_was_read_the_page_says_so(study: Study, site: str) -> None:
@@ -80,13 +93,45 @@ def test_button_decides_what_it_says_and_hands_it_to_the_worker(
     assert (Payment.objects.count(), queued) == (0, [])
     assert pay(client, "decide/", form) == ["3 submissions decided. It is sent in the background and then read back."]
     assert queued == [study.pk]
-    changed = ["The numbers have changed since you saw them. Nothing was decided; look again."]
-    assert pay(client, "decide/", form) == changed == said(client.post(f"{AT}decide/", form, follow=True))
+    assert pay(client, "decide/", form) == [CHANGED]
     assert (Payment.objects.count(), queued) == (3, [study.pk])
     pay_and_read_back(study, prolific)
     assert "Both sides agree on 3 submissions." in lines_of(client.get(AT))
     assert "3 payments in the ledger." in lines_of(client.get(f"{AT}ledger/"))
     assert "Nothing has been decided yet." in lines_of(client.get(f"{AT}ledger/?state=failed"))
+
+
+def test_sheet_pays_exactly_whom_it_listed(study: Study, books: Books, prolific: ProlificClient) -> None:
+    first, second, third = make_people(study, books, 3)
+    read_back(study, prolific)
+    client, mary = log_in(study), log_in(study, name="mary")
+    [form] = forms_of(text_of(client.get(AT)), f"{AT}decide/")
+    sheet = sheet_of(client.post(f"{AT}decide/", form))
+    # One goes and another comes, at the same number and sum; a second one's reward differs.
+    Submission.objects.filter(submission_id=first).update(status="APPROVED")
+    Submission.objects.filter(submission_id=second).update(reward=250)
+    [fourth] = make_people(study, books, 1)
+    read_back(study, prolific)
+    Submission.objects.filter(submission_id=first).update(status="APPROVED")
+    Submission.objects.filter(submission_id=second).update(reward=250)
+    answer = client.post(f"{AT}decide/", sheet)
+    page, name = lines_of(answer), {each.session_id: str(each.participant) for each in Session.objects.all()}
+    assert "The list has changed since you saw it, and nothing was decided." in page and not Payment.objects.exists()
+    assert "Yes, pay $8.67" in page and page.count("new on the list") == page.count("$2.00 before") == 1
+    assert page.index("no longer on it") < page.index(name[first]) < page.index("What it costs")
+    assert [name[each] in page for each in (second, third, fourth)] == [True] * 3
+    # A list that nobody signed, or of another form, is shown and not paid.
+    for odd in ({"listed": "made-up"}, {"listed": sheet["listed"][:-2]}):
+        assert client.post(f"{AT}decide/", form | odd).status_code == 302
+    assert not Payment.objects.exists()
+    assert pay_sheet(client, answer) and pay_sheet(mary, answer) == [CHANGED]
+    assert set(Payment.objects.values_list("submission__submission_id", "cents")) == {
+        *((second, 250), (third, 200), (fourth, 200))
+    }
+
+
+def pay_sheet(client: Client, answer: HttpResponse) -> list[str]:
+    return said(client.post(f"{AT}decide/", sheet_of(answer), follow=True))
 
 
 @pytest.mark.parametrize("role", ["viewer", ""])
@@ -120,7 +165,7 @@ def test_odd_forms_decide_nothing(study: Study, books: Books, prolific: Prolific
 
 
 def bonus(client: Client, **changes: str) -> list[str]:
-    return pay(client, "bonus/", {"people": "", "amount": "1.50", "reason": "Helped us", "newest": "0"} | changes)
+    return pay(client, "bonus/", {"people": "", "amount": "1.50", "reason": "Helped us"} | changes)
 
 
 def test_bonus_is_paid_once_however_often_the_form_is_sent(
@@ -129,9 +174,12 @@ def test_bonus_is_paid_once_however_often_the_form_is_sent(
     names = make_people(study, books, 2, status="APPROVED")
     read_back(study, prolific)
     people = " ".join(Participant.objects.values_list("pseudonym", flat=True))
-    client = log_in(study)
-    assert bonus(client, people=people)[0].startswith("2 submissions decided.")
-    assert bonus(client, people=people)[0].startswith("Somebody has decided something")
+    client, form = log_in(study), {"people": people, "amount": "1.50", "reason": "Helped us"}
+    sheet = sheet_of(client.post(f"{AT}bonus/", form))
+    assert said(client.post(f"{AT}bonus/", sheet, follow=True))[0].startswith("2 submissions decided.")
+    again = lines_of(client.post(f"{AT}bonus/", sheet))
+    assert "The list has changed since you saw it, and nothing was decided." in again
+    assert again.count("got another payment since") == 2
     pay_and_read_back(study, prolific)
     assert [books.submissions[name].bonuses for name in names] == [[150], [150]]
     assert Payment.objects.filter(reason="Helped us", decided_by="ada").count() == 2
@@ -158,8 +206,8 @@ def test_bonus_that_makes_no_sense_is_refused(
     make_people(study, books, 1, status="APPROVED")
     read_back(study, prolific)
     [name] = Participant.objects.values_list("pseudonym", flat=True)
-    form = {"people": name, "amount": "1.50", "reason": "Helped us", "newest": "0"} | change
-    for sure in ({}, {"sure": "yes"}):
+    form = {"people": name, "amount": "1.50", "reason": "Helped us"} | change
+    for sure in ({}, {"listed": "made up"}):
         answer = log_in(study, name=f"ada{len(sure)}").post(f"{AT}bonus/", form | sure)
         assert answer.status_code == 400 and words in said(answer)[0]
         assert all(escape(value) in text_of(answer) for value in form.values())  # nothing is typed twice
@@ -217,13 +265,9 @@ def test_sixty_bonuses_that_prolific_refuses_come_back_and_can_be_dismissed(
     page = lines_of(client.get(AT))
     assert "Both sides agree on 60 submissions." in page and "Dismiss" not in page
     # The same people can be given another one.
-    bonus(client, people=" ".join(Participant.objects.values_list("pseudonym", flat=True)[:1]), newest=newest())
+    bonus(client, people=" ".join(Participant.objects.values_list("pseudonym", flat=True)[:1]))
     pay_and_read_back(study, prolific)
     assert books.total() == 150
-
-
-def newest() -> str:
-    return str(Payment.objects.order_by("-pk").values_list("pk", flat=True)[0])
 
 
 def test_top_up_brings_the_cell_to_the_promise(study: Study, books: Books, prolific: ProlificClient) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from surveys.models import AuditEvent, Payment, Study, Submission
 from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient, ProlificError
-from surveys.prolific.decisions import Amount, decide, decide_amounts, newest_payment
+from surveys.prolific.decisions import Amount, decide, decide_amounts, listed
 from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
 from surveys.prolific.transfer import pay_and_read_back
@@ -35,7 +36,7 @@ def study(db: None) -> Study:
 def bonus(study: Study, names: list[str], cents: int = 150, actor: str = "ada") -> int:
     found = Submission.objects.filter(submission_id__in=names)
     amounts = [Amount(each.pk, cents, "a top-up") for each in found]
-    return decide_amounts(study, "top_up", amounts, actor, newest_payment(study))
+    return decide_amounts(study, "top_up", amounts, actor, listed(read_board(study), amounts))
 
 
 def states(study: Study) -> set[str]:
@@ -193,13 +194,14 @@ def test_numbers_that_have_changed_decide_nothing(study: Study, books: Books, pr
     read_back(study, prolific)
     with pytest.raises(DecisionError, match="have changed"):
         decide(study, "to-approve", "ada", 2, 399)
-    seen = newest_payment(study)
-    names = list(Submission.objects.values_list("submission_id", flat=True))
-    bonus(study, names)
-    with pytest.raises(DecisionError, match="Somebody has decided"):
-        decide_amounts(study, "top_up", [Amount(Submission.objects.first().pk, 1)], "eve", seen)
+    one, two = ([Amount(each.pk, 1)] for each in Submission.objects.order_by("pk"))
+    board = read_board(study)
+    bonus(study, [Submission.objects.earliest("pk").submission_id])
+    with pytest.raises(DecisionError, match="have changed"):
+        decide_amounts(study, "top_up", one, "eve", listed(board, one))
     with pytest.raises(DecisionError, match="nobody to pay"):
-        decide_amounts(study, "bonus", [Amount(Submission.objects.first().pk, 0)], "eve", newest_payment(study))
+        decide_amounts(study, "bonus", [replace(two[0], cents=0)], "eve", listed(board, two))
+    assert decide_amounts(study, "top_up", two, "eve", listed(board, two)) == 1  # a payment to others changes nothing
 
 
 # --- everything at once -------------------------------------------------------
@@ -233,7 +235,7 @@ def settle_everything(study: Study, make: Callable[[], ProlificClient], amounts:
     for _ in range(30):
         work(study, make, turns=3)
         if owed := still_owed(amounts):
-            decide_amounts(study, "top_up", owed, "ada", newest_payment(study))
+            decide_amounts(study, "top_up", owed, "ada", listed(read_board(study), owed))
         board = read_board(study)
         if not owed and all(row.meaning in ("agree", "approved-excluded") for row in board.rows):
             return
@@ -268,7 +270,7 @@ def test_800_people_with_faults_are_each_paid_once(books: Books, client_at: Call
 
     rows = {each.submission_id: each.pk for each in Submission.objects.all()}
     amounts = [Amount(rows[name], 37 + number, "top-up") for number, name in enumerate(names)]
-    seen = newest_payment(study)
+    seen = listed(read_board(study), amounts)
     assert two_people(lambda: decide_amounts(study, "top_up", amounts, "ada", seen)) == 1
     books.ordered += [("timeout-after", "/pay"), ("500", "/pay")]
     dying = client_at()

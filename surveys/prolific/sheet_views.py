@@ -1,0 +1,283 @@
+"""What people decide about paying, each time after a sheet that lists everybody, the sums and the fee."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from surveys.console.pages import show, study_page
+from surveys.console.wording import money, plural
+from surveys.models import Study, TeamRequest
+from surveys.monitoring.people import DecisionError
+from surveys.prolific.board import Board, read_board
+from surveys.prolific.decisions import (
+    Amount,
+    ListChanged,
+    Listed,
+    ProposedDecision,
+    amounts_of,
+    decide,
+    decide_amounts,
+    decide_listed,
+    fee_of,
+    listed,
+    rows_of,
+)
+from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind
+from surveys.prolific.tasks import pay_and_read_back_one
+from surveys.prolific.top_ups import REASONS, cost_of, pay_by_cell
+from surveys.prolific.views import board_page, frame, reason_of
+from surveys.studies.access import Role
+from surveys.studies.lifecycle import definition_of
+from surveys.studies.second_person import SecondPersonError, What, ask, confirm, decline
+
+LARGEST_BONUS = 100_000  # cents, for one person by one form
+SUM = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,2})?")
+FIELDS = ("meaning", "cell", "how", "people", "amount", "reason")  # what a sheet asks with once more
+
+
+def back(request: HttpRequest, decided: int) -> HttpResponse:
+    """To the page again; what was decided is sent in the background."""
+    if decided:
+        pay_and_read_back_one.delay(request.study.pk)
+        words = f"{plural(decided, 'submission')} decided. It is sent in the background and then read back."
+        messages.success(request, words)
+    return redirect("paying:board", request.study.slug)
+
+
+@study_page(Role.RESEARCHER)
+@require_POST
+def read_now(request: HttpRequest) -> HttpResponse:
+    pay_and_read_back_one.delay(request.study.pk)
+    messages.info(request, "Everything is read back from Prolific in the background. Reload the page in a moment.")
+    return redirect("paying:board", request.study.slug)
+
+
+def sheet_salt(request: HttpRequest) -> str:
+    """What a list is signed for: this study's payments of this kind."""
+    return f"sheet {request.path}"
+
+
+def read_sheet(request: HttpRequest) -> Listed | None:
+    """Whom the sheet listed that this comes from; None where it comes from no sheet of ours."""
+    try:
+        return [tuple(each) for each in signing.loads(request.POST.get("listed", ""), salt=sheet_salt(request))]
+    except signing.BadSignature:
+        return None
+
+
+@dataclass(frozen=True)
+class Payout:
+    """What is to be paid: for a meaning, to a cell up to the promise (`how`), or a bonus that somebody `gives`."""
+
+    kind: str
+    meaning: str = ""
+    cell: str = ""
+    how: str = ""
+    gives: tuple[Amount, ...] = ()
+
+    @property
+    def what(self) -> str:
+        return ACTIONS[MEANINGS[self.meaning].action] if self.meaning else Kind(self.kind).label
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind} {self.meaning}{self.cell} {self.how}".strip()
+
+    def find(self, study: Study, board: Board) -> list[Amount]:
+        """Who would get how much now."""
+        if self.meaning:
+            return amounts_of(study, rows_of(board, self.meaning))
+        if self.how:
+            cells = {str(cell.id or ""): cell for cell in pay_by_cell(study, board)}
+            return cells[self.cell].amounts(self.how) if self.cell in cells else []
+        there = {row.theirs.id for row in board.rows if row.theirs}
+        return [amount for amount in self.gives if amount.submission in there]
+
+    def decide(self, study: Study, actor: str, seen: Listed, second: TeamRequest | None = None) -> int:
+        """Decide exactly what was seen; ListChanged where something else would be paid now."""
+        if self.meaning:
+            return decide_listed(study, self.meaning, actor, seen, second)
+        amounts = self.find(study, read_board(study))
+        return decide_amounts(study, self.kind, amounts, actor, seen, second)
+
+    def to_detail(self, seen: Listed) -> dict[str, Any]:
+        return {"payout": asdict(self), "listed": seen}
+
+
+def payout_of(asked: TeamRequest) -> tuple[Payout, Listed]:
+    kept = asked.detail["payout"]
+    gives = tuple(Amount(**amount) for amount in kept["gives"])
+    return Payout(**kept | {"gives": gives}), [tuple(each) for each in asked.detail["listed"]]
+
+
+def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True) -> HttpResponse:
+    """Ask with a sheet that lists everybody; once it comes back and is still true, pay or ask a second person.
+
+    `shown`: whether the page that the form comes from showed what would be paid now.
+    """
+    study, seen = request.study, read_sheet(request)
+    now = listed(board, payout.find(study, board))
+    if not (seen or shown):
+        raise ListChanged
+    if seen and seen == now and wants_second(study):
+        ask(study, What.PAY, payout.key, request.user, payout.to_detail(now))
+        messages.success(request, "You have asked. It is paid once another researcher or owner confirms it.")
+        return redirect("paying:board", study.slug)
+    if seen:
+        with suppress(ListChanged):
+            return back(request, payout.decide(study, request.user.get_username(), seen))
+        board = read_board(study)
+    if not payout.find(study, board):
+        raise ListChanged
+    return show_sheet(request, payout, board, seen, **sheet_form(request, payout, board))
+
+
+def wants_second(study: Study) -> bool:
+    return What.PAY in definition_of(study.current_id).second_person
+
+
+def show_sheet(request: HttpRequest, payout: Payout, board: Board, seen: Listed | None, **more: Any) -> HttpResponse:
+    """Who gets how much, what it costs, and that it is final; nothing is decided yet. `seen`: the list before."""
+    pays = partial(money, currency=definition_of(request.study.current_id).pay.currency)
+    amounts = payout.find(request.study, board)
+    now, cents = listed(board, amounts), cost_of(amounts)
+    rows = {row.theirs.id: row for row in board.rows if row.theirs}
+    changes = changes_of(seen, now, pays) if seen else {}
+    gone = {name: sum_ for name, sum_, _ in seen or () if name not in {name for name, _, _ in now}}
+    page: dict[str, Any] = {
+        "what": payout.what,
+        "reasons": sorted({reason_of(each) for each in amounts}),
+        "people": [(rows[name], pays(sum_), changes.get(name, "")) for name, sum_, _ in now],
+        "gone": [(rows.get(name), pays(sum_)) for name, sum_ in gone.items()],
+        "differs": seen is not None and seen != now,
+        "n": len(amounts),
+        "pays": pays(cents),
+        "fee": pays(fee_of(cents)),
+        "together": pays(cents + fee_of(cents)),
+        "asks": wants_second(request.study),
+    }
+    return show(request, "prolific/confirm.html", "paying", **page, **more, **frame())
+
+
+def sheet_form(request: HttpRequest, payout: Payout, board: Board) -> dict[str, Any]:
+    """The hidden fields by which a sheet comes back."""
+    now = listed(board, payout.find(request.study, board))
+    return {
+        "fields": [(name, request.POST[name]) for name in FIELDS if name in request.POST],
+        "listed": signing.dumps(now, salt=sheet_salt(request), compress=True),
+    }
+
+
+def changes_of(seen: Listed, now: Listed, pays: Callable[[int], str]) -> dict[int, str]:
+    """By submission what is another than the sheet before said."""
+    before, found = {name: (sum_, newest) for name, sum_, newest in seen}, {}
+    for name, sum_, newest in now:
+        was, known = before.get(name, (None, newest))
+        new = ["new on the list"] if was is None else [f"{pays(was)} before"] if was != sum_ else []
+        found[name] = ", ".join(new + ["got another payment since"] * (newest != known))
+    return found
+
+
+@study_page(Role.RESEARCHER)
+@require_POST
+def decide_meaning(request: HttpRequest) -> HttpResponse:
+    study, meaning, decided = request.study, request.POST.get("meaning", ""), 0
+    count, cents = whole(request, "count"), whole(request, "cents")
+    instead = meaning in MEANINGS and request.POST.get("action") == MEANINGS[meaning].instead != ""
+    try:
+        if not instead and meaning in MEANINGS and ProposedDecision(meaning, count, cents).moves_money:
+            board, payout = read_board(study), Payout("decide", meaning)
+            amounts = payout.find(study, board)
+            return go_on(request, payout, board, (len(amounts), cost_of(amounts)) == (count, cents))
+        decided = decide(study, meaning, request.user.get_username(), count, cents, instead=instead)
+    except (DecisionError, SecondPersonError) as error:
+        messages.error(request, str(error))
+    if instead and decided:
+        messages.success(request, f"{plural(decided, 'submission')} dismissed. Nothing is sent to Prolific.")
+        return redirect("paying:board", study.slug)
+    return back(request, decided)
+
+
+@study_page(Role.RESEARCHER)
+@require_POST
+def top_up(request: HttpRequest) -> HttpResponse:
+    """To a cell's people what is short of the promise, as the page showed it."""
+    board, how = read_board(request.study), request.POST.get("how", "")
+    payout = Payout(Kind.TOP_UP, cell=request.POST.get("cell", ""), how=how if how in REASONS else "")
+    try:
+        return go_on(request, payout, board, cost_of(payout.find(request.study, board)) == whole(request, "cents"))
+    except (DecisionError, SecondPersonError) as error:
+        messages.error(request, str(error))
+    return back(request, 0)
+
+
+@study_page(Role.RESEARCHER)
+@require_POST
+def pay_bonus(request: HttpRequest) -> HttpResponse:
+    """The same bonus to everybody who is named, with its reason."""
+    board = read_board(request.study)
+    try:
+        return go_on(request, Payout(Kind.BONUS, gives=tuple(read_bonus(request, board))), board)
+    except (DecisionError, SecondPersonError) as error:
+        messages.error(request, str(error))
+        return board_page(request, 400, request.POST)
+
+
+@study_page(Role.RESEARCHER)
+@require_http_methods(["GET", "HEAD", "POST"])
+def second(request: HttpRequest, number: int) -> HttpResponse:
+    """What somebody asked to pay, for a second person to confirm or decline."""
+    study, account, said = request.study, request.user, request.POST.get("answer", "")
+    asked = get_object_or_404(TeamRequest.objects.select_related("asked_by"), study=study, what=What.PAY, pk=number)
+    payout, seen = payout_of(asked)
+    try:
+        if said == "confirm":
+            actor = account.get_username()
+            return back(request, confirm(asked, account, lambda second: payout.decide(study, actor, seen, second)))
+        if said == "decline":
+            decline(asked, account, request.POST.get("reason", ""))
+            messages.success(request, f"You have declined. {asked.asked_by} sees why.")
+            return redirect("paying:board", study.slug)
+    except (DecisionError, SecondPersonError) as error:
+        messages.error(request, str(error))
+    if asked.state != TeamRequest.State.WAITING:
+        return redirect("paying:board", study.slug)
+    board = read_board(study)
+    now = listed(board, payout.find(study, board))
+    if said == "anew" and now and asked.asked_by == account:
+        asked, seen = ask(study, What.PAY, payout.key, account, payout.to_detail(now)), now
+        return redirect("paying:second", study.slug, asked.pk)
+    stale = f"The list is no longer the one that {asked.asked_by} asked for. It has to be asked anew."
+    return show_sheet(request, payout, board, seen, asked=asked, stale=stale if now != seen else "")
+
+
+def read_bonus(request: HttpRequest, board: Board) -> list[Amount]:
+    amount = request.POST.get("amount", "").strip()
+    whole_sum, _, part = amount.partition(".")
+    cents = int(whole_sum) * 100 + int(part.ljust(2, "0")) if SUM.fullmatch(amount) else 0
+    if not 0 < cents <= LARGEST_BONUS:
+        raise DecisionError("The amount must be a sum such as 1.50, above zero and at most 1,000.")
+    reason = request.POST.get("reason", "").replace("\x00", "").strip()[:200]
+    if not reason:
+        raise DecisionError("Say what the bonus is for.")
+    names = list(dict.fromkeys(request.POST.get("people", "").split()))
+    paid = {row.ours.pseudonym: row.theirs.id for row in board.rows if row.ours and row.theirs and row.counts}
+    if unknown := [name for name in names if name not in paid]:
+        raise DecisionError(f"Nothing was decided: {unknown[0][:20]} has no submission on Prolific.")
+    if not names:
+        raise DecisionError("Nothing was decided: there is nobody to pay. Name people by their pseudonyms.")
+    return [Amount(paid[name], cents, reason) for name in names]
+
+
+def whole(request: HttpRequest, name: str) -> int:
+    text = request.POST.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 12 else -1

@@ -1,0 +1,81 @@
+"""Where the study file says so, what one researcher asks for happens once another one confirms it."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from surveys.models import Study, TeamRequest
+from surveys.studies import audit
+
+What, State = TeamRequest.What, TeamRequest.State
+WORDS = {What.LAUNCH: "launch this study", What.PAY: "pay people of this study"}
+
+
+class SecondPersonError(Exception):
+    """A second person is missing, or is not one; the message says what to do."""
+
+
+def require(wanted: Collection[str], what: str, study: Study, second: TeamRequest | None) -> None:
+    """Raise where the file's `second_person` names this and nobody has confirmed it."""
+    if what not in wanted:
+        return
+    if second is None or (second.study_id, second.what, second.state) != (study.pk, what, State.CONFIRMED):
+        raise SecondPersonError(
+            f"The study file wants a second person to {WORDS[What(what)]}. One researcher asks in the console, and "
+            "another one confirms there."
+        )
+
+
+def waiting(study: Study, what: str) -> QuerySet[TeamRequest]:
+    """What waits for a second person, the oldest first."""
+    return TeamRequest.objects.filter(study=study, what=what, state=State.WAITING).select_related("asked_by")
+
+
+def told(study: Study, what: str) -> list[TeamRequest]:
+    """What a page says of it: what waits, and the newest if that was declined."""
+    newest = TeamRequest.objects.filter(study=study, what=what).select_related("asked_by", "answered_by").last()
+    return [*waiting(study, what), *([newest] if newest and newest.state == State.DECLINED else [])]
+
+
+def ask(study: Study, what: str, key: str, account: AbstractBaseUser, detail: dict[str, Any]) -> TeamRequest:
+    """Ask for it, in place of what the same account asked before."""
+    with transaction.atomic():
+        list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
+        if before := waiting(study, what).filter(key=key).first():
+            if before.asked_by != account:
+                raise SecondPersonError(f"{before.asked_by} has asked for this already. Confirm or decline it.")
+            TeamRequest.objects.filter(pk=before.pk).update(state=State.REPLACED)
+        request = TeamRequest.objects.create(study=study, what=what, key=key, asked_by=account, detail=detail)
+        audit.record(study, account.get_username(), f"second person asked: {what}", key, request=request.pk)
+        return request
+
+
+def confirm(request: TeamRequest, account: AbstractBaseUser, act: Callable[[TeamRequest], Any]) -> Any:
+    """Confirm it and do it, both or neither."""
+    with transaction.atomic():
+        return act(answer(request, account, State.CONFIRMED))
+
+
+def decline(request: TeamRequest, account: AbstractBaseUser, reason: str) -> TeamRequest:
+    if not (said := reason.replace("\x00", "").strip()[:500]):
+        raise SecondPersonError("Say why you decline.")
+    return answer(request, account, State.DECLINED, said)
+
+
+def answer(request: TeamRequest, account: AbstractBaseUser, state: str, reason: str = "") -> TeamRequest:
+    with transaction.atomic():
+        row = TeamRequest.objects.select_for_update(of=("self",)).select_related("asked_by").get(pk=request.pk)
+        if row.state != State.WAITING:
+            raise SecondPersonError(f"This does not wait any more: {row.get_state_display().lower()}.")
+        if row.asked_by == account:
+            raise SecondPersonError("You asked for this yourself. Somebody else has to confirm or decline it.")
+        row.state, row.reason, row.answered_by, row.answered_at = state, reason, account, timezone.now()
+        row.save(update_fields=["state", "reason", "answered_by", "answered_at"])
+        detail = {"asked_by": row.asked_by.get_username(), "request": row.pk, "reason": reason}
+        actor = account.get_username()
+        audit.record(row.study, actor, f"second person {State(state).label.lower()}: {row.what}", row.key, **detail)
+        return row
