@@ -17,6 +17,7 @@ app.autodiscover_tasks(
     [
         "surveys.participation",
         "surveys.prolific",
+        "surveys.simulation",
         "analysis.answers",
         "analysis.people",
         "analysis.plans",

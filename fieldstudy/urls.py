@@ -44,6 +44,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
     Later("surveys.prolific.urls", "paying"),
+    Later("surveys.simulation.pages.urls", "simulation"),
     Later("analysis.report.urls", "compare"),
     Later("analysis.exports.urls", "export"),
     Later("analysis.owners.urls", "sharing"),

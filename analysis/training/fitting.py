@@ -32,6 +32,10 @@ CURVE = (0.1, 0.25, 0.5, 1.0)
 FOLDS = 5
 
 
+# What the tiers take where nothing is said.
+USUAL = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a model is trained. `split`: users, items or groups divide anew; empty keeps the split that is given.

@@ -95,7 +95,7 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
     yield rows("cell", cells, F("position"), F("name"), rows=total, rows_done=filled, rows_now=leased)
     spent = Cast(Sum("spent") * MILLION, BigIntegerField())
     yield rows("run", study.runs.all(), F("state"), rows_done=spent)
-    yield rows("study", studies_of(user), F("slug"), F("title"))
+    yield rows("study", studies_of(user).filter(archived_at=None), F("slug"), F("title"))
     simulated = Count("pk", filter=Q(origin=Participant.Origin.SIMULATED))
     yield rows("people", people_of(study, "main"), rows_done=simulated)
     yield rows("members", study.memberships.all())
@@ -126,6 +126,8 @@ def work_of(study: Study) -> dict[str, Any]:
 
 def study_stands(study: Study, counts: Counts) -> Standing:
     version = f"Version {study.current.number}" if study.current else "No version"
+    if study.archived_at:
+        return Standing(study.get_state_display(), "", f"{version}, in the archive")
     if study.state == Study.State.DRAFT:
         step = Step(
             "Read and launch the study", "Nobody can take part before. A pilot tries it first.", "console:setup"

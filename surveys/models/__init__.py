@@ -8,6 +8,7 @@ from surveys.models.annotation import (
     History,
     Slot,
 )
+from surveys.models.invitations import Invitation
 from surveys.models.participants import (
     AnonymousExit,
     ChatbotContext,
@@ -39,6 +40,7 @@ __all__ = [
     "GateDecision",
     "GateVerdict",
     "History",
+    "Invitation",
     "Membership",
     "Participant",
     "Payment",

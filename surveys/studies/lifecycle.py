@@ -148,7 +148,8 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
         for position, asking in enumerate(definition.askings, 1)
         for place, prompt in [prompts[asking.prompt]]
     )
-    study.title = definition.title
+    if study.current is None or study.title == study.current.document["title"]:  # else it was renamed in the console
+        study.title = definition.title
     study.current = version
     study.save(update_fields=["title", "current"])
     return version
@@ -261,6 +262,8 @@ def close(study: Study, actor: str) -> None:
 def change_state(study: Study, actor: str, action: str, state: str, allowed: set[str]) -> None:
     with transaction.atomic():
         study = lock_study(study)
+        if study.archived_at:
+            raise StudyError(f"{study.slug} is in the archive. Take it back first.")
         if study.state not in allowed:
             raise StudyError(f"{study.slug} is {study.get_state_display().lower()}, so it can't be {action} now.")
         if state in (State.PILOT, State.LIVE):
