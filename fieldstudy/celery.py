@@ -19,6 +19,7 @@ app.autodiscover_tasks(
         "surveys.prolific",
         "surveys.simulation",
         "analysis.answers",
+        "analysis.notices",
         "analysis.people",
         "analysis.plans",
         "analysis.report",

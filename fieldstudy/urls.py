@@ -55,6 +55,7 @@ urlpatterns = [
     Later("analysis.agreement.urls", "agreement"),
     Later("analysis.plans.urls", "plans"),
     Later("analysis.papers.urls", "papers"),
+    Later("analysis.notices.urls", "notices"),
     path("console/", include("surveys.console.urls")),
     Later("analysis.api_urls", "api", under="api/v1/", prefix="api/v1/"),
     path("admin/login/", log_in_as_administrator),

@@ -48,6 +48,7 @@ ROOMS = {
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
     "analysis.plans": "stats models report | models studies console prolific",
     "analysis.papers": "stats charts models exports people agreement | models studies annotation console",
+    "analysis.notices": "models endpoints | models studies monitoring console",
     "analysis.management": (
         "charts models owners endpoints corpora training people exports runs answers report agreement plans papers "
         "| models imports annotation simulation"

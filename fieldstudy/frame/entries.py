@@ -73,6 +73,7 @@ STUDY = Entry(
         Tab("Set-up", "console:setup", ("setup",)),
         Tab("New version", "console:new-version", ("new-version",), ACTS),
         Tab("Members", "console:members", ("members",), count="members"),
+        Tab("Notices", "notices:page", ("notices",), Role.OWNER),
     ),
 )
 COLLECT = Entry(

@@ -59,6 +59,7 @@ TABLE: dict[str, Row] = {
     "console:flow-svg": reads(),
     "console:flow-json": reads(),
     "console:audit": reads(),
+    "notices:page": both(OWNER),
     "simulation:page": both(OWNER),
     "simulation:progress": reads(OWNER),
     # paying
