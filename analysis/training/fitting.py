@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ FOLDS = 5
 
 
 # What the tiers take where nothing is said.
-USUAL = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
+USUAL: dict[str, dict[str, Any]] = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ from surveys.console.wording import duration, join_words, percent, plural
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.lifecycle import definition_of
 
 HERE = "models"
 ON_PAGE = 25
@@ -73,8 +72,8 @@ def models(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         if not may(request, Role.OWNER):
             raise PermissionDenied("Owners of a study start trainings.")
-        if form.is_valid() and (found := start_training(request, form)):
-            return redirect("training:model", request.study.slug, found.name)
+        if form.is_valid() and (begun := start_training(request, form)):
+            return redirect("training:model", request.study.slug, begun.name)
     all_models = models_for(request)
     rows = page_of(request, all_models, ON_PAGE)
     found = [(row, figure_of(row)) for row in rows]
@@ -93,7 +92,7 @@ class TrainingForm(forms.Form):
 
 def has_labels(study: Study) -> bool:
     """Whether people label items in the study: there is something to learn from."""
-    return study.current_id is not None and definition_of(study.current_id).annotation is not None
+    return bool(study.current and study.current.document.get("annotation"))
 
 
 def start_training(request: HttpRequest, form: TrainingForm) -> TrainedModel | None:

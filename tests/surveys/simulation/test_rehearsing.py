@@ -32,7 +32,7 @@ def test_a_worker_plays_them_and_the_page_says_how_it_went(monkeypatch: pytest.M
     people = Participant.objects.filter(study=study)
     assert set(people.values_list("origin", "state")) == {("simulated", "completed")} and people.count() == 3
     event = last_of(study)
-    assert (event.actor, event.detail["confirmed"], event.detail["violations"]) == ("ada", 6, [])
+    assert event and (event.actor, event.detail["confirmed"], event.detail["violations"]) == ("ada", 6, [])
 
 
 @pytest.mark.django_db
@@ -45,4 +45,5 @@ def test_none_come_to_a_closed_door_or_among_real_people(state: str, says: str, 
     page = log_in(study).post(PAGE, {"people": 3})
     assert page.status_code == 409 and says in lines_of(page)
     rehearse(study, 3, 1, False, "ada")
-    assert says in last_of(study).detail["why"] and not study.participants.filter(origin="simulated").exists()
+    failed = last_of(study)
+    assert failed and says in failed.detail["why"] and not study.participants.filter(origin="simulated").exists()

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -35,7 +36,7 @@ def client_of(account: object) -> Client:
 
 
 def link_in(page: HttpResponse) -> str:
-    return re.search(r"/console/account/new/[^\"]+", text_of(page)).group()
+    return re.findall(r"/console/account/new/[^\"]+", text_of(page))[0]
 
 
 def accounts() -> list[str]:
@@ -117,7 +118,7 @@ def test_what_became_of_an_invitation_stays(study: Study) -> None:
             rows.update(**change)
 
 
-def test_accepting_is_limited_as_logging_in_is(study: Study, settings: object) -> None:
+def test_accepting_is_limited_as_logging_in_is(study: Study, settings: Any) -> None:
     settings.LIMIT_FACTOR, settings.DEBUG = 1, False
     access.connection().flushdb()
     link = f"/console/account/new/{invite(make_account('ada', study, 'owner'), study, 'viewer')}/"
