@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.conf import settings
 
 from analysis.models import MetricValue, Run, TrainedModel
-from surveys.console.wording import dollars, money, money_range, percent, plural
+from surveys.console.wording import THIN, dollars, money, money_range, percent, plural
 from surveys.models import AnnotationItem, Participant, Slot, Study
 from surveys.monitoring.hourly_pay import HourlyPay, promise_of, work_of
 from surveys.monitoring.monitor import behind, count_cells
@@ -87,11 +87,11 @@ def full_disk(study: Study) -> Iterator[News]:
 NEWS: dict[str, Callable[[Study], Iterator[News]]] = {
     "a cell that is behind": stalled,
     "pay below the promise": low_pay,
-    "a run that has spent 80 % of its budget": spent_budgets,
+    f"a run that has spent 80{THIN}% of its budget": spent_budgets,
     "a run or training that failed": failures,
     "drift of a repeated run": drift,
     "a pilot gate that can be decided": gate_ready,
-    "a disk that is 90 % full": full_disk,
+    f"a disk that is 90{THIN}% full": full_disk,
 }
 
 

@@ -31,7 +31,7 @@ class Quiet(WSGIRequestHandler):
 @contextmanager
 def server() -> Iterator[str]:
     """The pages of this site, asked from this process alone; wherever the web servers are."""
-    beside = ThreadedWSGIServer(("127.0.0.1", 0), Quiet, connections_override={})
+    beside = ThreadedWSGIServer(("127.0.0.1", 0), Quiet)
     beside.daemon_threads = True
     beside.set_app(WSGIHandler())
     threading.Thread(target=beside.serve_forever, daemon=True).start()
