@@ -17,7 +17,9 @@ app.autodiscover_tasks(
     [
         "surveys.participation",
         "surveys.prolific",
+        "surveys.simulation",
         "analysis.answers",
+        "analysis.notices",
         "analysis.people",
         "analysis.plans",
         "analysis.report",

@@ -110,6 +110,13 @@ PROXIES = env_int("PROXIES", 0)  # how many proxies of our own stand in front, f
 WEB_THREADS = env_int("WEB_THREADS", 8)  # of each web process
 ALLOW_PRIVATE_ENDPOINTS = env_bool("ALLOW_PRIVATE_ENDPOINTS", DEBUG)  # models inside our own network
 LIMIT_FACTOR = env_int("LIMIT_FACTOR", 1)  # multiplies every abuse limit; 0 switches them off
+EMAIL_HOST = env("EMAIL_HOST")  # a server that takes mail; without it none is sent
+EMAIL_PORT = env_int("EMAIL_PORT", 587)
+EMAIL_USE_TLS = env_bool("EMAIL_USE_TLS", True)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env("EMAIL_HOST_USER"), env("EMAIL_HOST_PASSWORD")
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env("EMAIL_FROM", "fieldstudy@localhost")
+NOTICES_MAIL = env_list("NOTICES_MAIL")  # who hears of all studies once a day
 PROLIFIC_WEBHOOK_SECRET = env("PROLIFIC_WEBHOOK_SECRET")
 PROLIFIC_API = env("PROLIFIC_API", "https://api.prolific.com/api/v1/")
 PROLIFIC_TOKEN_VARIABLE = env("PROLIFIC_TOKEN_VARIABLE", "PROLIFIC_TOKEN")  # the name of a variable, not the token
@@ -309,6 +316,7 @@ CELERY_BEAT_SCHEDULE = {
     "read-new-texts": {"task": "analysis.answers.tasks.read_new_texts", "schedule": 20.0},
     "train-next": {"task": "analysis.training.tasks.train_next", "schedule": 60.0},
     "forget-uploads": {"task": "analysis.people.tasks.forget_stale_uploads", "schedule": 3600.0},
+    "send-notices": {"task": "analysis.notices.tasks.send_notices", "schedule": 300.0},
     "repeat-runs": {"task": "analysis.runs.tasks.repeat_runs", "schedule": 600.0},
 }
 

@@ -27,7 +27,7 @@ ROOMS = {
     "surveys.monitoring": "reading models studies participation annotation",
     "surveys.console": "models studies participation monitoring",
     "surveys.prolific": "reading models studies annotation monitoring console",
-    "surveys.simulation": "reading models studies participation pasting annotation",
+    "surveys.simulation": "reading models studies participation pasting annotation console",
     "surveys.management": "reading models studies imports annotation prolific simulation",
     "analysis.stats": "",
     "analysis.models": "| models",
@@ -48,6 +48,7 @@ ROOMS = {
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
     "analysis.plans": "stats models report | models studies console prolific",
     "analysis.papers": "stats charts models exports people agreement | models studies annotation console",
+    "analysis.notices": "models endpoints | models studies monitoring console",
     "analysis.management": (
         "charts models owners endpoints corpora training people exports runs answers report agreement plans papers "
         "| models imports annotation simulation"

@@ -27,6 +27,8 @@ TASKS = {
     "read the study as it was written": (["Set-up"], "console:setup"),
     "amend the study": (["New version"], "console:new-version"),
     "let a colleague in": (["Members"], "console:members"),
+    "be told when something needs attention": (["Notices"], "notices:page"),
+    "rehearse with simulated people": (["Set-up", "Rehearse"], "simulation:page"),
     "find a participant": (["Collect", "Participants"], "console:participants"),
     "read what one person pasted": (["Collect", "Participants", PERSON], "console:participant"),
     "see where people left": (["Collect", "Flow"], "console:flow"),

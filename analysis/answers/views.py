@@ -33,7 +33,8 @@ from surveys.console.notes_views import notes_on
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import decimal, percent, plural
 from surveys.models import Prompt, ReadBack, Study
-from surveys.reading.answers import DOUBTS
+from surveys.reading.answers import DOUBTS, RULES_VERSION
+from surveys.studies import audit
 from surveys.studies.access import Role
 
 HERE, REVIEW = "answers", "review"
@@ -225,7 +226,11 @@ def accuracy_words(row: dict[str, Any]) -> dict[str, str]:
 @require_POST
 @study_page(Role.RESEARCHER)
 def read_texts(request: HttpRequest) -> HttpResponse:
-    if unread(request.study) + outdated(request.study) <= READ_AT_ONCE:
+    old = outdated(request.study)
+    if old:
+        actor = request.user.get_username()
+        audit.record(request.study, actor, "read again", f"rules {RULES_VERSION}", texts=old)
+    if unread(request.study) + old <= READ_AT_ONCE:
         count = read_new(request.study)
         messages.success(request, f"{plural(count, 'text')} read.")
     else:

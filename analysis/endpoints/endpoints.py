@@ -86,12 +86,16 @@ def check_address(url: str) -> None:
         raise EndpointError(f"{url!r} is not a base URL. It looks like https://api.openai.com/v1.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise EndpointError("The base URL may hold no user, password or query: keys belong in --key-env.")
-    if settings.ALLOW_PRIVATE_ENDPOINTS:
-        return
-    if host in LOCAL_NAMES or any(is_private(address) for address in addresses_of(host, port or 443)):
+    if not settings.ALLOW_PRIVATE_ENDPOINTS:
+        refuse_private(host, port or 443)
+
+
+def refuse_private(host: str, port: int) -> None:
+    """Raises EndpointError where the name is or leads to an address inside our own network."""
+    if host in LOCAL_NAMES or any(is_private(address) for address in addresses_of(host, port)):
         raise EndpointError(
             f"{host} is a private, loopback or metadata address, which is refused in production. Set "
-            "ALLOW_PRIVATE_ENDPOINTS=true if the model really runs there."
+            "ALLOW_PRIVATE_ENDPOINTS=true if it really runs there."
         )
 
 

@@ -12,6 +12,7 @@ from analysis.models.corpora import (
     UploadPart,
 )
 from analysis.models.instructions import Instruction
+from analysis.models.notices import NoticeAddress
 from analysis.models.people import Attribute, ConversationVerdict, CorpusStep, CorpusUser, TextVector
 from analysis.models.results import Alias, AliasDecision, Answer, AnswerDecision, MetricValue, SecondOpinion
 from analysis.models.runs import Completion, Endpoint, Run, Schedule, SimulatedUser, Task
@@ -38,6 +39,7 @@ __all__ = [
     "ExampleSet",
     "Instruction",
     "MetricValue",
+    "NoticeAddress",
     "Persona",
     "PersonaSet",
     "Run",

@@ -3,10 +3,8 @@
 import hashlib
 import json
 import time
-from contextlib import suppress
 from typing import Any
 
-import redis
 from django.db import transaction
 from django.db.models import Count, Max
 
@@ -14,10 +12,9 @@ from analysis.models import MetricValue
 from analysis.plans.simulating import Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Study
-from surveys.studies.access import connection
+from surveys.studies import under_way
 
 NAME = "plan"
-UNDER_WAY = 900  # seconds after which one that never came is asked for again
 
 
 def fingerprint_of(study: Study) -> str:
@@ -33,28 +30,17 @@ def find_plan(study: Study) -> dict[str, Any] | None:
     return row.value if row else None
 
 
-def mark_of(study: Study) -> str:
-    """Of the study alone: the worker that simulates and the page that shows it may run other versions of the code."""
-    return f"plan:{study.pk}"
-
-
 def progress_of(study: Study) -> tuple[int, int] | None:
     """Done and in all, as the worker that simulates it says; None where nobody has asked for it."""
-    with suppress(redis.RedisError):
-        if found := connection().get(mark_of(study)):
-            done, total = json.loads(found)
-            return done, total
-    return None
+    return under_way.progress_of(study, NAME)
 
 
 def set_progress(study: Study, done: int, total: int) -> None:
-    with suppress(redis.RedisError):
-        connection().set(mark_of(study), json.dumps([done, total]), ex=UNDER_WAY)
+    under_way.set_progress(study, NAME, done, total)
 
 
 def forget_progress(study: Study) -> None:
-    with suppress(redis.RedisError):
-        connection().delete(mark_of(study))
+    under_way.forget_progress(study, NAME)
 
 
 def keep_plan(study: Study) -> None:

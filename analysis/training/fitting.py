@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,10 @@ FEWEST = 20  # examples to train on
 FEWEST_OF_LABEL = 5
 CURVE = (0.1, 0.25, 0.5, 1.0)
 FOLDS = 5
+
+
+# What the tiers take where nothing is said.
+USUAL: dict[str, dict[str, Any]] = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
 
 
 @dataclass(frozen=True)

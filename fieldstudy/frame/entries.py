@@ -73,6 +73,7 @@ STUDY = Entry(
         Tab("Set-up", "console:setup", ("setup",), OPEN),
         Tab("New version", "console:new-version", ("new-version",), ACTS),
         Tab("Members", "console:members", ("members",), OPEN, count="members"),
+        Tab("Notices", "notices:page", ("notices",), Role.OWNER),
     ),
 )
 COLLECT = Entry(

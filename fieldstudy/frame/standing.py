@@ -86,7 +86,7 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
     yield rows("cell", cells, F("position"), F("name"), rows=total, rows_done=filled, rows_now=leased)
     spent = Cast(Sum("spent") * MILLION, BigIntegerField())
     yield rows("run", study.runs.all(), F("state"), rows_done=spent)
-    yield rows("study", studies_of(user, Role.BLINDED), F("slug"), F("title"))
+    yield rows("study", studies_of(user, Role.BLINDED).filter(archived_at=None), F("slug"), F("title"))
     simulated = Count("pk", filter=Q(origin=Participant.Origin.SIMULATED))
     yield rows("people", people_of(study, "main"), rows_done=simulated)
     asked = TeamRequest.objects.filter(study=study, state=TeamRequest.State.WAITING)
@@ -122,6 +122,8 @@ WAITS = "{} asked for it. Another researcher confirms or declines it."
 
 def study_stands(study: Study, counts: Counts) -> Standing:
     version = f"Version {study.current.number}" if study.current else "No version"
+    if study.archived_at:
+        return Standing(study.get_state_display(), "", f"{version}, in the archive")
     if name := counts.asked.get(TeamRequest.What.LAUNCH):
         step = Advice("A launch waits for a second person", WAITS.format(name), "console:change-state", ("launch",))
         return Standing(study.get_state_display(), "", f"{version}, waits for a second person", step)

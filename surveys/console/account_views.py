@@ -13,6 +13,7 @@ from surveys.console.pages import address_without_page, member_page, page_of, sh
 from surveys.models import AuditEvent, Membership
 from surveys.studies.access import Role, forget_tries, may_try, within_limit
 from surveys.studies.audit import find_breaks
+from surveys.studies.invitations import may_invite_anybody
 from surveys.studies.members import MemberError, add_member, change_role, remove_member, why_blinded
 
 
@@ -61,7 +62,8 @@ def account(request: HttpRequest) -> HttpResponse:
         update_session_auth_hash(request, form.user)
         messages.success(request, "Your password has been changed.")
         return redirect("console:account")
-    return render(request, "console/account.html", {"form": form}, status=422 if form.errors else 200)
+    page = {"form": form, "may_invite": may_invite_anybody(request.user)}
+    return render(request, "console/account.html", page, status=422 if form.errors else 200)
 
 
 # --- members ----------------------------------------------------------------
@@ -89,7 +91,7 @@ def add_to_study(request: HttpRequest) -> HttpResponse:
     user = get_user_model().objects.filter(username=name, is_active=True).first()
     try:
         if user is None:
-            raise MemberError(f"There is no account called “{name[:150]}”. The server’s administrator can make one.")
+            raise MemberError(f"There is no account called “{name[:150]}”. Invite them instead.")
         add_member(request.study, user, wanted_role(request), request.user.get_username())
     except MemberError as error:
         messages.error(request, str(error))

@@ -17,7 +17,7 @@ from surveys.console.wording import language_name
 from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
 from surveys.participation.steps import address, area_of
-from surveys.studies import lifecycle, second_person
+from surveys.studies import keeping, lifecycle, second_person
 from surveys.studies.access import Role
 from surveys.studies.files.definitions import Definition, in_language, prompt_text
 from surveys.studies.files.schema import OUTCOMES
@@ -55,6 +55,7 @@ class LifeStep:
     least: Role = Role.RESEARCHER
     done: str = ""  # said afterwards; empty: what state the study is in
     page: str = "setup"  # that has the button
+    archived: bool = False  # a step of studies in the archive
 
 
 STEPS = {
@@ -119,6 +120,24 @@ STEPS = {
         done="The blinding is lifted. Blinded members see what viewers see.",
         page="members",
     ),
+    "archive": LifeStep(
+        keeping.archive,
+        "Archive",
+        "Put the study into the archive?",
+        (
+            "It folds away in the list of studies, and nobody new can begin. People who have begun may finish.",
+            "All pages, data and exports stay. You can take it back at any time.",
+        ),
+        (State.DRAFT, State.PAUSED, State.CLOSED),
+    ),
+    "take-back": LifeStep(
+        keeping.take_back,
+        "Take it out of the archive",
+        "Take the study out of the archive?",
+        ("It stands in the list of studies again, in the state in which it was.",),
+        (State.DRAFT, State.PAUSED, State.CLOSED),
+        archived=True,
+    ),
 }
 
 
@@ -168,7 +187,11 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
         "places": sum(cell.places for cell in definition.cells) * len(definition.branches),
         "checks": [(check, CHECK_NAMES.get(check, check)) for check in definition.paste_checks],
         "pages_changed": shown.interface_sha256 != lifecycle.interface_hash(),
-        "steps": [(name, step) for name, step in STEPS.items() if study.state in step.states],
+        "steps": [
+            (name, step)
+            for name, step in STEPS.items()
+            if study.state in step.states and step.archived == bool(study.archived_at)
+        ],
         "participant_link": participant_link(study),
         "told": second_person.told(study, "launch"),
     }
@@ -240,7 +263,8 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
         messages.error(request, str(error))
     else:
         request.study.refresh_from_db()
-        messages.success(request, step.done or f"Done. The study is {STATE_WORDS[request.study.state]} now.")
+        where = " and in the archive" if request.study.archived_at else ""
+        messages.success(request, step.done or f"Done. The study is {STATE_WORDS[request.study.state]}{where} now.")
     return redirect(back)
 
 
@@ -271,3 +295,34 @@ def stale_launch(study: Study, asked: TeamRequest | None) -> str:
     if asked is None or asked.detail == what_is_launched(study):
         return ""
     return f"The version has changed since {asked.asked_by} asked. It has to be asked anew."
+
+
+@study_page(Role.OWNER)
+@require_POST
+def rename(request: HttpRequest) -> HttpResponse:
+    title = " ".join(request.POST.get("title", "").replace("\x00", "").split())
+    if not 0 < len(title) <= Study._meta.get_field("title").max_length:
+        messages.error(request, "A title has 1 to 200 characters.")
+    else:
+        keeping.rename(request.study, title, request.user.get_username())
+        messages.success(request, f"The study is called {title} in the console.")
+    return redirect("console:setup", request.study.slug)
+
+
+@study_page(Role.OWNER)
+@require_http_methods(["GET", "POST", "HEAD"])
+def delete(request: HttpRequest) -> HttpResponse:
+    """Ask for the slug to be typed, then delete a study that was never launched."""
+    study, problem = request.study, ""
+    if request.method == "POST":
+        try:
+            if request.POST.get("slug", "").strip() != study.slug:
+                raise lifecycle.StudyError(f"This is not {study.slug}. Nothing was deleted.")
+            keeping.delete_study(study, request.user.get_username())
+        except lifecycle.StudyError as error:
+            problem = str(error)
+        else:
+            messages.success(request, f"{study.title} has been deleted.")
+            return redirect("console:studies")
+    page = {"problem": problem, "kept": keeping.why_kept(study), "people": study.participants.count()}
+    return show(request, "console/delete.html", "setup", 409 if problem else 200, **page)

@@ -11,13 +11,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from surveys.console.collect_views import BAR, cell_row
 from surveys.console.pages import member_page, show, study_page
-from surveys.console.wording import duration
+from surveys.console.wording import duration, plural
 from surveys.models import Participant, Study
 from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answer
 from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
-from surveys.studies.lifecycle import StudyError, definition_of, load_definition
+from surveys.studies.files.differences import Difference, differences
+from surveys.studies.lifecycle import StudyError, definition_of, load_definition, with_benchmark_items
 from surveys.studies.members import create_study, refuse_foreign_people
 
 LONGEST_REASON = 2000
@@ -39,7 +40,11 @@ def studies(request: HttpRequest) -> HttpResponse:
     )
     for study in found:
         study.people = counts.get(study.pk, 0)
-    page = {"studies": found, "may_make": may_make_studies(request.user)}
+    folded = [study for study in found if study.archived_at]
+    shown = [study for study in found if not study.archived_at]
+    answer = "One study" if len(shown) == 1 else plural(len(shown), "study", "studies")
+    answer += f", {len(folded)} in the archive" if folded else ""
+    page = {"studies": shown, "archived": folded, "answer": answer, "may_make": may_make_studies(request.user)}
     return render(request, "console/studies.html", page)
 
 
@@ -68,6 +73,7 @@ class Upload:
     text: str = ""
     amendment: str = ""
     definition: Definition | None = None
+    changes: list[Difference] | None = None  # asked for before anything is loaded
     faults: list[StudyFault] = field(default_factory=list)
     problem: str = ""
 
@@ -120,7 +126,10 @@ def new_study(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST", "HEAD"])
 def new_version(request: HttpRequest) -> HttpResponse:
     upload = read_upload(request) if request.method == "POST" else Upload()
-    if upload.definition and can_be_version(request.study, upload):
+    if upload.definition and can_be_version(request.study, upload) and "compare" in request.POST:
+        wanted = with_benchmark_items(upload.definition).to_document()
+        upload.changes = differences(request.study.current.document if request.study.current else {}, wanted)
+    elif upload.definition and not upload.problem:
         work = definition_of(request.study.current_id).annotation if request.study.current_id else None
         try:
             refuse_foreign_people(upload.definition, request.user, work.invited_from if work else "")

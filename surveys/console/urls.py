@@ -3,7 +3,15 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from surveys.console import account_views, collect_views, notes_views, people_views, setup_views, study_views
+from surveys.console import (
+    account_views,
+    collect_views,
+    invitation_views,
+    notes_views,
+    people_views,
+    setup_views,
+    study_views,
+)
 
 app_name = "console"
 urlpatterns = [
@@ -11,6 +19,8 @@ urlpatterns = [
     path("login/", account_views.log_in, name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", account_views.account, name="account"),
+    path("account/invitations/", invitation_views.invitations, name="invitations"),
+    path("account/new/<str:token>/", invitation_views.accept_invitation, name="accept"),
     path("new/", study_views.new_study, name="new-study"),
     path("<slug:slug>/", study_views.study, name="study"),
     path("<slug:slug>/setup/", setup_views.setup, name="setup"),
@@ -19,6 +29,8 @@ urlpatterns = [
     path("<slug:slug>/setup/versions/<int:number>/", setup_views.version, name="version"),
     path("<slug:slug>/setup/versions/<int:number>.json", setup_views.version_document, name="version-document"),
     path("<slug:slug>/setup/state/<slug:name>/", setup_views.change_state, name="change-state"),
+    path("<slug:slug>/setup/rename/", setup_views.rename, name="rename"),
+    path("<slug:slug>/setup/delete/", setup_views.delete, name="delete"),
     path("<slug:slug>/members/", account_views.members, name="members"),
     path("<slug:slug>/members/add/", account_views.add_to_study, name="add-member"),
     path("<slug:slug>/members/<int:number>/", account_views.change_membership, name="change-member"),

@@ -8,6 +8,7 @@ from surveys.models.annotation import (
     History,
     Slot,
 )
+from surveys.models.invitations import Invitation
 from surveys.models.participants import (
     AnonymousExit,
     ChatbotContext,
@@ -40,6 +41,7 @@ __all__ = [
     "GateDecision",
     "GateVerdict",
     "History",
+    "Invitation",
     "Membership",
     "Note",
     "Participant",

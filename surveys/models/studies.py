@@ -27,6 +27,7 @@ class Study(models.Model):
     launched_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     unblinded_at = models.DateTimeField(null=True, help_text="When an owner let blinded members see comparisons.")
+    archived_at = models.DateTimeField(null=True, help_text="Folded away; nobody new can begin.")
 
     class Meta:
         ordering = ["slug"]
@@ -41,6 +42,10 @@ class Study(models.Model):
             ),
             models.CheckConstraint(
                 name="study_closed_when_closed", condition=~Q(state="closed") | Q(closed_at__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="study_not_open_in_archive",
+                condition=Q(archived_at=None) | ~Q(state__in=["pilot", "live"]),
             ),
         ]
 
@@ -187,7 +192,8 @@ class BenchmarkItem(models.Model):
 class AuditEvent(models.Model):
     """What researchers and the system decided: append-only, hash-chained and signed."""
 
-    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="audit_events")
+    # The database lets them go with their study, which it keeps once it was launched, and never otherwise.
+    study = models.ForeignKey(Study, on_delete=models.DO_NOTHING, related_name="audit_events")
     number = models.PositiveIntegerField(help_text="From 1, without gaps, in each study.")
     at = models.DateTimeField(default=timezone.now)
     actor = models.CharField(max_length=150, help_text="An account's name, or `system`.")

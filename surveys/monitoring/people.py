@@ -152,6 +152,8 @@ def start_preview(study: Study, actor: str) -> Participant:
     """A participant like any other, except that it takes no place and never counts. Raises DecisionError."""
     if not has_pages(study):
         raise DecisionError(f"The labels of {study.slug} were collected elsewhere: there are no pages to preview.")
+    if study.archived_at:
+        raise DecisionError(f"{study.slug} is in the archive. Take it back first.")
     with transaction.atomic():
         visit = Visit(*(secrets.token_hex(12) for _ in range(3)))
         participant = begin(recruitment.give_consent(study, visit, Participant.Origin.PREVIEW))

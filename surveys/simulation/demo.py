@@ -30,6 +30,7 @@ from surveys.studies.access import let_make_studies
 from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, AttentionCheck
+from surveys.studies.invitations import let_invite
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"
@@ -85,6 +86,7 @@ def demo_user() -> AbstractUser:
         user.set_password(PASSWORD)
         user.save()
         let_make_studies(user)
+        let_invite(user)
     return user
 
 

@@ -158,7 +158,8 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
         for position, asking in enumerate(definition.askings, 1)
         for place, prompt in [prompts[asking.prompt]]
     )
-    study.title = definition.title
+    if study.current is None or study.title == study.current.document["title"]:  # else it was renamed in the console
+        study.title = definition.title
     study.current = version
     study.save(update_fields=["title", "current"])
     return version
@@ -274,6 +275,8 @@ def change_state(
 ) -> None:
     with transaction.atomic():
         study = lock_study(study)
+        if study.archived_at:
+            raise StudyError(f"{study.slug} is in the archive. Take it back first.")
         if study.state not in allowed:
             raise StudyError(f"{study.slug} is {study.get_state_display().lower()}, so it can't be {action} now.")
         if action == "launched" and study.current_id:

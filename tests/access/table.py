@@ -44,6 +44,8 @@ TABLE: dict[str, Row] = {
     "console:version": reads(BLINDED, rest={"number": 1}),
     "console:version-document": reads(BLINDED, rest={"number": 1}),
     "console:change-state": both(rest={"name": "pause"}),
+    "console:rename": posts(OWNER),
+    "console:delete": both(OWNER),
     "console:members": reads(BLINDED),
     "console:add-member": posts(OWNER),
     "console:change-member": posts(OWNER, ids={"number": "member"}),
@@ -59,6 +61,9 @@ TABLE: dict[str, Row] = {
     "console:audit": reads(BLINDED),
     "console:write-note": posts(ids={"key": "person"}, rest={"kind": "participant"}),
     "console:change-note": posts(MAKER, ids={"number": "note"}),
+    "notices:page": both(OWNER),
+    "simulation:page": both(OWNER),
+    "simulation:progress": reads(OWNER),
     # paying
     **{f"paying:{name}": reads(RESEARCHER) for name in ("board", "ledger", "set-up")},
     **{
@@ -99,7 +104,7 @@ TABLE: dict[str, Row] = {
     "people:persona-set": reads(RESEARCHER, **SET),
     "people:set-origin": posts(MAKER, **SET),
     # models
-    "training:models": reads(RESEARCHER),
+    "training:models": Row({"GET": RESEARCHER, "POST": OWNER}),
     "training:model": reads(RESEARCHER, **MODEL),
     "training:progress": reads(RESEARCHER, **MODEL),
     "training:stop": posts(MAKER, **MODEL),
@@ -175,8 +180,11 @@ MORE: list[tuple[str, Row]] = [
     ),
 ]
 # For every account, or for everybody; they name no study.
-ACCOUNT = {"console:studies", "console:account", "console:new-study", "export:token", "api:studies"}
-OPEN = {"console:login", "console:logout", "api:schema", "api:docs"}
+ACCOUNT = {
+    *("console:studies", "console:account", "console:new-study", "console:invitations"),
+    *("export:token", "api:studies"),
+}
+OPEN = {"console:login", "console:logout", "console:accept", "api:schema", "api:docs"}
 # Without a name: the way to the console, the administrators' door, health, webhooks, what no address of the API is.
 NAMELESS = {"", "admin/login/", "healthz", "healthz/", "api/v1/prolific/webhook/", r"api/v1/^[\s\S]*(/|\.\w+)$"}
 SIGNED = ("survey", "annotation")  # the addresses of people carry a link that we signed

@@ -6,7 +6,7 @@ from analysis.models.training import ExampleSet, TrainingTask
 from analysis.runs.progress import ProgressLine
 from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.examples import LEFT_OUT, TrainingError, find_set
-from analysis.training.fitting import TrainingSettings
+from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.jobs import look, plan, train
 from analysis.training.making import TrainingStopped
 from analysis.training.own_users import say_gain
@@ -34,8 +34,6 @@ NUMBERS = {
 # Of commands that use a trained model.
 VECTORS = arg("--endpoint", default="", metavar="NAME", help="that serves the vectors it learned from, where they are")
 MAY_BE_0 = ("steps", "kl", "lora")
-# What the tiers take where nothing is said.
-USUAL = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
 
 
 def number_argument(name: str, words: str) -> Argument:

@@ -4,28 +4,34 @@ import re
 from ast import literal_eval
 from typing import Any
 
+from django import forms
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.models import TrainedModel
+from analysis.models.training import TrainingTask
 from analysis.owners.sharing import require_owner
 from analysis.owners.views import sharing_of
 from analysis.stats.detection import MEASURES
 from analysis.training import jobs
 from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.evaluation import BASE, BASELINES, LABELS, TEXTS_FOLLOW
+from analysis.training.examples import TrainingError
+from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.own_users import say_gain
 from analysis.training.pages.figures import called, draw_curve, draw_scores, say_scores
 from analysis.training.tasks import train_next
-from surveys.console.pages import page_of, show, show_live, study_page
+from surveys.console.pages import may, page_of, show, show_live, study_page
 from surveys.console.wording import duration, join_words, percent, plural
+from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
 
@@ -57,13 +63,54 @@ def find_to_change(request: HttpRequest, name: str) -> TrainedModel:
     return found
 
 
-@require_safe
+@require_http_methods(["GET", "POST", "HEAD"])
 @study_page(Role.RESEARCHER)
 def models(request: HttpRequest) -> HttpResponse:
+    """Which there are; an owner lets another one learn from the study's labels."""
+    form = TrainingForm(request.POST or None)
+    if request.method == "POST":
+        if not may(request, Role.OWNER):
+            raise PermissionDenied("Owners of a study start trainings.")
+        if form.is_valid() and (begun := start_training(request, form)):
+            return redirect("training:model", request.study.slug, begun.name)
     all_models = models_for(request)
     rows = page_of(request, all_models, ON_PAGE)
     found = [(row, figure_of(row)) for row in rows]
-    return show(request, "training/models.html", HERE, rows=rows, models=found, answer=say_models(all_models))
+    page = {"rows": rows, "models": found, "answer": say_models(all_models)}
+    page["form"] = form if has_labels(request.study) else None
+    return show(request, "training/models.html", HERE, 422 if form.errors else 200, **page)
+
+
+class TrainingForm(forms.Form):
+    """What a model is to learn from the study's labels; all else is as the command has it by itself."""
+
+    name = forms.SlugField(max_length=50, help_text="Letters, digits, - and _.")
+    task = forms.ChoiceField(choices=TrainingTask.choices)
+    tier = forms.ChoiceField(label="Kind", choices=TrainedModel.Tier.choices)
+
+
+def has_labels(study: Study) -> bool:
+    """Whether people label items in the study: there is something to learn from."""
+    return bool(study.current and study.current.document.get("annotation"))
+
+
+def start_training(request: HttpRequest, form: TrainingForm) -> TrainedModel | None:
+    """Plan a training on the study's labels and leave it to a worker; the form says why there is none."""
+    given, study, actor = form.cleaned_data, request.study, request.user.get_username()
+    name, task, tier = (given[field] for field in ("name", "task", "tier"))
+    settings = TrainingSettings(**USUAL.get(tier, USUAL["encoder"]))
+    try:
+        with transaction.atomic():
+            if TrainedModel.objects.filter(name=name).exists():
+                raise TrainingError(f"There is a model called {name} already; choose another name.")
+            jobs.look(study, task, settings)
+            found = jobs.plan(name, task, tier, study, settings, actor)
+            audit.record(study, actor, "training started", name, task=task, tier=tier)
+            transaction.on_commit(train_next.delay, robust=True)
+    except TrainingError as error:
+        form.add_error(None, str(error))
+        return None
+    return found
 
 
 TOLD = {

@@ -13,6 +13,7 @@ from django.db import transaction
 from surveys.imports.actions import Action, Options, Report, arg, find_study, flag
 from surveys.models import Membership, Study
 from surveys.studies.access import let_make_studies
+from surveys.studies.invitations import let_invite
 from surveys.studies.members import MemberError, add_member, own_if_nobody_does
 
 
@@ -67,6 +68,8 @@ def make_owner(name: str, password: str, studies: list[Study], makes_studies: bo
         account.save()
         if is_first or makes_studies:
             let_make_studies(account)
+        if is_first:
+            let_invite(account)
         for study in studies:
             add_member(study, account, Membership.Role.OWNER, "system")
         for study in Study.objects.order_by("pk") if is_first else ():

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from django.core.management.base import CommandError
 
 from surveys.imports.actions import Action, Options, Report, arg, flag
-from surveys.models import AnnotationItem, Study
+from surveys.models import Study
 from surveys.simulation.browser import TurnedAway, Unreachable
+from surveys.simulation.rehearsing import has_items
 from surveys.simulation.run import NotSimulated, simulate
 from surveys.studies.lifecycle import definition_of
 
@@ -76,12 +77,6 @@ def check(study: Study | None, options: dict) -> None:
         raise CommandError(f"{study.slug} has no items to annotate. Import some first: manage.py import_items")
     if urlsplit(options["url"]).scheme != "http" or not urlsplit(options["url"]).hostname:
         raise CommandError(f"--url {options['url']} is not an address such as http://127.0.0.1:8000")
-
-
-def has_items(study: Study) -> bool:
-    """Whether there is work for those who come now; the pilot's items are its own."""
-    items = AnnotationItem.objects.filter(study=study, pilot=study.state == Study.State.PILOT)
-    return items.filter(purpose=AnnotationItem.Purpose.WORK).exists()
 
 
 def bar(total: int) -> Callable[[int], None]:

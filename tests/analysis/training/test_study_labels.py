@@ -6,11 +6,15 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.agreement.agreements import agreement_of
+from analysis.models import TrainedModel
+from analysis.training.pages import views
 from analysis.training.study_labels import study_examples, study_pairs
 from surveys.annotation.labels import record_judgement
-from surveys.models import Annotation, AnnotationItem, Participant, Study
+from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from tests.analysis.training.training_samples import TOPICS, command
 from tests.factories import make_annotation_study, make_annotator, make_items
+from tests.roles import as_account, make_roles
+from tests.surveys.console.console_pages import lines_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 
@@ -104,3 +108,23 @@ def test_items_of_the_other_kinds_are_read_as_pairs() -> None:
     pairs = study_pairs(sides, "reward")
     assert [pair.part for pair in pairs] == [part["id"] for part in item.payload["attributes"]]
     assert (pairs[0].second, pairs[0].third) == (item.payload["personalised"], item.payload["generic"])
+
+
+def test_an_owner_starts_a_training_on_the_labels_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, left = labelled_study(48), []
+    make_roles(study)
+    monkeypatch.setattr(views.train_next, "delay", lambda: left.append(1))
+    here, form = "/console/teas/models/", {"name": "ours", "task": "relevance", "tier": "frozen"}
+    assert "Train on this study" not in lines_of(as_account("researcher").get(here))
+    assert as_account("researcher").post(here, form).status_code == 403
+    owner = as_account("owner")
+    for wrong in ({"name": "a b"}, {"task": "reward"}):  # no name, and not what is asked in this study
+        page = owner.post(here, form | wrong)
+        assert page.status_code == 422 and "Please look at this again." in lines_of(page)
+    assert not TrainedModel.objects.exists()
+    assert owner.post(here, form)["Location"] == f"{here}ours/"
+    found = TrainedModel.objects.get()
+    assert (found.study, found.state, found.started_by) == (study, "waiting", "owner")
+    event = AuditEvent.objects.filter(study=study).latest("number")
+    assert (event.action, event.subject) == ("training started", "ours")
+    assert "already; choose another name" in lines_of(owner.post(here, form))

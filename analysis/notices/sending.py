@@ -1,0 +1,223 @@
+"""One message to an address with all its news: what is new, the mail or signed request, and what came of it."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import secrets
+import smtplib
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
+from django.core.validators import validate_email
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from analysis.endpoints.endpoints import EndpointError, refuse_private
+from analysis.endpoints.providers.addresses import PublicResolver
+from analysis.models import NoticeAddress
+from analysis.notices.news import News, news_of
+from surveys.console.wording import plural
+from surveys.models import Study, locks
+from surveys.studies import audit
+
+Kind, Every = NoticeAddress.Kind, NoticeAddress.Every
+PAUSES = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1)}
+FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(days=1)
+PATIENCE = 10  # seconds
+MOST = 10  # addresses of a study
+SIGNATURE = "X-Field-Study-Signature"
+
+
+class NoticeError(Exception):
+    """An address that can't be used, or a message that did not arrive; the words name no address and no secret."""
+
+
+# --- addresses ----------------------------------------------------------------
+
+
+def add_address(study: Study, kind: str, address: str, every: str, actor: str) -> NoticeAddress:
+    """Raises NoticeError. Who may be told of is checked again with each message."""
+    check_address(kind, address)
+    if study.notice_addresses.count() >= MOST:
+        raise NoticeError(f"A study has at most {MOST} addresses. Remove one first.")
+    if study.notice_addresses.filter(kind=kind, address=address).exists():
+        raise NoticeError("This address is there already.")
+    given = {"kind": kind, "address": address, "every": every, "created_by": actor, "salt": secrets.token_hex(16)}
+    row = NoticeAddress.objects.create(study=study, **given)
+    audit.record(study, actor, "notices begun", shown(row), every=every)
+    return row
+
+
+def remove_address(row: NoticeAddress, actor: str) -> None:
+    audit.record(row.study, actor, "notices ended", shown(row))
+    row.delete()
+
+
+def check_address(kind: str, address: str) -> None:
+    if kind == Kind.MAIL:
+        if not settings.EMAIL_HOST:
+            raise NoticeError("This server sends no mail: EMAIL_HOST is not set.")
+        try:
+            validate_email(address)
+        except ValidationError:
+            raise NoticeError("This is no mail address.") from None
+        return
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise NoticeError("This is no address of a webhook.") from None
+    if not host or parts.username or parts.scheme not in ("https", "http"):
+        raise NoticeError("This is no address of a webhook. It looks like https://hooks.example.org/abc.")
+    if settings.ALLOW_PRIVATE_ENDPOINTS:
+        return
+    if parts.scheme != "https":
+        raise NoticeError("A webhook’s address begins with https://.")
+    try:
+        refuse_private(host, port or 443)
+    except EndpointError as error:
+        raise NoticeError(str(error)) from None
+
+
+def shown(row: NoticeAddress) -> str:
+    """As pages and the audit trail have it: what stands behind a webhook's host may be its key."""
+    return row.address if row.kind == Kind.MAIL else f"{urlsplit(row.address).hostname}/…"
+
+
+def secret_of(row: NoticeAddress) -> str:
+    """With which its messages are signed; shown once, when the address is added."""
+    return hmac.new(settings.SECRET_KEY.encode(), f"notice {row.salt}".encode(), hashlib.sha256).hexdigest()
+
+
+def server_addresses() -> None:
+    """The mail addresses of NOTICES_MAIL, which hear of all studies."""
+    rows = NoticeAddress.objects.filter(study=None)
+    rows.exclude(address__in=settings.NOTICES_MAIL).delete()
+    for address in settings.NOTICES_MAIL:
+        given = {"kind": Kind.MAIL, "address": address}
+        rows.get_or_create(**given, study=None, defaults={"created_by": "settings", "every": Every.DAY})
+
+
+# --- what is due ----------------------------------------------------------------
+
+
+def due(now: datetime) -> QuerySet[NoticeAddress]:
+    return NoticeAddress.objects.filter(next_at__lte=now)
+
+
+def tell(number: int) -> None:
+    """Send what is new to this address, if anything is; what fails is tried again, later each time."""
+    with locks.alone_in_process("notice", number) as is_mine:
+        row = NoticeAddress.objects.select_related("study").filter(pk=number, next_at__lte=timezone.now()).first()
+        if not is_mine or row is None:
+            return
+        studies = [row.study] if row.study else Study.objects.filter(archived_at=None).order_by("slug")
+        found = {study: news_of(study) for study in studies}
+        stands = {key_in(study, piece): piece.stands for study, news in found.items() for piece in news}
+        fresh = {
+            study: new
+            for study, news in found.items()
+            if (new := [piece for piece in news if row.told.get(key_in(study, piece)) != piece.stands])
+        }
+        if fresh:
+            try_to_send(row, fresh, stands)
+        elif stands != row.told:  # what is over may come again
+            NoticeAddress.objects.filter(pk=row.pk).update(told=stands)
+
+
+def key_in(study: Study, piece: News) -> str:
+    return f"{study.pk} {piece.key}"
+
+
+def try_to_send(row: NoticeAddress, news: dict[Study, list[News]], stands: dict[str, str]) -> None:
+    rows, now = NoticeAddress.objects.filter(pk=row.pk), timezone.now()
+    try:
+        send(row, news)
+    except NoticeError as error:
+        pause = min(FIRST_RETRY * 2 ** min(row.tries, 12), LAST_RETRY)
+        rows.update(fault=str(error)[:300], tries=F("tries") + 1, next_at=now + pause)
+    else:
+        rows.update(told=stands, told_at=now, fault="", tries=0, next_at=now + PAUSES[Every(row.every)])
+
+
+def try_address(row: NoticeAddress) -> None:
+    """A message that says it is a test, at once. Raises NoticeError; the result stands with the address too."""
+    rows = NoticeAddress.objects.filter(pk=row.pk)
+    try:
+        send(row, {row.study: [News("test", "This is a test: news of the study will look like this.")]}, is_test=True)
+    except NoticeError as error:
+        rows.update(fault=str(error)[:300])
+        raise
+    rows.update(fault="", tries=0, next_at=timezone.now() if row.fault else row.next_at)
+
+
+# --- sending --------------------------------------------------------------------
+
+
+def send(row: NoticeAddress, news: dict[Study, list[News]], is_test: bool = False) -> None:
+    check_address(row.kind, row.address)
+    if row.kind == Kind.MAIL:
+        send_as_mail(row.address, news)
+    else:
+        asyncio.run(post(row, news, is_test))
+
+
+def send_as_mail(address: str, news: dict[Study, list[News]]) -> None:
+    count = plural(sum(map(len, news.values())), "piece of news", "pieces of news")
+    titles = ", ".join(study.title for study in news)
+    lines = [
+        line
+        for study, pieces in news.items()
+        for line in (study.title, *(f"- {piece.words}" for piece in pieces), f"  {console_of(study)}", "")
+    ]
+    try:
+        send_mail(" ".join(f"{titles}: {count}".split()), "\n".join(lines), None, [address])
+    except (OSError, smtplib.SMTPException) as error:
+        raise NoticeError(f"The mail server did not take it: {type(error).__name__}.") from None
+
+
+def console_of(study: Study) -> str:
+    return f"{settings.SITE_URL}/console/{study.slug}/"
+
+
+def body_of(news: dict[Study, list[News]], is_test: bool) -> bytes:
+    about: list[dict[str, Any]] = [
+        {
+            "study": study.slug,
+            "title": study.title,
+            "console": console_of(study),
+            "news": [{"key": piece.key, "words": piece.words} for piece in pieces],
+        }
+        for study, pieces in news.items()
+    ]
+    return json.dumps({"test": is_test, "studies": about}, ensure_ascii=False).encode()
+
+
+def signature(secret: str, at: int, body: bytes) -> str:
+    """`t=` the second, `v1=` HMAC-SHA-256 of that second, a dot and the body: an old message can't be sent again."""
+    return f"t={at},v1={hmac.new(secret.encode(), f'{at}.'.encode() + body, hashlib.sha256).hexdigest()}"
+
+
+async def post(row: NoticeAddress, news: dict[Study, list[News]], is_test: bool) -> None:
+    """No redirect is followed, and no name that leads inside."""
+    body, at = body_of(news, is_test), int(timezone.now().timestamp())
+    headers = {"Content-Type": "application/json", SIGNATURE: signature(secret_of(row), at, body)}
+    resolver = None if settings.ALLOW_PRIVATE_ENDPOINTS else PublicResolver()
+    connector, limit = aiohttp.TCPConnector(resolver=resolver), aiohttp.ClientTimeout(total=PATIENCE)
+    try:
+        async with (
+            aiohttp.ClientSession(connector=connector, timeout=limit) as session,
+            session.post(row.address, data=body, headers=headers, allow_redirects=False) as answer,
+        ):
+            if not 200 <= answer.status < 300:
+                raise NoticeError(f"The webhook answered {answer.status}.")
+    except TimeoutError:
+        raise NoticeError(f"The webhook did not answer within {PATIENCE} seconds.") from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise NoticeError(f"The webhook can’t be reached: {type(error).__name__}.") from None

@@ -1,0 +1,71 @@
+"""The page *Notices*: where news of the study goes, how the last message went, a test, and adding an address."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods
+
+from analysis.models import NoticeAddress
+from analysis.notices.news import NEWS, news_of
+from analysis.notices.sending import (
+    SIGNATURE,
+    NoticeError,
+    add_address,
+    remove_address,
+    secret_of,
+    shown,
+    try_address,
+)
+from surveys.console.pages import show, study_page
+from surveys.studies.access import Role
+
+
+class AddressForm(forms.Form):
+    kind = forms.ChoiceField(choices=NoticeAddress.Kind.choices)
+    address = forms.CharField(max_length=500, label="Mail address, or the webhook’s https address")
+    every = forms.ChoiceField(label="How often", choices=NoticeAddress.Every.choices)
+
+
+@require_http_methods(["GET", "POST", "HEAD"])
+@study_page(Role.OWNER)
+def notices(request: HttpRequest) -> HttpResponse:
+    if "test" in request.POST or "remove" in request.POST:
+        return change(request)
+    form, added = AddressForm(request.POST or None), None
+    if request.method == "POST" and form.is_valid():
+        try:
+            added = add_address(request.study, **form.cleaned_data, actor=request.user.get_username())
+            form = AddressForm()
+        except NoticeError as error:
+            form.add_error("address", str(error))
+    rows = request.study.notice_addresses.all()
+    page: dict[str, Any] = {
+        "form": form,
+        "addresses": [(row, shown(row)) for row in rows],
+        "secret": secret_of(added) if added and added.kind == NoticeAddress.Kind.WEBHOOK else "",
+        "header": SIGNATURE,
+        "news": news_of(request.study),
+        "kinds": list(NEWS),
+    }
+    return show(request, "notices/notices.html", "notices", 422 if form.errors else 200, **page)
+
+
+def change(request: HttpRequest) -> HttpResponse:
+    """Send a test to one address, or remove it."""
+    wanted = request.POST.get("test") or request.POST.get("remove", "")
+    number = int(wanted) if wanted.isdecimal() and len(wanted) < 19 else 0
+    row = get_object_or_404(request.study.notice_addresses, pk=number)
+    if "remove" in request.POST:
+        remove_address(row, request.user.get_username())
+        messages.success(request, f"{shown(row)} hears nothing more.")
+        return redirect("notices:page", request.study.slug)
+    try:
+        try_address(row)
+    except NoticeError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"The test went to {shown(row)}.")
+    return redirect("notices:page", request.study.slug)

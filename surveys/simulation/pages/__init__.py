@@ -1,0 +1,1 @@
+"""The console's page of a rehearsal with simulated people."""

@@ -1,0 +1,78 @@
+"""The page *Rehearsal*: simulated people take the study, while the page says how far they are."""
+
+import secrets
+
+from celery.exceptions import OperationalError
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+from redis import RedisError
+
+from surveys.console.pages import show, study_page
+from surveys.models import Study
+from surveys.simulation.rehearsing import FAILED, MOST, WORK, last_of, why_not
+from surveys.simulation.tasks import rehearse_study
+from surveys.studies import audit, under_way
+from surveys.studies.access import Role
+
+NO_WORKER = "No worker can be reached. Start one, or run manage.py simulate on the server."
+
+
+class RehearsalForm(forms.Form):
+    people = forms.IntegerField(label="Simulated people", min_value=1, max_value=MOST, initial=12)
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        help_text="The same number makes the same people and choices again. Empty: by chance.",
+    )
+    faults = forms.BooleanField(label="Things go wrong on the way (lines break, people leave)", required=False)
+
+
+@study_page(Role.OWNER)
+@require_http_methods(["GET", "POST", "HEAD"])
+def rehearsal(request: HttpRequest) -> HttpResponse:
+    study, reason, status = request.study, why_not(request.study), 200
+    form = RehearsalForm(request.POST or None)
+    if request.method == "POST":
+        status = 409 if reason else 422
+        if not reason and form.is_valid():
+            reason = begin(study, form.cleaned_data, request.user.get_username())
+            if not reason:
+                return redirect("simulation:page", study.slug)
+            status = 503
+    last = last_of(study)
+    page = {"form": form, "reason": reason, "last": last, "failed": last and last.action == FAILED}
+    return show(request, "simulation/rehearsal.html", "setup", status, **page, **standing(study))
+
+
+def begin(study: Study, given: dict, actor: str) -> str:
+    """Leave it to a worker, unless one is at it; why that failed."""
+    if under_way.progress_of(study, WORK) is not None:
+        return ""
+    people = given["people"]
+    seed = secrets.randbelow(1_000_000) if given["seed"] is None else given["seed"]
+    under_way.set_progress(study, WORK, 0, people)
+    try:
+        rehearse_study.delay(study.pk, people, seed, given["faults"], actor)
+    except (OperationalError, RedisError):
+        under_way.forget_progress(study, WORK)
+        return NO_WORKER
+    audit.record(study, actor, "rehearsal started", f"{people} simulated people", seed=seed, faults=given["faults"])
+    return ""
+
+
+def standing(study: Study) -> dict:
+    done = under_way.progress_of(study, WORK)
+    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
+
+
+@study_page(Role.OWNER)
+@require_safe
+def progress(request: HttpRequest) -> HttpResponse:
+    """How far it is; the page is loaded again when all have gone."""
+    page = standing(request.study)
+    if page["under_way"] is None:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "simulation/_progress.html", {"study": request.study, **page})

@@ -1,0 +1,48 @@
+"""What a study file changes in the study as it is: each place of the document with what stood and what is to stand."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+NAMES = ("slug", "id")  # by which entries of a list are known, wherever they stand in it
+
+
+class Difference(NamedTuple):
+    """`before` is empty for what is new, `after` for what goes."""
+
+    place: str
+    before: str
+    after: str
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[Difference]:
+    """In the document's order; what only the new one has at the end of its part."""
+    return list(_walk("", before, after))
+
+
+def _walk(place: str, before: Any, after: Any) -> Iterator[Difference]:
+    if before == after:
+        return
+    old, new = _parts(before), _parts(after)
+    if old is None or new is None:
+        yield Difference(place, _written(before), _written(after))
+        return
+    for name in dict.fromkeys([*old, *new]):
+        yield from _walk(f"{place}.{name}" if place else name, old.get(name), new.get(name))
+
+
+def _parts(value: Any) -> dict[str, Any] | None:
+    """A table by its keys, a list of tables by their names; None for everything else."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+        name = next((name for name in NAMES if all(name in entry for entry in value)), "")
+        named = {str(entry[name]) if name else str(place): entry for place, entry in enumerate(value, 1)}
+        return named if len(named) == len(value) else None
+    return None
+
+
+def _written(value: Any) -> str:
+    if value is None or value == "":
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

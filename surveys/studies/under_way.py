@@ -1,0 +1,35 @@
+"""How far work of a study is that a worker does, for the page that waits for it; kept for a time only."""
+
+import json
+from contextlib import suppress
+
+import redis
+
+from surveys.models import Study
+from surveys.studies.access import connection
+
+UNDER_WAY = 900  # seconds after which work that says nothing more is asked for again
+
+
+def mark_of(study: Study, work: str) -> str:
+    """Of the study alone: the worker and the page that waits for it may run other versions of the code."""
+    return f"{work}:{study.pk}"
+
+
+def progress_of(study: Study, work: str) -> tuple[int, int] | None:
+    """Done and in all, as the worker says it; None where nobody has asked for it."""
+    with suppress(redis.RedisError):
+        if found := connection().get(mark_of(study, work)):
+            done, total = json.loads(found)
+            return done, total
+    return None
+
+
+def set_progress(study: Study, work: str, done: int, total: int) -> None:
+    with suppress(redis.RedisError):
+        connection().set(mark_of(study, work), json.dumps([done, total]), ex=UNDER_WAY)
+
+
+def forget_progress(study: Study, work: str) -> None:
+    with suppress(redis.RedisError):
+        connection().delete(mark_of(study, work))

@@ -1,0 +1,205 @@
+"""News reaches a real webhook signed, once until it changes, and never inside the network; failures are seen."""
+
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from analysis.endpoints import endpoints
+from analysis.models import MetricValue, NoticeAddress, TrainedModel
+from analysis.notices.news import NEWS, news_of
+from analysis.notices.sending import (
+    SIGNATURE,
+    NoticeError,
+    add_address,
+    check_address,
+    secret_of,
+    server_addresses,
+    tell,
+)
+from surveys.models import Study
+from tests.analysis.runs.run_samples import make_running
+from tests.factories import make_participant, make_study
+from tests.surveys.console.console_pages import lines_of, log_in, said
+
+pytestmark = pytest.mark.django_db
+
+
+class Receiver(HTTPServer):
+    """A real server on this machine that keeps what it is sent, and answers as it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.got: list[tuple[bytes, str]] = []
+        self.status = 204
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook/s3cret"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((body, self.headers[SIGNATURE]))
+        self.send_response(self.server.status)
+        self.send_header("Location", "http://127.0.0.1:1/")
+        self.end_headers()
+
+    def log_message(self, *given: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    settings.ALLOW_PRIVATE_ENDPOINTS = True
+    with Receiver() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.setitem(NEWS, next(name for name in NEWS if "disk" in name), lambda study: iter(()))
+    return make_study("draft")
+
+
+def hook(study: Study, server: Receiver) -> NoticeAddress:
+    return add_address(study, "webhook", server.address, "hour", "ada")
+
+
+def an_hour_later() -> None:
+    NoticeAddress.objects.update(next_at=timezone.now())
+
+
+def test_all_news_is_one_signed_message_and_each_piece_is_told_once_until_it_changes(
+    study: Study, receiver: Receiver
+) -> None:
+    row, model = hook(study, receiver), {"task": "verifier", "tier": "frozen", "state": "failed", "started_by": "x"}
+    tell(row.pk)
+    assert receiver.got == []  # no news, no message
+    run = make_running(study, state="stopped", reason="No money is left.")
+    TrainedModel.objects.create(name="mine", study=study, reason="x", **model)
+    tell(row.pk)
+    ((body, signed),) = receiver.got
+    (about,) = json.loads(body)["studies"]
+    assert [piece["key"] for piece in about["news"]] == [f"run {run.pk}", f"model {TrainedModel.objects.get().pk}"]
+    assert about["news"][0]["words"] == f"Run {run.pk} stopped early: No money is left."
+    at, _, digest = signed.removeprefix("t=").partition(",v1=")
+    key = secret_of(row).encode()
+    assert digest == hmac.new(key, at.encode() + b"." + body, hashlib.sha256).hexdigest()
+    TrainedModel.objects.update(reason="y")
+    tell(row.pk)
+    assert len(receiver.got) == 1  # within the hour
+    an_hour_later()
+    tell(row.pk)
+    tell(row.pk)
+    assert [len(json.loads(body)["studies"][0]["news"]) for body, _ in receiver.got] == [2, 1]
+
+
+def test_what_fails_stands_on_the_page_and_is_tried_again_later_each_time(study: Study, receiver: Receiver) -> None:
+    row, client = hook(study, receiver), log_in(study)
+    make_running(study, state="stopped")
+    receiver.status = 302
+    for tries, minutes in ((1, 5), (2, 10), (3, 20)):
+        tell(row.pk)
+        row.refresh_from_db()
+        assert row.tries == tries and abs(row.next_at - timezone.now() - timedelta(minutes=minutes)).seconds < 60
+        an_hour_later()
+    page = lines_of(client.get("/console/teas/notices/"))
+    assert "The webhook answered 302. Tried 3 times" in page and "s3cret" not in page and "127.0.0.1/…" in page
+    receiver.status = 200
+    tell(row.pk)
+    row.refresh_from_db()
+    assert (row.fault, row.tries) == ("", 0) and len(receiver.got) == 4
+
+
+def test_an_owner_adds_tests_and_removes_on_the_page(study: Study, receiver: Receiver) -> None:
+    client, page = log_in(study), "/console/teas/notices/"
+    answer = client.post(page, {"kind": "webhook", "address": receiver.address, "every": "day"})
+    row = NoticeAddress.objects.get()
+    assert secret_of(row) in answer.content.decode()
+    assert secret_of(row) not in client.get(page).content.decode()
+    assert "went to 127.0.0.1/…" in said(client.post(page, {"test": row.pk}, follow=True))[0]
+    assert json.loads(receiver.got[0][0])["test"] is True
+    client.post(page, {"remove": row.pk})
+    assert not NoticeAddress.objects.exists()
+    events = [(event.action, event.subject) for event in study.audit_events.order_by("number")][-2:]
+    assert events == [("notices begun", "127.0.0.1/…"), ("notices ended", "127.0.0.1/…")]
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("http://hooks.example.org/x", "begins with https"),
+        ("https://127.0.0.1/x", "private"),
+        ("https://[::ffff:10.0.0.1]/x", "private"),
+        ("https://localhost/x", "private"),
+        ("https://inside.example.org/x", "private"),
+        ("ftp://hooks.example.org", "no address"),
+        ("https://me:word@hooks.example.org/", "no address"),
+    ],
+)
+def test_webhooks_inside_the_network_or_without_tls_are_refused(
+    address: str, says: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ALLOW_PRIVATE_ENDPOINTS = False
+    found = endpoints.addresses_of
+    inside = {"inside.example.org": {"192.168.0.7"}}
+    monkeypatch.setattr(endpoints, "addresses_of", lambda host, port: inside.get(host) or found(host, port))
+    with pytest.raises(NoticeError, match=says):
+        check_address("webhook", address)
+
+
+def test_an_address_that_leads_inside_since_is_not_called(
+    study: Study, receiver: Receiver, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = hook(study, receiver)
+    make_running(study, state="stopped")
+    settings.ALLOW_PRIVATE_ENDPOINTS = False
+    tell(row.pk)
+    row.refresh_from_db()
+    assert "https" in row.fault and receiver.got == []
+
+
+def test_mail_goes_to_a_study_and_to_whom_the_settings_name(study: Study, settings: Any, mailoutbox: list[Any]) -> None:
+    with pytest.raises(NoticeError, match="sends no mail"):
+        add_address(study, "mail", "ada@example.org", "day", "ada")
+    settings.EMAIL_HOST, settings.NOTICES_MAIL = "mail.example.org", ["root@example.org"]
+    add_address(study, "mail", "ada@example.org", "day", "ada")
+    server_addresses()
+    run = make_running(study, state="stopped", reason="No money is left.")
+    for row in NoticeAddress.objects.all():
+        tell(row.pk)
+    assert sorted(mail.to[0] for mail in mailoutbox) == ["ada@example.org", "root@example.org"]
+    assert mailoutbox[0].subject == "Teas: 1 piece of news"
+    assert f"- Run {run.pk} stopped early: No money is left." in mailoutbox[0].body
+    settings.NOTICES_MAIL = []
+    server_addresses()
+    assert NoticeAddress.objects.get().study == study
+
+
+def test_each_kind_of_news_is_found_and_nothing_of_a_new_study(study: Study) -> None:
+    assert news_of(study) == []
+    run = make_running(study, budget=Decimal(10), spent=Decimal(8))
+    drifted = [{"again": run.pk, "p_holm": 0.01}, {"again": run.pk, "p_holm": None}]
+    MetricValue.objects.create(study=study, name="drift:x", fingerprint="x", value=drifted, seconds=1)
+    assert [piece.key for piece in news_of(study)] == [f"budget {run.pk}", "drift"]
+    assert "spent 80" in news_of(study)[0].words
+    live = make_study("live", slug="herbs", places=1)
+    first, *others = live.cells.order_by("position")
+    assert news_of(live) == []
+    for cell in others:
+        make_participant(live, "completed", chatbot=cell.chatbot, cell=cell.slug)
+    assert [piece.key for piece in news_of(live)] == [f"cell {first.pk}"]

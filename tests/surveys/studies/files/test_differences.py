@@ -1,0 +1,28 @@
+"""What a file changes, place by place."""
+
+from surveys.studies.files.differences import differences
+from tests.factories import make_definition
+
+
+def test_each_place_that_differs_is_named_once_and_order_is_none() -> None:
+    before = {"minutes": 8, "prompts": [{"slug": "a", "text": "x"}, {"slug": "b", "text": "y"}], "arms": []}
+    after = {"minutes": 9, "prompts": [{"slug": "b", "text": "z"}, {"slug": "a", "text": "x"}], "arms": [{"slug": "t"}]}
+    assert differences(before, after) == [
+        ("minutes", "8", "9"),
+        ("prompts.b.text", "y", "z"),
+        ("arms", "[]", '[{"slug": "t"}]'),
+    ]
+
+
+def test_what_goes_and_what_comes() -> None:
+    before = {"prompts": [{"slug": "a"}, {"slug": "b"}]}
+    assert differences(before, {"prompts": [{"slug": "a"}, {"slug": "c"}]}) == [
+        ("prompts.b", '{"slug": "b"}', ""),
+        ("prompts.c", "", '{"slug": "c"}'),
+    ]
+
+
+def test_a_whole_study_file_differs_from_itself_nowhere() -> None:
+    document = make_definition().to_document()
+    assert differences(document, make_definition().to_document()) == []
+    assert [change.place for change in differences(document, make_definition(minutes=99).to_document())] == ["minutes"]
