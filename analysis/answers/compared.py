@@ -8,7 +8,7 @@ from django.db.models.functions import MD5, Cast
 
 from analysis.models import Run, SimulatedUser
 from analysis.models.runs import ASIDE
-from surveys.models import Prompt, Study
+from surveys.models import Prompt, Study, asked_of_all
 from surveys.studies.files.definitions import Definition
 
 Spellings = Mapping[str, Mapping[str, str]]  # prompt or family → spelling → the item that it stands for
@@ -39,7 +39,7 @@ def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Pr
 
     Of prompts that somebody is asked again this is the first time, in the usual state: else one person counts twice.
     """
-    asked = Prompt.objects.filter(named(only, "slug"), version__study=study, asks="")
+    asked = Prompt.objects.filter(named(only, "slug"), asked_of_all(), version__study=study)
     rows = list(asked.order_by("-version__number", "position"))
     newest: dict[str, Prompt] = {}
     for row in rows:

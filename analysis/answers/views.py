@@ -31,7 +31,7 @@ from analysis.models import Answer
 from analysis.models.conditions import LABELS
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import decimal, percent, plural
-from surveys.models import Prompt, ReadBack, Study
+from surveys.models import Prompt, ReadBack, Study, asked_of_all
 from surveys.reading.answers import DOUBTS
 from surveys.studies.access import Role
 
@@ -84,7 +84,9 @@ def answers(request: HttpRequest) -> HttpResponse:
     now = standing(request.study)
     filtered = any(wanted.values())
     rows = page_of(request, found, PAGE_SIZE, None if filtered else now["counts"]["count"])
-    prompts = list(request.study.current.prompts.filter(asks="").order_by("position")) if request.study.current else []
+    prompts = (
+        list(request.study.current.prompts.filter(asked_of_all()).order_by("position")) if request.study.current else []
+    )
     asked = {prompt.slug: prompt.title for prompt in prompts}
     for row in rows:
         row.asked, row.source_name = asked.get(row.prompt_slug, row.prompt_slug), LABELS.get(row.source, row.source)

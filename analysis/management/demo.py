@@ -32,7 +32,7 @@ from analysis.runs.judging.plans import plan_judging
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.imports.benchmarks import import_benchmark
-from surveys.models import BenchmarkItem, Prompt, Study
+from surveys.models import BenchmarkItem, Prompt, Study, asked_of_all
 from surveys.simulation.demo import ACTOR, LARGE, PROFILES, demo_user
 
 # Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
@@ -111,7 +111,7 @@ def make_sources(study: Study) -> None:
 
 def known_answers(study: Study) -> dict[str, str]:
     """The right letter to each question, as the scripted models may know it."""
-    choices = study.current.prompts.filter(kind=Prompt.Kind.CHOICE, asks="").values_list("text", "answer")
+    choices = study.current.prompts.filter(asked_of_all(), kind=Prompt.Kind.CHOICE).values_list("text", "answer")
     items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
     return dict(choices) | dict(items)
 

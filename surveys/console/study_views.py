@@ -17,7 +17,7 @@ from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answ
 from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
-from surveys.studies.lifecycle import StudyError, definition_of, load_definition
+from surveys.studies.lifecycle import StudyError, benchmark_sizes, definition_of, load_definition
 from surveys.studies.members import create_study, refuse_foreign_people
 
 LONGEST_REASON = 2000
@@ -91,7 +91,7 @@ def read_upload(request: HttpRequest) -> Upload:
         upload.problem = "The file is empty. Choose a study file, or paste its text."
         return upload
     try:
-        upload.definition = parse_study(content)
+        upload.definition = parse_study(content, sets=benchmark_sizes())
     except StudyFileError as error:
         upload.faults = error.faults
     return upload

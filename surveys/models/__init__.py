@@ -11,6 +11,7 @@ from surveys.models.annotation import (
 from surveys.models.participants import (
     AnonymousExit,
     ChatbotContext,
+    Draw,
     Participant,
     Place,
     QuotaCell,
@@ -25,7 +26,16 @@ from surveys.models.prolific import (
     Submission,
 )
 from surveys.models.responses import Draft, Flag, ReadBack, Response
-from surveys.models.studies import AuditEvent, BenchmarkItem, Membership, Prompt, Study, StudyVersion, base_slug
+from surveys.models.studies import (
+    AuditEvent,
+    BenchmarkItem,
+    Membership,
+    Prompt,
+    Study,
+    StudyVersion,
+    asked_of_all,
+    base_slug,
+)
 
 __all__ = [
     "Annotation",
@@ -35,6 +45,7 @@ __all__ = [
     "BenchmarkItem",
     "ChatbotContext",
     "Draft",
+    "Draw",
     "Flag",
     "GateDecision",
     "GateVerdict",
@@ -56,5 +67,6 @@ __all__ = [
     "Study",
     "StudyVersion",
     "Submission",
+    "asked_of_all",
     "base_slug",
 ]

@@ -18,7 +18,7 @@ from analysis.exports.people_tables import Selection
 from analysis.models import Completion
 from analysis.models.settings import DRAWN
 from analysis.report.dataset import load_frames
-from surveys.models import BenchmarkItem, Response, Study
+from surveys.models import BenchmarkItem, Response, Study, asked_of_all
 
 FEWEST = 5  # people who share what somebody typed about their chatbot; rarer words could name a person
 READ = (
@@ -114,7 +114,7 @@ def answers(study: Study, again: bool = False) -> Rows:
 
 
 def newest_responses(people: list[int], again: bool) -> QuerySet:
-    asked = ~Q(prompt__asks="") if again else Q(prompt__asks="")
+    asked = ~Q(prompt__asks="") if again else asked_of_all("prompt__")
     newest = Response.objects.filter(asked, participant__in=people, accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
     )

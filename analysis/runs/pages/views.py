@@ -34,7 +34,7 @@ from analysis.runs.pages.settings import say_drawn
 from analysis.runs.pages.words import bar_of, say_state
 from surveys.console.pages import address_without_page, may, page_of, show, study_page
 from surveys.console.wording import dollars, duration
-from surveys.models import BenchmarkItem, Prompt
+from surveys.models import BenchmarkItem, Prompt, asked_of_all
 from surveys.studies.access import Role
 
 State = Run.State
@@ -110,7 +110,7 @@ def calls_page(request: HttpRequest, shown: Run) -> dict:
 def prompts_of(shown: Run) -> QuerySet[Prompt] | tuple[()]:
     if shown.benchmark or shown.version is None:
         return ()
-    own = shown.version.prompts.filter(asks="").order_by("position").only("version", "slug", "title")
+    own = shown.version.prompts.filter(asked_of_all()).order_by("position").only("version", "slug", "title")
     return own.filter(slug__in=shown.prompts) if shown.prompts else own
 
 
