@@ -57,6 +57,19 @@ def load_askings(study: Study, prompts: Mapping[str, Prompt]) -> tuple[dict[str,
     return newest, {row.pk: row.slug for row in rows if asks_the_same(row, prompts[row.asks])}
 
 
+def load_drawn(study: Study) -> tuple[dict[str, Prompt], dict[int, str]]:
+    """The questions of the newest version's set by slug, and the slug of every question that asks the same."""
+    rows = list(Prompt.objects.filter(version__study=study, is_drawn=True))
+    newest = {row.slug: row for row in rows if row.version_id == study.current_id}
+    by_item = {row.benchmark_item: row for row in newest.values()}
+    same = {
+        row.pk: by_item[row.benchmark_item].slug
+        for row in rows
+        if row.benchmark_item in by_item and row.text == by_item[row.benchmark_item].text
+    }
+    return newest, same
+
+
 def named(only: Collection[str], field: str) -> Q:
     return Q(**{f"{field}__in": only}) if only else Q()
 
