@@ -23,7 +23,7 @@ PARTS = ("field_benchmark",)
 
 
 def make_world() -> Study:
-    study = make_sums_in_field()
+    study = make_sums_in_field(slug="lasting")
     run_sums(study, "gpt-4o-mini", wrong=2)
     run_sums(study, "gemini-2.0-flash", wrong=1)
     read_new(study)
@@ -88,31 +88,39 @@ def test_other_parts_and_prompts_know_nothing_of_the_questions(study: Study) -> 
     assert found["answers"]["field"] == 24 and found["answers"]["people"] == 12
 
 
+def page_of(study: Study) -> str:
+    return log_in(study, "viewer").get(reverse("compare:page", args=[study.slug, "field-benchmark"])).content.decode()
+
+
 def test_the_page_and_the_terminal_say_it(study: Study) -> None:
-    page = log_in(study, "viewer").get(reverse("compare:page", args=[study.slug, "field-benchmark"])).content.decode()
-    assert "questions of sums" in page and "Order flips" in page
+    page = page_of(study)
+    assert "For 6 people with ChatGPT, 24 answers to" in page and "Order flips" in page
     text = write_text(report(study, parts=PARTS))
-    assert "The benchmark in the field" in text and "of 20" in text
+    assert "THE BENCHMARK IN THE FIELD" in text and "of 20" in text
 
 
 def test_the_bundle_computes_it_again(study: Study, tmp_path: Path) -> None:
-    folder = unpack(study, tmp_path)
-    assert (folder / "data" / "questions.csv").read_text().count("\n") == 21
-    done = recompute(folder)
+    unpack(study, tmp_path)
+    assert (tmp_path / "data" / "questions.csv").read_text().count("\n") == 21
+    done = recompute(tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "field_benchmark: 0" not in done.stdout
+    said = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+    assert said["field_benchmark"].endswith(" 0 differ") and int(said["field_benchmark"].split()[0]) > 30
+    answers = tmp_path / "data" / "question_answers.csv"
+    answers.write_text(answers.read_text().replace(",A,", ",B,", 1))
+    assert recompute(tmp_path).returncode == 1
 
 
-def test_nothing_is_asked_or_answered() -> None:
-    assert NOT_ASKED.split(",")[0] in write_text(report(make_teas(), parts=PARTS))
+def test_without_a_set_it_says_how_to_ask() -> None:
+    study = make_teas()
+    assert report(study, parts=PARTS)["field_benchmark"] == []
+    assert NOT_ASKED in page_of(study)
 
 
 @pytest.mark.parametrize("people", [0, 3])
 def test_of_nobody_and_of_few_it_says_so(people: int) -> None:
     study = make_sums_in_field(people, matrix=Matrix("sums", 2))
     found = report(study, parts=PARTS)
-    text = write_text(found)
-    if not people:
-        assert NO_ANSWERS in text
+    assert (NO_ANSWERS if not people else "too few for an interval") in page_of(study)
     for row in found["field_benchmark"]:
         assert row["ci"] is None and (row["why"] if row["accuracy"] is None else row["ci_why"])

@@ -8,7 +8,7 @@ import pandas as pd
 from bundle_checks import Check, Checks, Ends, interval_checks, known, t_quantile
 from bundle_data import FEWEST_UNITS, Bundle, Row, place, run_letters, setting_key
 
-Side = pd.DataFrame  # a row an answer: item, unit, right (1 or 0), letter
+Side = Any  # a table with a row an answer: item, unit, right (1 or 0), letter
 Numbers = tuple[float, float, int] | None  # value, standard error, units
 
 
