@@ -68,7 +68,8 @@ def plan_study(
 def check(definition: Definition) -> list[Hypothesis]:
     """The hypotheses that can be simulated; raises PlanError where none can."""
     if not definition.hypotheses:
-        raise PlanError(f"{definition.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it.")
+        none = f"{definition.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it."
+        raise PlanError(" ".join(filter(None, (none, definition.benchmark_width))))
     able = [each for each in definition.hypotheses if each.measure != ALONE]
     if not able:
         raise PlanError(f"Nobody is asked twice in a simulated study, so that `{ALONE}` alone cannot be planned.")

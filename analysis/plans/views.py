@@ -36,6 +36,7 @@ def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpR
     hypotheses = [say_hypothesis(definition, each) for each in definition.hypotheses] if definition else []
     page: dict[str, Any] = {
         "hypotheses": hypotheses,
+        "benchmark": definition.benchmark_width if definition else "",
         "found": found,
         "answer": opening_of(found) if found else "",
         "tables": tables_of(found) if found else [],

@@ -21,6 +21,7 @@ from analysis.answers.compared import (
     Spellings,
     families_of,
     load_askings,
+    load_drawn,
     load_prompts,
     named,
     runs_of,
@@ -154,6 +155,7 @@ class Frames:
 
     prompts: dict[str, Prompt]  # the newest wording of each, in the order of the study
     askings: dict[str, Prompt]  # what asks one of them once more, in another state or on another occasion
+    drawn: dict[str, Prompt]  # the questions of the set, of which each person is asked some
     people: pd.DataFrame  # by participant
     field: Frame
     runs: dict[int, Run]
@@ -184,8 +186,8 @@ class Frames:
 
     @cached_property
     def first_time(self) -> NDArray[np.bool_]:
-        """Whether each row of `field` is from when its person was first asked, in the usual state."""
-        return ~self.field.table["prompt"].isin(list(self.askings)).to_numpy(bool)
+        """Whether each row of `field` is from when its person was first asked, in the usual state, and of no set."""
+        return ~self.field.table["prompt"].isin([*self.askings, *self.drawn]).to_numpy(bool)
 
     def calls_of(self, run: int) -> int:
         """How many answers a run has."""
@@ -202,7 +204,8 @@ def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
     families = families_of(definition)
     prompts, first = load_prompts(study, only)
     askings, later = ({}, {}) if only else load_askings(study, prompts)
-    slugs = first | later
+    drawn, of_set = load_drawn(study) if definition.matrix and not only else ({}, {})
+    slugs = first | later | of_set
     families |= {slug: families.get(asking.asks, asking.asks) for slug, asking in askings.items()}
     runs = {run.pk: run for run in runs_of(study).select_related("endpoint", *DRAWN).order_by("pk")}
     spellings = spellings_of(alias_map(study), families)
@@ -225,6 +228,7 @@ def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
     return Frames(
         prompts=prompts,
         askings=askings,
+        drawn=drawn,
         people=load_people(study, background_of(definition)),
         field=field,
         runs=runs,

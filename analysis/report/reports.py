@@ -30,6 +30,7 @@ from analysis.stats.resampling import DRAWS
 from analysis.stats.speed import uncollected
 from surveys.models import (
     Study,
+    asked_of_all,
     locks,
 )
 from surveys.reading.answers import RULES_VERSION
@@ -402,7 +403,7 @@ def compute_parts(
 
 def prompt_rows(study: Study) -> list[dict[str, Any]]:
     fields = ("slug", "title", "kind", "text", "items", "choices", "answer")
-    return list(study.current.prompts.filter(asks="").order_by("position").values(*fields))
+    return list(study.current.prompts.filter(asked_of_all()).order_by("position").values(*fields))
 
 
 # --- in sentences

@@ -87,6 +87,12 @@ PAGES: dict[str, Page] = {
             "benchmarks",
         ),
         Page(
+            "field-benchmark",
+            "In the field",
+            "How right is the chatbot for the people who use it, and do runs say so too?",
+            ("field_benchmark",),
+        ),
+        Page(
             "items",
             "Items",
             "What does each source recommend?",
@@ -154,7 +160,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Answer": ("overview", "pair"),
     "What people get": ("items", "choices"),
     "How varied, and for whom": ("heterogeneity", "demographics", "distances", "person-or-dice", "explanations"),
-    "Scores": ("benchmarks",),
+    "Scores": ("benchmarks", "field-benchmark"),
     "Checks": ("drift", "precision", "sensitivity", "costs"),
 }
 # The page that shows a figure: what has to be there before it can be drawn.

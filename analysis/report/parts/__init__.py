@@ -22,7 +22,7 @@ from analysis.report.parts import (
 from analysis.report.persons import arms, explanations, positions, taken
 from analysis.report.persons import part as person_or_dice
 from analysis.report.planned import part as as_planned
-from analysis.report.questions import variability
+from analysis.report.questions import field_benchmark, variability
 
 # In the order of a document.
 ALL_PARTS = (
@@ -41,6 +41,7 @@ ALL_PARTS = (
     taken.PART,
     positions.PART,
     benchmarks.PART,
+    field_benchmark.PART,
     variability.PART,
     costs.COSTS,
     costs.LATENCY,

@@ -44,6 +44,7 @@ from bundle_data import (
 )
 from bundle_pair import check_pair
 from bundle_persons import check_arms, check_persons
+from bundle_set import check_field_benchmark
 
 SPLITS = 100  # of offline runs into a reference and those held out
 
@@ -428,6 +429,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "pair": check_pair,
     "person_or_dice": check_persons,
     "arms": check_arms,
+    "field_benchmark": check_field_benchmark,
 }
 
 
