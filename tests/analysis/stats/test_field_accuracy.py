@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from analysis.stats.persons.accuracy import Scored, accuracy, difference, flip_chance
-from analysis.stats.persons.numbers import Estimate
+from analysis.stats.persons.numbers import PersonEstimate
 from benchmarks.field_benchmark import World, coverage
 
 
@@ -54,11 +54,11 @@ def test_an_interval_has_a_width_where_all_answers_are_right_or_all_agree() -> N
 
 
 def test_the_chance_that_an_order_flips() -> None:
-    sure = Estimate(0.1, None, 10, error=0.01)
+    sure = PersonEstimate(0.1, None, 10, error=0.01)
     assert flip_chance(sure, sure) == pytest.approx(0, abs=1e-6)
-    assert flip_chance(sure, Estimate(0.0, None, 10, error=0.02)) == pytest.approx(0.5)
-    assert flip_chance(sure, Estimate(-0.1, None, 10, error=0.01)) == pytest.approx(1)
-    assert flip_chance(sure, Estimate(0.1, None, 10)) is None
+    assert flip_chance(sure, PersonEstimate(0.0, None, 10, error=0.02)) == pytest.approx(0.5)
+    assert flip_chance(sure, PersonEstimate(-0.1, None, 10, error=0.01)) == pytest.approx(1)
+    assert flip_chance(sure, PersonEstimate(0.1, None, 10)) is None
 
 
 @pytest.mark.parametrize("world", [World(), World(3, 2, ability=0.5)])
