@@ -205,7 +205,7 @@ LATER_KEYS = frozenset(
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
         *("summary", "full", "settings_later", "perception"),
         *("repeats", "arms", "rating"),
-        *("hypotheses", "plan"),
+        *("hypotheses", "plan", "multiverse"),
     }
 )
 
