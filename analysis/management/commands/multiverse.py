@@ -30,7 +30,7 @@ class Command(StudyAction):
             found += [f"{curve['hypothesis']}: {curve['text']}", f"  {say_curve(curve)}"]
             for row in rows_alone(curve):
                 name = ": ".join(filter(None, (row["choice"], row["option"])))
-                p = "" if row["p"] is None else f"p {row['p']:.3g}, "
+                p = "" if row["p"] is None else f"p {row['p']}, "
                 found.append(f"  {name:36} {row['found']}, {p}n {row['n_a']} and {row['n_b']}")
             found.append("")
         return "\n".join(found).rstrip()

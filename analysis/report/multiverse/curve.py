@@ -10,7 +10,7 @@ from analysis.charts.marks import along, dots, make_legend, room_for
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, printable
 from analysis.report.planned.verdicts import unit_of, unit_word, written
-from surveys.console.wording import percent, plural
+from surveys.console.wording import p_value, percent, plural
 
 PLANNED, PASSES, FAILS = "as planned", "p at most alpha", "p above alpha"
 SERIES = Series(
@@ -151,11 +151,11 @@ def rows_alone(curve: Row) -> list[dict[str, Any]]:
     return [{"choice": choice, "option": option, **cells_of(curve, row)} for (choice, option), row in planned + alone]
 
 
-def cells_of(curve: Row, row: Row) -> dict[str, str]:
+def cells_of(curve: Row, row: Row) -> dict[str, Any]:
     measure = curve["measure"]
     if row["value"] is None:
         found = row.get("why") or "no number"
     else:
         ends = " to ".join(written(measure, end) for end in row["ci"]) if row["ci"] else "no interval"
         found = f"{written(measure, row['value'], True)} {unit_word(measure)} ({ends})"
-    return {"found": found, "p": row["p"], "n_a": row["n_a"], "n_b": row["n_b"]}
+    return {"found": found, "p": None if row["p"] is None else p_value(row["p"]), "n_a": row["n_a"], "n_b": row["n_b"]}

@@ -14,6 +14,7 @@ from analysis.report.planned.part import hypothesis_rows
 from analysis.stats.resampling import generator
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 
+ABOUT = ("hypothesis", "text", "measure", "of", "expected", "smallest", "alpha", "choices")
 MOST = 256  # universes of a hypothesis; of more a part is drawn
 Done = dict[tuple[str, tuple[str, ...]], list[Row]]  # by hypothesis and options
 
@@ -42,6 +43,7 @@ def list_universes(answers: Answers, seed: int, draws: int) -> dict[str, Any]:
                 "hypothesis": hypothesis.slug,
                 "text": hypothesis.text,
                 "measure": hypothesis.measure,
+                "of": hypothesis.item or hypothesis.letter,
                 "expected": hypothesis.expected,
                 "smallest": hypothesis.smallest,
                 "alpha": hypothesis.alpha or plan.alpha,
@@ -132,9 +134,11 @@ def curve_of(entry: Row, prompts: list[str], rows: Sequence[Row]) -> Row:
     known = sorted((row for row in rows if row["value"] is not None), key=lambda row: row["value"])
     values = [row["value"] for row in known]
     tested = [row for row in known if row["p"] is not None]
+    names = [choice["choice"] for choice in entry["choices"]]
+    alone = [row | {"changed": changed} for row in rows if len(changed := changed_in(entry, row)) == 1]
     way = np.sign(planned["value"]) if planned and planned["value"] is not None else None
     return {
-        **{name: entry[name] for name in ("hypothesis", "text", "measure", "expected", "smallest", "alpha", "choices")},
+        **{name: entry[name] for name in ABOUT},
         "prompts": prompts,
         "possible": entry["possible"],
         "all": len(entry["universes"]),
@@ -148,7 +152,7 @@ def curve_of(entry: Row, prompts: list[str], rows: Sequence[Row]) -> Row:
         "tested": len(tested),
         "planned": planned,
         "rows": known,
-        "alone": [row | {"changed": changed_in(entry, row)} for row in rows if len(changed_in(entry, row)) == 1],
+        "alone": sorted(alone, key=lambda row: names.index(row["changed"][0][0])),
     }
 
 

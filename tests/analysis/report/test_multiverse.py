@@ -1,9 +1,12 @@
 """The multiverse: which universes a study has, their numbers by hand, that a stopped one goes on, and its page."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from analysis.answers.aliases import accept
 from analysis.answers.readings import read_new
@@ -15,11 +18,13 @@ from analysis.report.multiverse.choices import CHOICES
 from analysis.report.multiverse.curve import draw_curve, rows_alone, say_curve
 from analysis.report.multiverse.kept import MultiverseError, find_multiverse, keep_multiverse
 from analysis.report.multiverse.universes import MOST, curves_of, universes_of
+from analysis.report.pages import planned_views
+from analysis.report.tasks import compute_multiverse
 from surveys.models import Study
 from surveys.studies import lifecycle
 from surveys.studies.files.hypotheses import VARIED, Hypothesis, PlanKeys
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
-from tests.factories import make_definition
+from tests.factories import make_account, make_definition
 
 ASSAM = Hypothesis(
     "assam",
@@ -46,7 +51,8 @@ def make_closed(*hypotheses: Hypothesis, plan: PlanKeys = ALL_BUT_FLAGGED) -> St
         reply(warm, "teas", listed(["Sencha"]), repeat)
     read_new(study)
     accept(study, "teas", ["assam tea"], "assam", "me")
-    Answer.objects.filter(response__participant__study=study, items=[]).update(doubt="no-items")
+    Answer.objects.update(doubt="")  # two teas are fewer than were asked for
+    Answer.objects.filter(response__prompt__slug="teas", items=[]).update(doubt="no-items")
     lifecycle.close(study, "me")
     study.refresh_from_db()
     return study
@@ -128,3 +134,26 @@ def test_one_that_was_stopped_goes_on_and_one_of_other_answers_is_older(monkeypa
     assert (
         keep_multiverse(study)["done"] == 12 and MetricValue.objects.filter(study=study, name="multiverse").count() == 1
     )
+
+
+@pytest.mark.django_db
+def test_the_page_asks_a_worker_and_shows_a_curve(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_closed(ASSAM)
+    asked: list[int] = []
+    monkeypatch.setattr(planned_views.compute_multiverse, "delay", asked.append)
+    client.force_login(make_account(study=study, role="researcher"))
+    page, compute = (reverse(f"compare:{name}", args=[study.slug]) for name in ("multiverse", "multiverse-compute"))
+    assert "Compute the multiverse" in client.get(page).content.decode()
+    for _ in range(2):
+        assert client.post(compute).status_code == 302
+    assert asked == [study.pk] and "0 of 0 universes" in client.get(page).content.decode()
+    compute_multiverse(study.pk)
+    shown = client.get(page).content.decode()
+    assert "1 hypothesis in 8 universes" in shown and "<svg" in shown and "as written" in shown
+    assert "38\u202f% have the sign of the planned one" in shown and "robust" not in shown
+    table = client.get(reverse("compare:multiverse-figure", args=[study.slug, 1, "csv"])).content.decode()
+    assert table.startswith("rank,value,low,high,p,n_a,n_b,doubtful,spellings,temperature") and table.count("\n") == 9
+    document = json.loads(client.get(reverse("compare:multiverse-document", args=[study.slug])).content)
+    assert document["done"] == 8 and document["is_of_todays_answers"]
+    accept(study, "teas", ["oolong"], "assam", "me")
+    assert "have changed since this was computed" in client.get(page).content.decode()
