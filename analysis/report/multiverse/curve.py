@@ -10,7 +10,7 @@ from analysis.charts.marks import along, dots, make_legend, room_for
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, printable
 from analysis.report.planned.verdicts import unit_of, unit_word, written
-from surveys.console.wording import p_value, percent, plural
+from surveys.console.wording import p_value, percent, plural, with_unit
 
 PLANNED, PASSES, FAILS = "as planned", "p at most alpha", "p above alpha"
 SERIES = Series(
@@ -33,10 +33,19 @@ def table_of(curve: Row) -> list[Row]:
             "rank": rank,
             **{name: row[name] for name in ("value", "p", "n_a", "n_b", "simulated")},
             **dict(zip(("low", "high"), row["ci"] or (None, None), strict=True)),
-            **row["choices"],
+            **taken_in(curve, row),
         }
         for rank, row in enumerate(curve["rows"], 1)
     ]
+
+
+def taken_in(curve: Row, row: Row) -> dict[str, str]:
+    """By choice the option that the universe takes."""
+    return dict(zip((each["choice"] for each in curve["choices"]), row["options"], strict=True))
+
+
+def words_of(choice: Row) -> dict[str, str]:
+    return {each["option"]: each["words"] for each in choice["options"]}
 
 
 def draw_curve(curve: Row, options: Options) -> Figure:
@@ -45,22 +54,22 @@ def draw_curve(curve: Row, options: Options) -> Figure:
         return empty_figure("multiverse", title, "No universe has an estimate yet.", columns, options)
     scale = 1 if unit_of(curve["measure"]) == "bits" else 100
     marks = [mark_of(curve, row, rank, scale) for rank, row in enumerate(curve["rows"], 1)]
-    names = [list(each["options"].values()) for each in curve["choices"]]
+    names = [list(words_of(each).values()) for each in curve["choices"]]
     room = room_for([name for some in names for name in some], 110 if options.narrow else 150, 11)
     width = options.width - room - 20
     x = alt.X("rank:Q", scale=alt.Scale(domain=[0, len(marks) + 1], nice=False), axis=None)
     panels = [panel(specs_of(estimates(x, marks, room, options)), width, HEIGHT, heading_of(curve), kind="estimate")]
     panels += [
-        panel(specs_of(ticks(x, list(each["options"].values()), room, width / len(marks))), width,
+        panel(specs_of(ticks(x, list(words_of(each).values()), room, width / len(marks))), width,
               STEP * len(each["options"]), each["label"], kind=each["choice"])
         for each in curve["choices"]
     ]  # fmt: skip
     rows = [{"kind": "estimate", **mark} for mark in marks]
     rows += [
-        {"kind": each["choice"], "rank": mark["rank"], "series": mark["series"], "option": each["options"][option]}
+        {"kind": each["choice"], "rank": mark["rank"], "series": mark["series"], "option": words_of(each)[option]}
         for each in curve["choices"]
         for mark, row in zip(marks, curve["rows"], strict=True)
-        if (option := row["choices"][each["choice"]])
+        if (option := taken_in(curve, row)[each["choice"]])
     ]
     words = Words(title, say_curve(curve), describe(curve))
     return make_figure("multiverse", words, below(panels, APART), rows, table_of(curve), columns, options)
@@ -111,6 +120,16 @@ def ticks(x: alt.X, names: Sequence[str], room: int, pitch: float) -> list[alt.C
 # --- in sentences
 
 
+def opening_of(curves: Sequence[Row], done: int) -> str:
+    """3 hypotheses in 64 universes; the planned sign in 38 to 100 % of those with an estimate."""
+    what = f"{plural(len(curves), 'hypothesis', 'hypotheses')} in {plural(done, 'universe')}"
+    shares = [curve["same_sign"] for curve in curves if curve["same_sign"] is not None]
+    if not shares:
+        return f"{what}."
+    ends = " to ".join(dict.fromkeys(f"{100 * share:.0f}" for share in (min(shares), max(shares))))
+    return f"{what}; the planned sign in {with_unit(ends, '%')} of those with an estimate."
+
+
 def say_curve(curve: Row) -> str:
     """How many universes there are, and what share has the sign and a small p; it judges nothing."""
     drawn = f"{curve['all']:,} of {curve['possible']:,} universes were drawn, with all that change one choice"
@@ -135,7 +154,7 @@ def join(parts: Sequence[str]) -> str:
 def describe(curve: Row) -> str:
     measure = curve["measure"]
     told = {name: f"{written(measure, curve[name], True)}" for name in ("least", "median", "most")}
-    choices = "; ".join(f"{each['label'].lower()}: {', '.join(each['options'].values())}" for each in curve["choices"])
+    choices = "; ".join(f"{each['label'].lower()}: {', '.join(words_of(each).values())}" for each in curve["choices"])
     return (
         f"Estimates of a minus b from {told['least']} to {told['most']} {unit_word(measure)}, median {told['median']}. "
         f"Varied: {choices or 'nothing'}."
@@ -146,7 +165,7 @@ def rows_alone(curve: Row) -> list[dict[str, Any]]:
     """What one choice changes, all else as planned, in words; the planned universe first."""
     labels = {each["choice"]: each for each in curve["choices"]}
     planned = [(("As planned", ""), curve["planned"])] if curve["planned"] else []
-    alone = [((labels[name]["label"], labels[name]["options"][option]), row) for row in curve["alone"]
+    alone = [((labels[name]["label"], option), row) for row in curve["alone"]
              for name, option in row["changed"]]  # fmt: skip
     return [{"choice": choice, "option": option, **cells_of(curve, row)} for (choice, option), row in planned + alone]
 
@@ -154,7 +173,7 @@ def rows_alone(curve: Row) -> list[dict[str, Any]]:
 def cells_of(curve: Row, row: Row) -> dict[str, Any]:
     measure = curve["measure"]
     if row["value"] is None:
-        found = row.get("why") or "no number"
+        found = (row.get("why") or "no number").rstrip(".")
     else:
         ends = " to ".join(written(measure, end) for end in row["ci"]) if row["ci"] else "no interval"
         found = f"{written(measure, row['value'], True)} {unit_word(measure)} ({ends})"

@@ -51,7 +51,7 @@ def list_universes(answers: Answers, seed: int, draws: int) -> dict[str, Any]:
                     {
                         "choice": name,
                         "label": CHOICES[name].label,
-                        "options": {option: CHOICES[name].words(option) for option in options},
+                        "options": [{"option": option, "words": CHOICES[name].words(option)} for option in options],
                     }
                     for name, options in choices.items()
                 ],
@@ -77,7 +77,7 @@ def done_in(document: Mapping[str, Any] | None) -> Done:
     found: Done = {}
     for entry in document["hypotheses"] if document else ():
         for row in entry["rows"]:
-            found.setdefault((entry["hypothesis"], tuple(row["choices"].values())), []).append(row)
+            found.setdefault((entry["hypothesis"], tuple(row["options"])), []).append(row)
     return found
 
 
@@ -107,7 +107,7 @@ def add(document: dict[str, Any], entry: Row, rows: Sequence[Row]) -> None:
 
 def row_of(row: Row, universe: Universe) -> Row:
     return {
-        "choices": dict(universe),
+        "options": list(universe.values()),  # in the order of the choices
         **{name: row[name] for name in ("prompts", "value", "ci", "p")},
         **{f"n_{side}": row[side]["n"] if row[side] else None for side in ("a", "b")},
         "simulated": any(row[side].get("simulated") for side in ("a", "b") if row[side]),
@@ -157,6 +157,10 @@ def curve_of(entry: Row, prompts: list[str], rows: Sequence[Row]) -> Row:
 
 
 def changed_in(entry: Row, row: Row) -> list[tuple[str, str]]:
-    """Choices that are otherwise than planned, with the option taken."""
-    planned = {choice["choice"]: next(iter(choice["options"])) for choice in entry["choices"]}
-    return [(name, option) for name, option in row["choices"].items() if option != planned[name]]
+    """Choices that are otherwise than planned, with the words of the option taken."""
+    found = []
+    for choice, taken in zip(entry["choices"], row["options"], strict=True):
+        words = {each["option"]: each["words"] for each in choice["options"]}
+        if taken != next(iter(words)):
+            found.append((choice["choice"], words[taken]))
+    return found

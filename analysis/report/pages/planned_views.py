@@ -18,7 +18,7 @@ from analysis.charts.rendering import render as draw_file
 from analysis.exports.formats import FIGURE_FILES, figure_csv
 from analysis.models import MetricValue
 from analysis.report.multiverse import kept
-from analysis.report.multiverse.curve import draw_curve, rows_alone, say_curve
+from analysis.report.multiverse.curve import draw_curve, opening_of, rows_alone, say_curve
 from analysis.report.multiverse.universes import curves_of
 from analysis.report.pages.sections import DRAWN, FILE_WORDS, KEPT_SECONDS
 from analysis.report.pages.views import MULTIVERSE, OVERVIEW, compare_page, here, navigation
@@ -74,6 +74,7 @@ def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) ->
         "page": {"name": MULTIVERSE, "title": "Multiverse"},
         **navigation(study, OVERVIEW.name),
         "found": found,
+        "answer": opening_of(curves, found["done"]) if found else "",
         "is_today": is_today,
         "is_whole": bool(found) and kept.is_whole(found),
         "computed_at": computed_at(study) if found else None,

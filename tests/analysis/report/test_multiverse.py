@@ -75,13 +75,15 @@ def test_of_many_universes_a_part_is_drawn_with_all_that_change_one_choice() -> 
 @pytest.mark.django_db
 def test_each_choice_changes_what_it_says() -> None:
     study = make_closed(ASSAM, WATER)
-    document = keep_multiverse(study)
+    keep_multiverse(study)
+    document, _ = find_multiverse(study)
+    assert document
     assam, water = curves_of(document)
-    varied = {each["choice"]: list(each["options"]) for each in assam["choices"]}
+    varied = {each["choice"]: [one["option"] for one in each["options"]] for each in assam["choices"]}
     assert varied == {"doubtful": ["in", "out"], "spellings": ["made one", "as written"], "temperature": ["1", "0.2"]}
     assert [each["choice"] for each in water["choices"]] == ["doubtful", "temperature"]  # letters have no spellings
     assert (assam["all"], water["all"]) == (8, 4)
-    value = {tuple(row["choices"].values()): row["value"] for row in assam["rows"]}
+    value = {tuple(row["options"]): row["value"] for row in assam["rows"]}
     # Four of five, all six calls; without the doubtful one of four; as written three; at 0.2 no call.
     assert value["in", "made one", "1"] == pytest.approx(4 / 5 - 1) == pytest.approx(assam["planned"]["value"])
     assert value["out", "made one", "1"] == pytest.approx(4 / 4 - 1)
@@ -89,7 +91,7 @@ def test_each_choice_changes_what_it_says() -> None:
     assert value["out", "as written", "0.2"] == pytest.approx(3 / 4)
     assert assam["same_sign"] == sum(one < 0 for one in value.values()) / 8 == 3 / 8
     assert [row["option"] for row in rows_alone(assam)] == ["", "out", "as written", "0.2"]
-    assert {row["choices"]["doubtful"]: row["n_a"] for row in assam["rows"]} == {"in": 5, "out": 4}
+    assert {row["options"][0]: row["n_a"] for row in assam["rows"]} == {"in": 5, "out": 4}
     assert "8 universes, 38" in say_curve(assam) and "each taken alone" in say_curve(assam)
     figure = draw_curve(assam, Options())
     assert len(figure.table) == 8 and b"as written" in render(figure, "svg")
@@ -97,9 +99,9 @@ def test_each_choice_changes_what_it_says() -> None:
 
 @pytest.mark.django_db
 def test_the_plan_names_what_is_varied() -> None:
-    study = make_closed(ASSAM, plan=PlanKeys(multiverse=("spellings", "language")))
+    study = make_closed(ASSAM, plan=PlanKeys(multiverse=("doubtful", "spellings")))
     (curve,) = curves_of(keep_multiverse(study))
-    assert [each["choice"] for each in curve["choices"]] == ["spellings"] and curve["n"] == 2
+    assert [each["choice"] for each in curve["choices"]] == ["doubtful", "spellings"] and curve["n"] == 4
 
 
 @pytest.mark.django_db
@@ -149,7 +151,7 @@ def test_the_page_asks_a_worker_and_shows_a_curve(client: Client, monkeypatch: p
     assert asked == [study.pk] and "0 of 0 universes" in client.get(page).content.decode()
     compute_multiverse(study.pk)
     shown = client.get(page).content.decode()
-    assert "1 hypothesis in 8 universes" in shown and "<svg" in shown and "as written" in shown
+    assert "1 hypothesis in 8 universes; the planned sign in 38" in shown and "<svg" in shown and "as written" in shown
     assert "38\u202f% have the sign of the planned one" in shown and "robust" not in shown
     table = client.get(reverse("compare:multiverse-figure", args=[study.slug, 1, "csv"])).content.decode()
     assert table.startswith("rank,value,low,high,p,n_a,n_b,doubtful,spellings,temperature") and table.count("\n") == 9
