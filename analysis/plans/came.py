@@ -73,7 +73,7 @@ def shares_of_people(data: Data, sides: Sides, prompts: Sequence[str]) -> Iterat
         if share is not None and 0 < share < 1:
             rows = np.concatenate([side.rows(prompt) for prompt in prompts])
             here, people = len(np.unique(side.data.frames.field.who[rows])), len(data.people)
-            yield counted(f"People: {side.name}", dict.fromkeys(names(), share), here, people, "people")
+            yield counted(f"People who count: {side.name}", dict.fromkeys(names(), share), here, people, "people")
 
 
 def rows_of_prompt(hypothesis: Hypothesis, asked: Asked, whose: str) -> Iterator[Row]:
@@ -171,16 +171,17 @@ def width_beside(row: Row, plan: Row | None, people: int) -> Row | None:
 def say(measure: str, value: float) -> str:
     if measure == SHARE:
         return percent(value)
-    return decimal(value, 2) if measure == SLOPE else f"{written(measure, value, True)} {unit_word(measure)}"
+    return decimal(value, 2) if measure == SLOPE else written(measure, value, sign=True)
 
 
 def shown(row: Row) -> Row:
     measure = row["measure"]
     ends = " to ".join(say(measure, end) for end in row["ci"]) if row["ci"] else "no interval"
+    unit = "" if measure in (SHARE, SLOPE) else f" {unit_word(measure)}"
     told = {
         "what": row["what"],
         "assumed": [(say(measure, row["assumed"][name]), name in row["excluded"]) for name in names()],
-        "came": f"{say(measure, row['value'])} ({ends})",
+        "came": f"{say(measure, row['value'])}{unit} ({ends})",
         "n": plural(row["n"], "person", "people") if row["of"] == "people" else plural(row["n"], "answer"),
     }
     if "half" in row:

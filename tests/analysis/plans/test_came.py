@@ -35,7 +35,7 @@ def test_what_came_stands_beside_what_was_assumed(client: Client) -> None:
     found = find_came(study)
     assert (found["people"], found["pilot"]) == (34, True)
     rows = {row["what"]: row for row in found["rows"]}
-    people = rows["People: Gemini in the field"]
+    people = rows["People who count: Gemini in the field"]
     assert (people["value"], people["n"], people["assumed"]["middle"]) == (pytest.approx(30 / 34), 34, 0.5)
     assert people["excluded"] == ["hopeful", "middle", "cautious"]
     named = rows["Answers with assam: Gemini in the field, teas"]
