@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
+from analysis.plans.came import came_on_page
 from analysis.plans.kept import find_plan, forget_progress, progress_of, set_progress
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis
 from analysis.plans.simulating import PlanError, check
@@ -41,6 +42,7 @@ def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpR
         "answer": opening_of(found) if found else "",
         "tables": tables_of(found) if found else [],
         "wish": percent(found["wish"]) if found else "",
+        "came": came_on_page(study, found) if hypotheses else None,
         "fault": fault,
         **standing(study),
     }

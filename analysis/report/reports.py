@@ -25,6 +25,7 @@ from analysis.report.dataset import ALL, FIELD, Frames, load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.pairs.sides import others_in
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
+from analysis.report.planned.looks import looks_taken
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
 from analysis.stats.speed import uncollected
@@ -44,6 +45,7 @@ CODE = (
         "pairs",
         "persons",
         "planned",
+        "multiverse",
         "questions",
         "claims/enough.py",
         "benchmark_letters.py",
@@ -74,7 +76,7 @@ def stamp_of(study: Study) -> dict[str, Any]:
         "people": people_stamp(study),
         "answers": answer_stamp(study),
         "runs": sorted(runs),
-        "plan": [study.launched_at, study.closed_at],
+        "plan": [study.launched_at, study.closed_at, len(looks_taken(study))],
     }
 
 

@@ -29,9 +29,19 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
         return None
     return {
         "plan": found["plan"],
+        "look": look_to_take(found["plan"]),
         "cards": [card_of(row, number) for number, row in enumerate(rows, 1)],
         "deviations": found["deviations"],
     }
+
+
+def look_to_take(plan: Row) -> Row | None:
+    """The planned one that is due, or one outside the plan where somebody has come since the last; none at the end."""
+    if plan["frozen_at"] is None or plan["next"] is None:
+        return None
+    if plan["due"]:
+        return {"at": plan["due"]["at"], "words": plan["due"]["look"]}
+    return {"at": plan["people"], "words": ""} if plan["people"] > (plan["look"] or 0) else None
 
 
 def card_of(row: Row, number: int) -> dict[str, Any]:

@@ -237,7 +237,7 @@ LATER_KEYS = frozenset(
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
         *("summary", "full", "settings_later", "perception"),
         *("repeats", "arms", "rating", "matrix"),
-        *("hypotheses", "plan", "second_person"),
+        *("hypotheses", "plan", "multiverse", "second_person"),
     }
 )
 

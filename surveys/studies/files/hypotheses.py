@@ -29,6 +29,11 @@ TURNED = {MORE: LESS, LESS: MORE}
 FIELD = "field"
 NARROWED_BY = ("plan", "memory", "personalisation", "device")
 MAIN = "main"
+# What a multiverse can vary; analysis/report/multiverse/choices.py says how.
+VARIED = (
+    *("exclusions", "flagged", "doubtful", "spellings", "reader"),
+    *("language", "temperature", "pilot", "people"),
+)
 
 Side = Annotated[str, matching(r"[^\s]+.{0,198}", "a side as Compare has it, such as field/chatgpt")]
 Letter = Annotated[str, matching(r"[A-H]", "the letter of a choice")]
@@ -59,6 +64,7 @@ class PlanKeys:
 
     alpha: Annotated[float, number(0, 1, above=True)] = 0.05
     looks: Annotated[tuple[Annotated[StrictInt, within(1, 1_000_000)], ...], entries(0, 5)] = ()  # people at each
+    multiverse: Annotated[tuple[Annotated[str, one_of(*VARIED)], ...], entries(1)] = ()  # empty: all there is to vary
 
 
 def prompts_asked(hypothesis: Hypothesis, prompts: Sequence[Any], repeated: Sequence[str]) -> list[str]:
@@ -224,6 +230,25 @@ def looks_are_before_the_end(study: Study) -> Misfits:
         yield ("plan.looks", "must be in rising order")
 
 
+def multiverse_can_vary(study: Study) -> Misfits:
+    kinds = {MEASURES[entry["measure"]] for _, entry in numbered(study) if "measure" in entry}
+    sides = [entry[key] for _, entry in numbered(study) for key in ("a", "b") if entry.get(key)]
+    gives = {
+        "exclusions": (bool(study["exclusions"]), "the study has no [[exclusions]]"),
+        "language": (bool(study.get("languages")), "the study is asked in one language"),
+        "spellings": (bool(kinds - {"choice"}), "no hypothesis is about items"),
+        "temperature": (any(side.split("/")[0] != FIELD for side in sides), "no hypothesis is about a model"),
+    }
+    varied = study.get("plan", {}).get("multiverse", ())
+    if varied and not study["hypotheses"]:
+        yield ("plan.multiverse", "is of no use without [[hypotheses]]")
+        return
+    for name in varied:
+        is_there, why = gives.get(name, (True, ""))
+        if not is_there:
+            yield ("plan.multiverse", f"names `{name}`, which cannot be varied here: {why}")
+
+
 RULES = (
     hypotheses_can_be_measured,
     hypotheses_have_two_sides,
@@ -231,4 +256,5 @@ RULES = (
     hypotheses_do_not_contradict,
     families_have_one_alpha,
     looks_are_before_the_end,
+    multiverse_can_vary,
 )
