@@ -104,12 +104,10 @@ def sources_of(rows: Sequence[Row], blended: Row) -> list[Row]:
 
 def weight_words(rows: Sequence[Row], with_intervals: bool = False) -> str:
     """55 % Offline (40–70) and 45 % Profile (30–60), the heaviest first."""
-    found = []
+    found: list[str] = []
     for row, name in heavy_of(rows):
-        ends = span(row["ci_weight"]) if with_intervals else None
-        around = (
-            f" ({INTERVAL * (not found)}{' ' * (not found)}{100 * ends[0]:.0f}–{100 * ends[1]:.0f})" if ends else ""
-        )
+        ends, kind = span(row["ci_weight"]) if with_intervals else None, "" if found else f"{INTERVAL} "
+        around = f" ({kind}{100 * ends[0]:.0f}–{100 * ends[1]:.0f})" if ends else ""
         found.append(f"{percent(row['weight'])} {name}{around}")
     return join_words(found)
 
