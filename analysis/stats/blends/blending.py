@@ -149,17 +149,17 @@ def cross_validate(sides: Sides, rng: np.random.Generator, named: int | None) ->
     for place in range(5):
         value = float(np.mean([each[place][0] for each in found]))
         change = np.sum([each[place][1] for each in found], axis=0) / parts
-        estimates.append(estimate(value, change, sides.side_of, 0.0 if place < 3 else -np.inf))
+        estimates.append(estimate(value, change, sides.group_of, 0.0 if place < 3 else -np.inf))
     if named is None:
         estimates[2] = estimates[4] = Estimate(None, None, 0)
     return HeldOut(*estimates)
 
 
 def parts_of(sides: Sides, parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The part of each unit (units,), as many of each side in every part."""
+    """The part of each unit (units,), as many of each group in every part."""
     part = np.zeros(sides.units, dtype=np.int64)
-    for side in range(sides.sides):
-        mine = np.flatnonzero(sides.side_of == side)
+    for group in range(sides.sides):
+        mine = np.flatnonzero(sides.group_of == group)
         part[rng.permutation(mine)] = np.arange(len(mine)) % parts
     return part
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
+from scipy.sparse.csgraph import connected_components
 
 from analysis.stats.intervals import FEWEST_UNITS, interval_of_error, why_no_interval
 from analysis.stats.persons.numbers import Estimate
@@ -75,19 +76,25 @@ class Sides:
     units: int
 
     @cached_property
-    def side_of(self) -> Ints:
-        """The first side of each unit (units,), -1 of one without any answer."""
-        found = np.full(self.units, self.sides)
-        for prompt in self.prompts:
-            np.minimum.at(found, prompt.unit, prompt.side)
-        return np.where(found < self.sides, found, -1)
+    def answered(self) -> csr_matrix:
+        """Which unit answered for which side (units, sides)."""
+        places = [np.concatenate([getattr(prompt, name) for prompt in self.prompts]) for name in ("unit", "side")]
+        return csr_matrix((np.ones(len(places[0])), places), (self.units, self.sides)) > 0
+
+    @cached_property
+    def group_of(self) -> Ints:
+        """The group of each unit (units,), its side or several that share units; -1 of one without any answer."""
+        held = self.answered.astype(np.int64)
+        groups = connected_components(held.T @ held, directed=False)[1]
+        known = held.getnnz(axis=1) > 0
+        first = np.asarray(held.argmax(axis=1)).ravel()
+        return np.where(known, groups[first], -1)
 
     @cached_property
     def counts(self) -> Ints:
         """How many units each side has, in all and to each prompt at least: shape (2, sides)."""
-        pairs = np.unique(np.concatenate([np.stack([p.side, p.unit]) for p in self.prompts], axis=1), axis=1)
         of_prompts = [np.bincount(prompt.side, minlength=self.sides) for prompt in self.prompts]
-        return np.stack([np.bincount(pairs[0], minlength=self.sides), np.min(of_prompts, axis=0)])
+        return np.stack([self.answered.getnnz(axis=0), np.min(of_prompts, axis=0)])
 
     def where(self, units: NDArray[np.bool_]) -> "Sides":
         """Of these units alone."""
@@ -108,7 +115,7 @@ class Sides:
     def measured(self) -> "Measured":
         """All units alike, and what the means are without each."""
         found = np.mean([_without_each(prompt, self.sides, self.units) for prompt in self.prompts], axis=0)
-        return Measured(found[-1], found[:-1], self.side_of)
+        return Measured(found[-1], found[:-1], self.group_of)
 
 
 def _means(prompt: Compared, sides: int, weights: Floats) -> Floats:
@@ -153,11 +160,11 @@ def _without_each(prompt: Compared, sides: int, units: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Means (sides, sides), what they are `without` each unit (units, sides, sides), and the side of each (units,)."""
+    """Means (sides, sides), what they are `without` each unit (units, sides, sides), and the group of each (units,)."""
 
     means: Floats
     without: Floats
-    side_of: Ints
+    group_of: Ints
 
     def linear(self, weights: Floats) -> tuple[float, Floats]:
         """Σ weights (sides, sides) × means, and how much it changes without each unit (units,)."""
@@ -165,7 +172,7 @@ class Measured:
         return value, (weights * self.without).sum(axis=(1, 2)) - value
 
     def estimate(self, weights: Floats, least: float = -np.inf) -> Estimate:
-        return estimate(*self.linear(weights), self.side_of, least)
+        return estimate(*self.linear(weights), self.group_of, least)
 
 
 def estimate(value: float, change: Floats, group: Ints, least: float = -np.inf) -> Estimate:

@@ -22,23 +22,33 @@ def check_blend(bundle: Bundle) -> Checks:
 
 
 def blend_checks(bundle: Bundle, row: Row, sources: list[Row]) -> Checks:
-    where, prompts = place(row, "chatbot") or "all", row["prompt_slugs"]
-    means, left_out, side_of = means_of(bundle, row, sources, prompts)
-    sizes = [sum(side == number for side in side_of.values()) for number in range(len(sources) + 1)]
-    for one, size in zip([row, *sources], sizes, strict=True):
-        yield Check(f"{where}, {one['source'] or 'field'}", "units", one["units"], size)
+    where, sides = place(row, "chatbot") or "all", range(len(sources) + 1)
+    sums = [sums_of(bundle, row, sources, prompt) for prompt in row["prompt_slugs"]]
+    answered = [{unit for prompt in sums for side, unit in prompt[2] if side == number} for number in sides]
+    for one, units in zip([row, *sources], answered, strict=True):
+        yield Check(f"{where}, {one['source'] or 'field'}", "units", one["units"], len(units))
+    means = mean_without(sums, None)
+    left_out = {unit: mean_without(sums, unit) for unit in set().union(*answered)}
     for number, source in enumerate(sources, 1):
-        alone = np.eye(len(sources) + 1)[number]
-        found = distance(means, alone)
-        yield Check(f"{where}, {source['source']}", "distance", source["distance"], found)
-        off = {unit: distance(left, alone) - found for unit, left in left_out.items()}
-        parts = [[change for unit, change in off.items() if side_of[unit] == side] for side in range(len(sizes))]
-        yield from interval_checks(where, "interval of distance", source["ci_distance"], welch(found, parts))
+        alone = np.eye(len(sides))[number]
+        value = distance(means, alone)
+        yield Check(f"{where}, {source['source']}", "distance", source["distance"], value)
+        parts = [[distance(left_out[unit], alone) - value for unit in group] for group in groups_of(answered)]
+        yield from interval_checks(where, "interval of distance", source["ci_distance"], welch(value, parts))
     if len(sources) <= MOST_TRIED:
         weights = nearest(means)
         yield Check(where, "distance of the fitted blend", row["fitted"], distance(means, np.append(0.0, weights)))
         for source, weight in zip(sources, weights, strict=True):
             yield Check(f"{where}, {source['source']}", "weight", source["weight"], float(weight), TOLERANCE)
+
+
+def groups_of(answered: list[set[str]]) -> list[set[str]]:
+    """Sides that share simulated users are one group."""
+    groups: list[set[str]] = []
+    for units in answered:
+        shared = [group for group in groups if group & units]
+        groups = [group for group in groups if group not in shared] + [units.union(*shared)]
+    return groups
 
 
 def distance(means: np.ndarray, weights: np.ndarray) -> float:
@@ -65,21 +75,6 @@ def nearest(means: np.ndarray) -> np.ndarray:
     return best[1][1:]
 
 
-Without = dict[str, np.ndarray]
-
-
-def means_of(
-    bundle: Bundle, row: Row, sources: list[Row], prompts: list[str]
-) -> tuple[np.ndarray, Without, dict[str, int]]:
-    """Mean unlikeness of field and sources, the same without each unit, and the first side of each unit."""
-    found, side_of = [sums_of(bundle, row, sources, prompt) for prompt in prompts], dict[str, int]()
-    for prompt in found:
-        for side, unit in prompt[2]:
-            side_of[unit] = min(side, side_of.get(unit, side))
-    units = {unit: np.mean([without(prompt, unit) for prompt in found], axis=0) for unit in side_of}
-    return np.mean([without(prompt, None) for prompt in found], axis=0), units, side_of
-
-
 Sums = tuple[np.ndarray, np.ndarray, list[tuple[int, str]]]
 
 
@@ -98,6 +93,11 @@ def sums_of(bundle: Bundle, row: Row, sources: list[Row], prompt: str) -> Sums:
     others = np.array([[one != other for _, other in units] for _, one in units], dtype=float)
     sides = np.array([[side == number for number in range(len(tables))] for side, _ in units], dtype=float)
     return (averaged.to_numpy() * others) @ sides, others @ sides, units
+
+
+def mean_without(sums: list[Sums], unit: str | None) -> np.ndarray:
+    """Mean unlikeness of field and sources, over prompts, without a unit."""
+    return np.asarray(np.mean([without(prompt, unit) for prompt in sums], axis=0))
 
 
 def without(sums: Sums, unit: str | None) -> np.ndarray:
