@@ -18,7 +18,7 @@ from analysis.report.planned.verdicts import unit_word, written
 from analysis.report.reports import Reporting, code_version, keep_part, stamp_of, tidy
 from analysis.report.samples import Data
 from analysis.stats.heterogeneity import describe
-from analysis.stats.hypotheses.measures import Asked
+from analysis.stats.hypotheses.measures import PromptSides
 from analysis.stats.intervals import Interval, wilson_interval
 from analysis.stats.resampling import UNKNOWN, ItemSample
 from surveys.console.wording import decimal, percent, plural
@@ -76,20 +76,19 @@ def shares_of_people(data: Data, sides: Sides, prompts: Sequence[str]) -> Iterat
             yield counted(f"People who count: {side.name}", dict.fromkeys(names(), share), here, people, "people")
 
 
-def rows_of_prompt(hypothesis: Hypothesis, asked: Asked, whose: str) -> Iterator[Row]:
+def rows_of_prompt(hypothesis: Hypothesis, asked: PromptSides, whose: str) -> Iterator[Row]:
     sample = asked.b
-    is_list = isinstance(sample, ItemSample)
-    unknown = sample.unknown if is_list else int((sample.codes == UNKNOWN).sum())
+    unknown = sample.unknown if isinstance(sample, ItemSample) else int((sample.codes == UNKNOWN).sum())
     if not sample.clusters:  # of simulated users with several answers each there is no such interval
         assumed = of_each(lambda one: one.unusable)
         yield counted(f"Answers in which nothing is found: {whose}", assumed, unknown, sample.n)
         if hypothesis.measure in OF_ONE_PROMPT or hypothesis.measure == "correct_share":
             codes = sample.codes == asked.code
-            hits = len(np.unique(sample.rows[codes])) if is_list else int(codes.sum())
+            hits = len(np.unique(sample.rows[codes])) if isinstance(sample, ItemSample) else int(codes.sum())
             of = hypothesis.item or hypothesis.letter or "the right letter"
             assumed = of_each(lambda one: one.share * (1 - one.unusable))
             yield counted(f"Answers with {of}: {whose}", assumed, hits, sample.n)
-    if is_list and hypothesis.measure in OF_LISTS and sample.n > unknown:
+    if isinstance(sample, ItemSample) and hypothesis.measure in OF_LISTS and sample.n > unknown:
         yield steepness(sample, whose)
 
 

@@ -181,7 +181,7 @@ def discard_old(kept: MetricValue) -> None:
 # --- filters that only choose among rows
 
 # Of parts whose rows are made of several prompts or sources: the filters that still choose among them.
-MIXED = {"calibration": ("source", "model"), "scores": (), "pair": ("source", "model")}
+MIXED = {"calibration": ("source", "model"), "scores": (), "blend": (), "pair": ("source", "model")}
 
 
 def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filters:

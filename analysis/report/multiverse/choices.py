@@ -17,7 +17,7 @@ from analysis.report.samples import Data
 from surveys.console.wording import language_name
 from surveys.models import Participant, Study
 from surveys.reading.answers import normalise_item
-from surveys.studies.exclusions import Rule, rules_of
+from surveys.studies.exclusions import ExclusionRule, rules_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import FIELD, MEASURES, Hypothesis
 from surveys.studies.lifecycle import definition_of
@@ -50,7 +50,7 @@ class Answers:
         return Data(self.study, self.definition, self.frames(), Filters())
 
     @cached_property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[ExclusionRule]:
         return [rule for rule in rules_of(self.study) if rule.scope]
 
     @cached_property

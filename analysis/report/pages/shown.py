@@ -110,6 +110,12 @@ PAGES: dict[str, Page] = {
             shown=("calibration", "distances", "mixes", "scores"),
         ),
         Page(
+            "blend",
+            "Blend",
+            "Which blend of sources comes nearest to the field, and is it nearer than each of them alone?",
+            ("blend",),
+        ),
+        Page(
             "person-or-dice",
             "Person or dice",
             "Do answers differ because people do, or would one person, asked twice, get as different ones?",
@@ -159,7 +165,10 @@ PAGES: dict[str, Page] = {
 GROUPS: dict[str, tuple[str, ...]] = {
     "Answer": ("overview", "pair"),
     "What people get": ("items", "choices"),
-    "How varied, and for whom": ("heterogeneity", "demographics", "distances", "person-or-dice", "explanations"),
+    "How varied, and for whom": (
+        *("heterogeneity", "demographics", "distances", "blend"),
+        *("person-or-dice", "explanations"),
+    ),
     "Scores": ("benchmarks", "field-benchmark"),
     "Checks": ("drift", "precision", "sensitivity", "costs"),
 }

@@ -1,6 +1,7 @@
 """The parts of a report, one file each: numbers, tables, figure and sentences; and the registry of them all."""
 
 from analysis.report import mixes
+from analysis.report.blends import part as blend
 from analysis.report.columns import Part, intervals
 from analysis.report.pairs import part as pair
 from analysis.report.parts import (
@@ -35,6 +36,7 @@ ALL_PARTS = (
     distances.PART,
     calibration.PART,
     mixes.PART,
+    blend.PART,
     person_or_dice.PART,
     arms.PART,
     explanations.PART,

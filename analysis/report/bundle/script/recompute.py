@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bundle_beyond import check_mixes, distance_bounds, missing_from, population_checks, share_checks
+from bundle_blend import check_blend
 from bundle_checks import OF_WIDTH, Check, Checks, compare, interval_checks, known
 from bundle_data import (
     DRAWS,
@@ -415,6 +416,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "distances": check_distances,
     "calibration": check_calibration,
     "mixes": check_mixes,
+    "blend": check_blend,
     "demographics": check_parts("cells", "cell", lambda row: "cell"),
     "contexts": check_parts("contexts", "value", lambda row: row["context"]),
     "sensitivity": check_sensitivity,
