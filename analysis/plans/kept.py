@@ -1,9 +1,12 @@
-"""Simulated plans that are kept, and how far one under way is."""
+"""Simulated plans that are kept, their parts while they are under way, and how far that is."""
 
 import hashlib
 import json
 import time
 from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -11,26 +14,65 @@ from django.db import transaction
 from django.db.models import Count, Max
 
 from analysis.models import MetricValue
-from analysis.plans.simulating import Setting, plan_study
+from analysis.plans.scenarios import Scenario
+from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Study
 from surveys.studies.access import connection
 
-NAME = "plan"
+NAME, CELL = "plan", "plan cell"
 UNDER_WAY = 900  # seconds after which one that never came is asked for again
+STOPPED = 180  # the same of one that had begun
 
 
-def fingerprint_of(study: Study) -> str:
+@cache
+def plan_version() -> str:
+    digest = hashlib.sha256(code_version().encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def fingerprint_of(study: Study, *more: object) -> str:
+    """Of the study file, of the code, and of what else a result rests on."""
     assert study.current is not None
-    piloted = study.participants.filter(pilot=True).aggregate(Count("pk"), Max("finished_at"))
-    text = json.dumps([study.current.sha256, code_version(), repr(Setting()), piloted], default=str)
+    text = json.dumps([study.current.sha256, plan_version(), *more], default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprint_of_plan(study: Study) -> str:
+    piloted = study.participants.filter(pilot=True).aggregate(count=Count("pk"), last=Max("finished_at"))
+    return fingerprint_of(study, Setting(), piloted)
 
 
 def find_plan(study: Study) -> dict[str, Any] | None:
     """The plan of today's version with the usual setting, where it was simulated."""
-    row = MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of(study)).first()
+    row = MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of_plan(study)).first()
     return row.value if row else None
+
+
+class KeptCells:
+    """Each scenario and number of people as soon as it is simulated, so that a plan that is killed goes on from there.
+    What is seen of a pilot or of another study stands in the scenario.
+    """
+
+    def __init__(self, study: Study, setting: Setting) -> None:
+        self.study, self.setting = study, replace(setting, sizes=(), wish=0)
+
+    def _key(self, scenario: Scenario, people: int) -> dict[str, Any]:
+        fingerprint = fingerprint_of(self.study, self.setting, scenario, people)
+        return {"study": self.study, "name": CELL, "fingerprint": fingerprint}
+
+    def find(self, scenario: Scenario, people: int) -> Cell | None:
+        row = MetricValue.objects.filter(**self._key(scenario, people)).first()
+        return row.value if row else None
+
+    def keep(self, scenario: Scenario, people: int, cell: Cell, seconds: float) -> None:
+        given = {"value": tidy(cell), "seconds": seconds}
+        MetricValue.objects.update_or_create(**self._key(scenario, people), defaults=given)
+
+    def forget(self) -> None:
+        MetricValue.objects.filter(study=self.study, name=CELL).delete()
 
 
 def mark_of(study: Study) -> str:
@@ -49,7 +91,7 @@ def progress_of(study: Study) -> tuple[int, int] | None:
 
 def set_progress(study: Study, done: int, total: int) -> None:
     with suppress(redis.RedisError):
-        connection().set(mark_of(study), json.dumps([done, total]), ex=UNDER_WAY)
+        connection().set(mark_of(study), json.dumps([done, total]), ex=STOPPED if done else UNDER_WAY)
 
 
 def forget_progress(study: Study) -> None:
@@ -59,17 +101,18 @@ def forget_progress(study: Study) -> None:
 
 def keep_plan(study: Study) -> None:
     """Simulate it and keep it in place of an earlier one; raises PlanError."""
-    began = time.monotonic()
+    began, cells = time.monotonic(), KeptCells(study, Setting())
     try:
-        value = tidy(plan_study(study, Setting(), lambda done, total: set_progress(study, done, total)))
+        value = tidy(plan_study(study, Setting(), lambda done, total: set_progress(study, done, total), cells=cells))
     finally:
         forget_progress(study)
     with transaction.atomic():
+        cells.forget()
         MetricValue.objects.filter(study=study, name=NAME).delete()
         MetricValue.objects.create(
             study=study,
             name=NAME,
-            fingerprint=fingerprint_of(study),
+            fingerprint=fingerprint_of_plan(study),
             value=value,
             seconds=time.monotonic() - began,
         )

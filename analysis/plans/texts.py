@@ -4,7 +4,7 @@ from typing import Any
 
 from analysis.plans.curves import curves_of
 from analysis.report.planned.verdicts import unit_word, written
-from surveys.console.wording import percent, plural
+from surveys.console.wording import join_words, percent, plural
 
 
 def lines_of(report: dict[str, Any]) -> list[str]:
@@ -31,8 +31,25 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         found.append(
             f"Every hypothesis supported {percent(report['wish'])} of the time, {entry['scenario']}: {people}."
         )
-    if report["left_out"]:
-        found.append(f"Not simulated: {', '.join(report['left_out'])} (needs people asked twice).")
+    return found + looks_lines(report)
+
+
+def looks_lines(report: dict[str, Any]) -> list[str]:
+    """How often a study with the places of the file stops at each look; nothing where there is none."""
+    found = [
+        f"{row['scenario']}: stops "
+        + join_words([f"at {stop['people']:,} people {percent(stop['chance'])}" for stop in row["stops"]])
+        + f" of the time; {row['expected']:,.0f} people on average."
+        for row in report["looks"]
+        if row["people"] == report["planned"]
+    ]
+    if nothing := report["nothing"]:
+        low, high = (percent(end) for end in nothing["claimed_ci"])
+        found.append(
+            f"Where nothing differs, {percent(nothing['claimed'])} ({low}–{high}) of studies with "
+            f"{plural(nothing['people'], 'person', 'people')} claim anything at any look; alpha is "
+            f"{percent(report['alpha'])}."
+        )
     return found
 
 
@@ -99,7 +116,7 @@ def cells_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:
     return {
         "scenario": row["scenario"],
         "people": f"{row['people']:,}",
-        "n": f"{row['n_a']:,} and {row['n_b']:,}",
+        "n": join_words([f"{n:,}" for n in (row["n_a"], row["n_b"]) if n]),
         "width": width,
         "told_apart": percent(row["told_apart"]),
         "supported": percent(row["supported"]),

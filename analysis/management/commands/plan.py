@@ -3,6 +3,7 @@
 from django.core.management.base import CommandError
 
 from analysis.answers.readings import read_new
+from analysis.plans.kept import KeptCells
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of
 from analysis.runs.progress import ProgressLine
@@ -38,8 +39,12 @@ class Command(StudyAction):
         like = find_study(options["like"]) if options["like"] else study
         read_new(like, anew=False)
         given = (options[name] for name in ("replicates", "calls", "seed", "wish"))
+        setting = Setting(sizes, *given)
+        cells = KeptCells(study, setting)
         with ProgressLine("scenarios and sizes") as progress:
-            return plan_study(study, Setting(sizes, *given), progress.count, like)
+            found = plan_study(study, setting, progress.count, like, cells)
+        cells.forget()
+        return found
 
     def tell(self, report: Report, options: Options) -> str:
         return "\n".join(lines_of(report))

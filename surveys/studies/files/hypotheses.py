@@ -18,9 +18,11 @@ MEASURES = {
     "letter_share": "choice",
     "correct_share": "choice",
     "person_share": "",
+    "unlikeness": "",
 }
 OF_ONE_PROMPT = {"item_share": "item", "letter_share": "letter"}  # and the key that says what is counted
 ALONE = "person_share"  # has no second side
+OF_CROWD = "unlikeness"  # compares people of one chatbot
 MORE, LESS, DIFFERENT, EQUAL = EXPECTED = ("more", "less", "different", "equal")
 UNSIGNED = {"jsd_excess": (MORE, EQUAL), "person_share": (MORE, EQUAL)}
 # What cannot be true together of one difference.
@@ -137,9 +139,25 @@ def hypotheses_have_two_sides(study: Study) -> Misfits:
             yield (f"{place}.b", "is missing: a hypothesis is about the difference between `a` and `b`")
         elif a == b:
             yield (f"{place}.b", "is the same side as `a`")
+        elif measure == OF_CROWD and _crowd_of(a) != _crowd_of(b):
+            yield (f"{place}.b", f"is not of the people of `a`: {OF_CROWD_TAKES}")
+        elif measure == OF_CROWD and _crowd_of(a) is None:
+            yield (f"{place}.a", f"is a model: {OF_CROWD_TAKES}")
         for key, side in (("a", a), ("b", b)):
             if side and (fault := _side_fault(study, side)):
                 yield (f"{place}.{key}", fault)
+
+
+OF_CROWD_TAKES = (
+    f"`{OF_CROWD}` compares people of one chatbot by how far they are from everybody else, such as "
+    "field/gemini/memory=on with field/gemini/memory=off"
+)
+
+
+def _crowd_of(side: str) -> str | None:
+    """The chatbot whose people these are, nothing for everybody's; None for a model."""
+    source, *rest = side.split("/")
+    return None if source != FIELD else rest[0] if rest and "=" not in rest[0] else ""
 
 
 def _side_fault(study: Study, side: str) -> str:

@@ -127,10 +127,12 @@ def test_one_family_has_one_alpha() -> None:
     ("text", "says"),
     [
         (second(measure="person_share", b=""), "needs [repeats]"),
+        (second(measure="unlikeness"), "b is not of the people of `a`"),
+        (second(measure="unlikeness", a="offline/m", b="offline/n"), "a is a model"),
         (second(measure="jsd_excess", expected="different"), "can be `more`, `equal`"),
     ],
 )
 def test_what_a_study_without_repeats_or_a_distance_cannot_give(text: str, says: str) -> None:
     with pytest.raises(StudyFileError) as caught:
         parse_study((GOOD + text).encode(), "teas")
-    assert any(says in fault.message for fault in caught.value.faults)
+    assert any(says in str(fault) for fault in caught.value.faults)
