@@ -18,11 +18,11 @@ from surveys.studies.files.definitions import read_study  # noqa: E402
 from surveys.studies.files.hypotheses import Hypothesis  # noqa: E402
 
 MOST = 120.0  # seconds
-PAIR = {"a": "field/gemini", "b": "field/chatgpt"}
+A, B = "field/gemini", "field/chatgpt"
 HYPOTHESES = (
-    Hypothesis("one-film", "", "item_share", **PAIR, expected="more", smallest=0.1, prompts=("movies",), item="x"),
-    Hypothesis("varied", "", "entropy_bits", **PAIR, expected="less", smallest=0.3),
-    Hypothesis("apart", "", "jsd_excess", "field/gemini", "more", "offline/gemini-2.0-flash", 0.03),
+    Hypothesis("one-film", "", "item_share", A, "more", B, 0.1, prompts=("movies",), item="x"),
+    Hypothesis("varied", "", "entropy_bits", A, "less", B, 0.3),
+    Hypothesis("apart", "", "jsd_excess", A, "more", "offline/gemini-2.0-flash", 0.03),
     Hypothesis("right", "", "correct_share", "field", "equal", "offline/gpt-4o-mini", 0.1, prompts=("medicine-2",)),
 )
 

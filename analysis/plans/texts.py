@@ -20,18 +20,25 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         found += [
             line_of(row, hypothesis, wide) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]
         ]
-    found.append("")
-    for size in report["sizes"]:
-        found.append(
-            f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "
-            f"{size['fee']:,.0f} fee, {size['minutes'] / 60:,.0f} hours of people, {plural(size['calls'], 'call')}"
-        )
+    return [*found, "", *costs_lines(report), *smallest_lines(report), *looks_lines(report)]
+
+
+def costs_lines(report: dict[str, Any]) -> list[str]:
+    return [
+        f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "
+        f"{size['fee']:,.0f} fee, {size['minutes'] / 60:,.0f} hours of people, {plural(size['calls'], 'call')}"
+        for size in report["sizes"]
+    ]
+
+
+def smallest_lines(report: dict[str, Any]) -> list[str]:
+    found = []
     for entry in report["smallest"]:
         people = plural(entry["people"], "person", "people") if entry["people"] else "none of these sizes"
         found.append(
             f"Every hypothesis supported {percent(report['wish'])} of the time, {entry['scenario']}: {people}."
         )
-    return found + looks_lines(report)
+    return found
 
 
 def looks_lines(report: dict[str, Any]) -> list[str]:

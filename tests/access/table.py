@@ -65,7 +65,7 @@ TABLE: dict[str, Row] = {
     "paying:publish": both(),
     # comparing, exporting
     **{f"compare:{name}": reads() for name in ("bundle", "prepare-bundle", "bundle-progress", "overview")},
-    **{f"plans:{name}": reads() for name in ("plan", "progress", "osf", "aspredicted")},
+    **{f"plans:{name}": reads() for name in ("plan", "progress", "osf", "aspredicted", "registration")},
     "plans:simulate": posts(),
     "compare:questions": reads(),
     "compare:texts": reads(query="?prompt=teas&source=field&model=chatgpt"),

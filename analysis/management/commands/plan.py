@@ -1,9 +1,12 @@
 """Say what a study's hypotheses cost to know: widths, chances, money, by scenario and number of people."""
 
+from pathlib import Path
+
 from django.core.management.base import CommandError
 
 from analysis.answers.readings import read_new
 from analysis.plans.kept import KeptCells
+from analysis.plans.outputs.registration import write_registration
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of
 from analysis.runs.progress import ProgressLine
@@ -25,10 +28,12 @@ class Command(StudyAction):
         arg("--wish", type=float, default=WISH, help=f"the chance that is wanted ({WISH})"),
         arg("--like", metavar="STUDY", help="one more scenario: as people answered there (default: in the pilot)"),
         arg("--seed", type=int, default=0),
+        arg("--pdf", type=Path, metavar="FILE", help="write it as a registration on paper, with what was simulated"),
     )
+    writes = {"pdf": False}  # noqa: RUF012
     faults = (PlanError,)
 
-    def carry_out(self, study: Study, options: Options) -> Report:
+    def carry_out(self, study: Study, options: Options) -> Report | None:
         sizes = tuple(sorted(set(options["people"])))
         if sizes and not (sizes[0] >= 10 and sizes[-1] <= MOST_PEOPLE):
             raise CommandError(f"--people takes 10 to {MOST_PEOPLE:,}.")
@@ -44,7 +49,9 @@ class Command(StudyAction):
         with ProgressLine("scenarios and sizes") as progress:
             found = plan_study(study, setting, progress.count, like, cells)
         cells.forget()
-        return found
+        if options["pdf"]:
+            options["pdf"].write_bytes(write_registration(study, found))
+        return None if options["pdf"] and not options["json"] else found
 
     def tell(self, report: Report, options: Options) -> str:
         return "\n".join(lines_of(report))
