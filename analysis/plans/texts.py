@@ -44,20 +44,24 @@ def smallest_lines(report: dict[str, Any]) -> list[str]:
 def looks_lines(report: dict[str, Any]) -> list[str]:
     """How often a study with the places of the file stops at each look; nothing where there is none."""
     found = [
-        f"{row['scenario']}: stops "
-        + join_words([f"at {stop['people']:,} people {percent(stop['chance'])}" for stop in row["stops"]])
-        + f" of the time; {row['expected']:,.0f} people on average."
+        f"{row['scenario']}: of {plural(report['replicates'], 'study', 'studies')} "
+        + join_words([f"{say_chance(stop, 'chance')} stop at {stop['people']:,} people" for stop in row["stops"]])
+        + f"; {row['expected']:,.0f} people on average."
         for row in report["looks"]
         if row["people"] == report["planned"]
     ]
     if nothing := report["nothing"]:
-        low, high = (percent(end) for end in nothing["claimed_ci"])
         found.append(
-            f"Where nothing differs, {percent(nothing['claimed'])} ({low}–{high}) of studies with "
+            f"Where nothing differs, {say_chance(nothing, 'claimed')} of studies with "
             f"{plural(nothing['people'], 'person', 'people')} claim anything at any look; alpha is "
             f"{percent(report['alpha'])}."
         )
     return found
+
+
+def say_chance(row: dict[str, Any], name: str) -> str:
+    low, high = (percent(end) for end in row[f"{name}_ci"])
+    return f"{percent(row[name])} ({low}–{high})"
 
 
 def notes_of(rows: list[dict[str, Any]], measure: str) -> list[str]:
@@ -72,8 +76,7 @@ def notes_of(rows: list[dict[str, Any]], measure: str) -> list[str]:
 
 def line_of(row: dict[str, Any], hypothesis: dict[str, Any], wide: int) -> str:
     width = "–" if row["width"] is None else written(hypothesis["measure"], row["width"])
-    low, high = (percent(end) for end in row["supported_ci"])
-    chance = f"{percent(row['supported'])} ({low}–{high})"
+    chance = say_chance(row, "supported")
     unit = unit_word(hypothesis["measure"])
     return f"{row['scenario']:10} {row['people']:7,} {width:>7} {percent(row['told_apart']):>11} {chance:>17} {unit}"
 

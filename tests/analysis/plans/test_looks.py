@@ -35,6 +35,10 @@ def test_the_plan_tells_looks_and_has_none_where_the_file_has_none() -> None:
     assert {(row["scenario"], row["people"]) for row in found["looks"]} >= {("middle", 100), ("cautious", 200)}
     assert found["looks"][0]["stops"][0]["people"] == 50  # half of the people, whatever their number
     lines = looks_lines(found)
-    assert lines[0].startswith("hopeful: stops at 100 people ") and lines[-1].startswith("Where nothing differs, ")
+    assert (
+        lines[0].startswith("hopeful: of 20 studies ")
+        and "stop at 150 people" in lines[0]
+        and lines[-1].startswith("Where nothing differs, ")
+    )
     without = simulate(replace(LOOKED_AT, plan=None), Setting((100,), 20))
     assert (without["looks"], without["nothing"]) == ([], None)
