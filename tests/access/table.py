@@ -73,7 +73,7 @@ TABLE: dict[str, Row] = {
     "paying:second": both(ids={"number": "asked to pay"}),
     # comparing, exporting
     **{f"compare:{name}": reads() for name in ("bundle", "prepare-bundle", "bundle-progress", "overview")},
-    **{f"plans:{name}": reads() for name in ("plan", "progress", "osf", "aspredicted")},
+    **{f"plans:{name}": reads() for name in ("plan", "progress", "osf", "aspredicted", "registration")},
     "plans:simulate": posts(),
     "compare:questions": reads(),
     "compare:take-look": posts(),

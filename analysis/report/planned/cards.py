@@ -16,6 +16,7 @@ LABELS = {
     "entropy_bits": "How varied the items are: entropy, bits",
     "jsd_excess": "How far the items are apart above chance, bits",
     "person_share": "How much of the unlikeness is due to the person",
+    "unlikeness": "How far answers are from everybody else’s, 0 to 100",
 }
 SIGNS = dict.fromkeys(GOOD, ("good", "✓")) | dict.fromkeys(BAD, ("bad", "✕"))
 OTHER = ("open", "≈")
