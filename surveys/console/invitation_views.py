@@ -31,6 +31,7 @@ MAKES_STUDIES = "makes-studies"
 ROLES = {
     Role.RESEARCHER: "Researcher: reads everything, previews, launches, amends",
     Role.VIEWER: "Viewer: reads everything but Prolific IDs",
+    Role.BLINDED: "Blinded: sees how the study goes, and no comparison",
     Role.OWNER: "Owner: also manages members",
 }
 

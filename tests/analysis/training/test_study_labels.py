@@ -7,8 +7,8 @@ from django.core.management import CommandError, call_command
 
 from analysis.agreement.agreements import agreement_of
 from analysis.models import TrainedModel
-from analysis.training.pages import views
 from analysis.training.study_labels import study_examples, study_pairs
+from analysis.training.tasks import train_next
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from tests.analysis.training.training_samples import TOPICS, command
@@ -113,7 +113,7 @@ def test_items_of_the_other_kinds_are_read_as_pairs() -> None:
 def test_an_owner_starts_a_training_on_the_labels_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
     study, left = labelled_study(48), []
     make_roles(study)
-    monkeypatch.setattr(views.train_next, "delay", lambda: left.append(1))
+    monkeypatch.setattr(train_next, "delay", lambda: left.append(1))
     here, form = "/console/teas/models/", {"name": "ours", "task": "relevance", "tier": "frozen"}
     assert "Train on this study" not in lines_of(as_account("researcher").get(here))
     assert as_account("researcher").post(here, form).status_code == 403

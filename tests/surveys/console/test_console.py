@@ -236,6 +236,18 @@ def test_launched_study_asks_why_it_is_changed() -> None:
     assert "People took &lt;b&gt;longer&lt;/b&gt;" in text_of(client.get("/console/teas/setup/"))
 
 
+def test_what_a_file_changes_is_shown_before_anything_is_loaded() -> None:
+    study, text = make_study(), changed(("minutes = 10", "minutes = 12"))
+    client = log_in(study)
+    sent = {"text": text, "amendment": "People took longer", "compare": "1"}
+    page = client.post("/console/teas/setup/new-version/", sent)
+    assert "The file changes 1 place. Nothing is loaded yet." in lines_of(page)
+    assert "minutes 10 12" in lines_of(page) and "People took longer" in lines_of(page)
+    assert study.versions.count() == 1
+    same = client.post("/console/teas/setup/new-version/", sent | {"text": GOOD})
+    assert "says the same as the current version" in lines_of(same)
+
+
 def test_file_of_another_study_is_no_version_of_this_one() -> None:
     study = make_study("draft")
     response = log_in(study).post(
